@@ -1,0 +1,165 @@
+"""Names of files and directories below a data directory (`LogFileUtils`, `LocalLog`, `Snapshots`).
+
+In a partition's directory, where an offset is 20 decimal digits with leading zeros:
+
+    <base offset>.log .index .timeindex .txnindex    one segment
+    <offset>.snapshot                                producer state of all offsets below
+    <any of these>.cleaned .swap .deleted            being made, complete and to be swapped in, to be deleted
+    <offset>-<epoch>.checkpoint                      KRaft snapshot; the epoch has 10 digits
+    <offset>-<epoch>[-<random>].checkpoint.part      KRaft snapshot that is being written
+    <offset>-<epoch>.checkpoint.deleted              KRaft snapshot to be deleted
+
+What Kafka reads from a name is the number before the first dot; it need not have 20 digits.
+
+Directories of partitions, in the root:
+
+    <topic>-<partition>                      split at the last dash
+    <topic>-<partition>.<unique>-delete      being deleted; a long topic is cut to keep the name ≤ 255
+    <topic>-<partition>.<unique>-future      a replica on its way to this data directory
+    <topic>-<partition>.<unique>-stray       a replica that should not be here
+
+>>> base_offset_of(bytes.fromhex("3030303030303030303030303030303030333230 2e6c6f67").decode())
+320
+>>> segment_file_name(320, LOG_SUFFIX)
+'00000000000000000320.log'
+>>> parse_partition_directory("my-topic-7.0f2a-delete")
+PartitionDirectory(topic='my-topic', partition=7, kind=<DirectoryKind.DELETE: '-delete'>)
+>>> parse_kraft_snapshot_name("00000000000000000042-0000000003.checkpoint")
+KraftSnapshotName(end_offset=42, epoch=3, partial=False, deleted=False)
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from logstore.errors import InvalidNameError
+from logstore.layout.java_integer import number_format_text, parse_int, parse_long
+
+OFFSET_DIGIT_COUNT = 20
+EPOCH_DIGIT_COUNT = 10
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+PRODUCER_SNAPSHOT_SUFFIX = ".snapshot"
+KRAFT_SNAPSHOT_SUFFIX = ".checkpoint"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+DELETED_SUFFIX = ".deleted"
+KRAFT_PARTIAL_SUFFIX = ".checkpoint.part"
+KRAFT_DELETED_SUFFIX = ".checkpoint.deleted"
+BOOTSTRAP_SNAPSHOT_NAME = "bootstrap.checkpoint"
+
+METADATA_TOPIC = "__cluster_metadata"
+REMOTE_INDEX_CACHE_NAME = "remote-log-index-cache"
+_JAVA_BLANKS = " \t\n\x0b\f\r"
+
+
+class DirectoryKind(Enum):
+    """What a partition's directory is there for, and the end of its name that says so."""
+
+    LIVE = ""
+    DELETE = "-delete"
+    FUTURE = "-future"
+    STRAY = "-stray"
+
+
+class PartitionDirectory(NamedTuple):
+    """What the name of a partition's directory says."""
+
+    topic: str
+    partition: int
+    kind: DirectoryKind
+
+
+class KraftSnapshotName(NamedTuple):
+    """What the name of a KRaft snapshot says: it holds all offsets below `end_offset`."""
+
+    end_offset: int
+    epoch: int
+    partial: bool
+    deleted: bool
+
+
+def base_offset_of(file_name: str) -> int:
+    """The number before the first dot.
+
+    Raises:
+        InvalidNameError: it is not a 64-bit number, in Java's words.
+    """
+    return _long(file_name.split(".", 1)[0])
+
+
+def segment_file_name(base_offset: int, suffix: str) -> str:
+    """The name that Kafka gives a file of the segment."""
+    return f"{base_offset:0{OFFSET_DIGIT_COUNT}d}{suffix}"
+
+
+def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:
+    """What `file_name` says, None if it has no suffix of a KRaft snapshot (`Snapshots.parse`).
+
+    Raises:
+        InvalidNameError: it has one, but is too short or holds no numbers, in Java's words.
+    """
+    partial = file_name.endswith(KRAFT_PARTIAL_SUFFIX)
+    deleted = file_name.endswith(KRAFT_DELETED_SUFFIX)
+    if not (partial or deleted or file_name.endswith(KRAFT_SNAPSHOT_SUFFIX)):
+        return None
+    epoch_start = OFFSET_DIGIT_COUNT + 1
+    end_offset = _long(_substring(file_name, 0, OFFSET_DIGIT_COUNT))
+    epoch_text = _substring(file_name, epoch_start, epoch_start + EPOCH_DIGIT_COUNT)
+    epoch = parse_int(epoch_text)
+    if epoch is None:
+        raise InvalidNameError(number_format_text(epoch_text))
+    return KraftSnapshotName(end_offset, epoch, partial, deleted)
+
+
+def parse_partition_directory(name: str) -> PartitionDirectory | None:
+    """What the directory's name says, None where Kafka refuses it (`LocalLog.parseTopicPartitionName`)."""
+    kind = next((k for k in DirectoryKind if k.value and name.endswith(k.value)), DirectoryKind.LIVE)
+    if kind is not DirectoryKind.LIVE:
+        if not _has_unique_id(name[: -len(kind.value)]):
+            return None
+        name = name[: name.rindex(".")]
+    topic, _, partition_text = name.rpartition("-")
+    partition = parse_int(partition_text)
+    if not topic or partition is None:
+        return None
+    return PartitionDirectory(topic, partition, kind)
+
+
+def foreign_directory_text(name: str, canonical_path: str) -> str:
+    """Kafka's words for a directory whose name it refuses; a broker does not start beside one."""
+    return (
+        f"Found directory {canonical_path}, '{name}' is not in the form of topic-partition or "
+        "topic-partition.uniqueId-delete (if marked for deletion).\n"
+        "Kafka's log directories (and children) should only contain Kafka topic data."
+    )
+
+
+def _has_unique_id(stem: str) -> bool:
+    r"""Whether `stem` matches (\S+)-(\S+)\.(\S+), found without a search that backtracks."""
+    if any(blank in stem for blank in _JAVA_BLANKS):
+        return False
+    dash = stem.find("-", 1)
+    return dash > 0 and stem.rfind(".", 0, len(stem) - 1) > dash + 1
+
+
+def _substring(text: str, begin: int, end: int) -> str:
+    if end > len(text):
+        raise InvalidNameError(
+            f"begin {begin}, end {end}, length {len(text)}",
+            java_class="java.lang.StringIndexOutOfBoundsException",
+        )
+    return text[begin:end]
+
+
+def _long(text: str) -> int:
+    value = parse_long(text)
+    if value is None:
+        raise InvalidNameError(number_format_text(text))
+    return value

@@ -1,0 +1,75 @@
+r"""Java's properties text as `java.util.Properties.load(InputStream)` reads it: ISO-8859-1, \uXXXX escapes.
+
+- A line ends with \n, \r or \r\n. Blank lines, and lines whose first visible character is # or !, are
+  comments.
+- A line that ends with an odd number of backslashes goes on in the next line, whose leading blanks are
+  dropped.
+- The key ends before the first = : or blank without a backslash before it. Blanks around one = or : are
+  dropped; blanks at the end of the value stay.
+- \t \n \r \f and \uXXXX mean what they say; any other character after a backslash means itself.
+- Of a key that is there twice the last value counts.
+
+>>> parse_properties(b"# no\nnode.id=1\ncluster.id : a\\u0062c\\\n   d \nempty\n")
+{'node.id': '1', 'cluster.id': 'abcd ', 'empty': ''}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from logstore.errors import CheckpointFormatError
+
+_BLANKS = " \t\f"
+_LINE_END = re.compile("\r\n|\n|\r")
+_KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.|$)", re.DOTALL)
+_CONTROL_CHARACTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def parse_properties(data: bytes) -> dict[str, str]:
+    r"""The properties in `data`, the whole file.
+
+    Raises:
+        CheckpointFormatError: a \u that four hex digits do not follow (`IllegalArgumentException`).
+    """
+    properties = {}
+    for line in _logical_lines(data.decode("iso-8859-1")):
+        key = _KEY.match(line)
+        key_end = key.end() if key else 0
+        separator = _SEPARATOR.match(line, key_end)
+        value_start = separator.end() if separator else key_end
+        properties[_unescaped(line[:key_end])] = _unescaped(line[value_start:])
+    return properties
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    parts: list[str] = []
+    for natural_line in _LINE_END.split(text):
+        line = natural_line.lstrip(_BLANKS)
+        if not parts and line[:1] in ("", "#", "!"):
+            continue
+        backslash_count = len(line) - len(line.rstrip("\\"))
+        if backslash_count % 2:
+            parts.append(line[:-1])
+            continue
+        yield "".join([*parts, line])
+        parts.clear()
+    if parts and (line := "".join(parts)):
+        yield line
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_unescape, text) if "\\" in text else text
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    character = escape[1]
+    if len(character) == 5:
+        return chr(int(character[1:], 16))
+    if character == "u":
+        raise CheckpointFormatError(
+            "Malformed \\uxxxx encoding.", java_class="java.lang.IllegalArgumentException"
+        )
+    return _CONTROL_CHARACTERS.get(character, character)

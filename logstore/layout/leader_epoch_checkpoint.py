@@ -1,0 +1,32 @@
+r"""`leader-epoch-checkpoint`, in a partition's directory: leaders' first offsets (`LeaderEpochCheckpointFile`).
+
+Text as in `checkpoint`, version 0, an entry is `<epoch> <start offset>`, both ascending. An epoch ends
+where the next one starts. Entries are kept by followers to find where their log and the leader's part
+(KIP-101, KIP-279).
+
+>>> parse_leader_epoch_checkpoint(bytes.fromhex("300a 320a 3020300a 322031380a"), path="/d/l-e-c")
+[(0, 0), (2, 18)]
+"""
+
+from __future__ import annotations
+
+from logstore.layout.checkpoint import int_field, long_field, parse_checkpoint
+
+VERSION = 0
+FILE_NAME = "leader-epoch-checkpoint"
+
+
+def parse_leader_epoch_checkpoint(data: bytes, *, path: str) -> list[tuple[int, int]]:
+    """(epoch, start offset) of each entry, in file order.
+
+    Raises:
+        CheckpointFormatError: in Kafka's words.
+    """
+    return parse_checkpoint(data, version=VERSION, path=path, parse_entry=_parse_entry)
+
+
+def _parse_entry(fields: list[str]) -> tuple[int, int] | None:
+    if len(fields) != 2:
+        return None
+    epoch, start_offset = fields
+    return int_field(epoch), long_field(start_offset)

@@ -1,0 +1,45 @@
+r"""One offset per partition, in the root of a data directory (`OffsetCheckpointFile`).
+
+    recovery-point-offset-checkpoint   first offset that may not be flushed; a missing partition means 0
+    log-start-offset-checkpoint        log start offset, where it is above the base offset of the log
+    replication-offset-checkpoint      high watermark
+    cleaner-offset-checkpoint          first offset that the cleaner has not been over
+
+Text as in `checkpoint`, version 0, an entry is `<topic> <partition> <offset>`. Entries come in no order of
+meaning.
+
+>>> parse_offset_checkpoint(bytes.fromhex("300a 310a 6f726465727320302034320a"), path="/d/r-p-o-c")
+{('orders', 0): 42}
+"""
+
+from __future__ import annotations
+
+from logstore.layout.checkpoint import int_field, long_field, parse_checkpoint
+
+VERSION = 0
+RECOVERY_POINT_FILE_NAME = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_FILE_NAME = "log-start-offset-checkpoint"
+HIGH_WATERMARK_FILE_NAME = "replication-offset-checkpoint"
+CLEANER_OFFSET_FILE_NAME = "cleaner-offset-checkpoint"
+FILE_NAMES = (
+    RECOVERY_POINT_FILE_NAME,
+    LOG_START_OFFSET_FILE_NAME,
+    HIGH_WATERMARK_FILE_NAME,
+    CLEANER_OFFSET_FILE_NAME,
+)
+
+
+def parse_offset_checkpoint(data: bytes, *, path: str) -> dict[tuple[str, int], int]:
+    """From (topic, partition) to offset; of a partition that is there twice, the last entry.
+
+    Raises:
+        CheckpointFormatError: in Kafka's words.
+    """
+    return dict(parse_checkpoint(data, version=VERSION, path=path, parse_entry=_parse_entry))
+
+
+def _parse_entry(fields: list[str]) -> tuple[tuple[str, int], int] | None:
+    if len(fields) != 3:
+        return None
+    topic, partition, offset = fields
+    return (topic, int_field(partition)), long_field(offset)

@@ -1,0 +1,104 @@
+"""`<base offset>.index`: from offset to byte position in the segment (`OffsetIndex`).
+
+Entries of 8 bytes, big-endian, back to back, no header:
+
+    int32 relative_offset   last offset of a batch, minus the base offset in the file name
+    int32 position          byte position of that batch in the `.log`
+
+Both columns ascend. About one entry is written per `index.interval.bytes` (4096) of log, never for the
+first batch of a segment. The file of the active segment is preallocated to `segment.index.bytes` and
+zero-filled behind its entries; it is cut to its entries when the segment rolls or the log is closed. After
+a crash the zeros remain: an entry after the first that says relative offset 0 marks the end of what was
+written, and recovery rebuilds the file. Bytes behind the last whole entry are not read.
+
+A lookup gives the largest entry whose offset is ≤ the target, and (base offset, 0) if there is none.
+
+>>> data = bytes.fromhex("00000006 00000116  0000000a 00000164")
+>>> index = parse_offset_index(data, base_offset=100, path="/d/100.index")
+>>> index.offsets.tolist(), index.positions.tolist()
+([106, 110], [278, 356])
+>>> index.lookup(109), index.lookup(105)
+((106, 278), (100, 0))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.errors import CorruptIndexError
+from logstore.layout.index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
+
+ENTRY_SIZE_BYTES = 8
+ENTRY_DTYPE = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
+WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OffsetIndex:
+    """The entries of one `.index`.
+
+    Attributes:
+        path: absolute path, for messages.
+        base_offset: from the file name.
+        size_bytes: length of the file.
+        offsets: int64, absolute: base offset + relative offset, wrapping as in Java.
+        positions: int64, as stored, so negative ones are possible in a damaged file.
+    """
+
+    path: str
+    base_offset: int
+    size_bytes: int
+    offsets: NDArray[np.int64]
+    positions: NDArray[np.int64]
+
+    @property
+    def entry_count(self) -> int:
+        return self.offsets.size
+
+    def lookup(self, target_offset: int) -> tuple[int, int]:
+        """(offset, position) of the largest entry ≤ the target, else (base offset, 0)."""
+        slot = int(self._slots(np.array([target_offset], dtype=np.int64))[0])
+        if slot == NO_SLOT:
+            return self.base_offset, 0
+        return int(self.offsets[slot]), int(self.positions[slot])
+
+    def lookup_positions(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The position that `lookup` gives for each target: int64, same length."""
+        slots = self._slots(target_offsets)
+        if self.entry_count == 0:
+            return np.zeros(slots.size, dtype=np.int64)
+        return np.where(slots == NO_SLOT, np.int64(0), self.positions[slots])
+
+    def sanity_check(self) -> None:
+        """Raise CorruptIndexError as `OffsetIndex.sanityCheck` does: last offset below base, odd length."""
+        if self.entry_count and int(self.offsets[-1]) < self.base_offset:
+            raise CorruptIndexError(
+                f"Corrupt index found, index file {self.path} has non-zero size but the last offset is "
+                f"{int(self.offsets[-1])} which is less than the base offset {self.base_offset}"
+            )
+        if self.size_bytes % ENTRY_SIZE_BYTES:
+            raise CorruptIndexError(
+                f"Index file {self.path} is corrupt, found {self.size_bytes} bytes which is neither positive "
+                f"nor a multiple of {ENTRY_SIZE_BYTES}"
+            )
+
+    def _slots(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        return largest_lower_bound_slots(self.offsets, target_offsets, WARM_ENTRY_COUNT)
+
+
+def parse_offset_index(data: bytes | NDArray[np.uint8], *, base_offset: int, path: str) -> OffsetIndex:
+    """The entries in `data`, the whole file; bytes behind the last whole entry are left out.
+
+    Raises nothing: any bytes are an index. Ask `sanity_check`.
+    """
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE_BYTES)
+    return OffsetIndex(
+        path=path,
+        base_offset=base_offset,
+        size_bytes=len(data),
+        offsets=entries["relative_offset"].astype(np.int64) + np.int64(base_offset),
+        positions=entries["position"].astype(np.int64),
+    )

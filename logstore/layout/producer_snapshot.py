@@ -1,0 +1,155 @@
+"""`<offset>.snapshot`: the producers of a partition as of all offsets below the one in its name.
+
+Source: `ProducerStateManager.readSnapshot` and the message schema `ProducerSnapshot`. Big-endian, not
+flexible:
+
+    int16  version    1; no other is read
+    uint32 crc        CRC-32C of everything behind it, from byte 6 to the end of the file
+    int32  count
+    count entries of 46 bytes:
+      int64 producer_id
+      int16 producer_epoch
+      int32 last_sequence              -1 if no batch is remembered
+      int64 last_offset                -1 if no batch is remembered
+      int32 offset_delta               last offset minus first offset of that batch
+      int64 timestamp                  of the producer's last batch or marker
+      int32 coordinator_epoch          of its last marker, -1 if none
+      int64 current_txn_first_offset   -1 if no transaction is open
+
+Only the last of the five batches that a broker remembers is kept. Any `last_offset` < 0 means no batch, and
+any `current_txn_first_offset` < 0 no open transaction. Entries come in no order of meaning (Java's
+HashMap). Bytes behind the entries are under the checksum but otherwise ignored. The checksum is verified by
+the reader in `logstore.disk`.
+
+>>> snapshot = parse_producer_snapshot(bytes.fromhex(
+...     "0001 c4077e0b 00000003"
+...     "0000000000000007 0001 00000002 0000000000000007 00000000 0000018bcfe56828 00000004 ffffffffffffffff"
+...     "0000000000000008 0000 00000005 0000000000000005 00000000 0000018bcfe5680c ffffffff ffffffffffffffff"
+...     "0000000000000009 0000 00000000 0000000000000008 00000000 0000018bcfe56829 00000005 ffffffffffffffff"
+... ))
+>>> snapshot.producer_ids.tolist(), snapshot.last_sequences.tolist(), int(snapshot.timestamps[0])
+([7, 8, 9], [2, 5, 0], 1700000000040)
+>>> snapshot.check_crc(0xC4077E0B)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.errors import CorruptSnapshotError
+
+VERSION = 1
+VERSION_POSITION = 0
+CRC_POSITION = 2
+ENTRY_COUNT_POSITION = 6
+CRC_START_POSITION = ENTRY_COUNT_POSITION
+HEADER_SIZE_BYTES = 10
+ENTRY_SIZE_BYTES = 46
+ENTRY_DTYPE = np.dtype(
+    [
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i2"),
+        ("last_sequence", ">i4"),
+        ("last_offset", ">i8"),
+        ("offset_delta", ">i4"),
+        ("timestamp", ">i8"),
+        ("coordinator_epoch", ">i4"),
+        ("current_txn_first_offset", ">i8"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProducerSnapshot:
+    """The entries of one `.snapshot`, in file order: all columns int64 and of one length."""
+
+    stored_crc: int
+    producer_ids: NDArray[np.int64]
+    producer_epochs: NDArray[np.int64]
+    last_sequences: NDArray[np.int64]
+    last_offsets: NDArray[np.int64]
+    offset_deltas: NDArray[np.int64]
+    timestamps: NDArray[np.int64]
+    coordinator_epochs: NDArray[np.int64]
+    current_txn_first_offsets: NDArray[np.int64]
+
+    @property
+    def entry_count(self) -> int:
+        return self.producer_ids.size
+
+    def check_crc(self, computed_crc: int) -> None:
+        """CorruptSnapshotError unless the CRC of the bytes from `CRC_START_POSITION` is the stored one."""
+        if computed_crc != self.stored_crc:
+            raise CorruptSnapshotError(
+                f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {self.stored_crc}. "
+                f"Computed crc: {computed_crc}",
+                expected=self.stored_crc,
+                found=computed_crc,
+            )
+
+
+def parse_producer_snapshot(data: bytes) -> ProducerSnapshot:
+    """The entries in `data`, the whole file; the checksum is not verified, see `ProducerSnapshot.check_crc`.
+
+    Raises:
+        CorruptSnapshotError: unknown version, too short, or a wild count; Kafka's texts, in Kafka's order.
+    """
+    version = _unpack(data, VERSION_POSITION, 2, signed=True)
+    if version != VERSION:
+        raise _schema_error(f"Snapshot contained an unknown file version {version}")
+    stored_crc = _unpack(data, CRC_POSITION, 4, signed=False)
+    entry_count = _unpack(data, ENTRY_COUNT_POSITION, 4, signed=True)
+    if entry_count < 0:
+        raise _schema_error("non-nullable field producerEntries was serialized as null")
+    remaining = len(data) - HEADER_SIZE_BYTES
+    if entry_count > remaining:
+        raise _schema_error(
+            f"Tried to allocate a collection of size {entry_count}, "
+            f"but there are only {remaining} bytes remaining."
+        )
+    if entry_count * ENTRY_SIZE_BYTES > remaining:
+        raise _buffer_underflow()
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=entry_count, offset=HEADER_SIZE_BYTES)
+    return ProducerSnapshot(
+        stored_crc=stored_crc,
+        producer_ids=entries["producer_id"].astype(np.int64),
+        producer_epochs=entries["producer_epoch"].astype(np.int64),
+        last_sequences=entries["last_sequence"].astype(np.int64),
+        last_offsets=entries["last_offset"].astype(np.int64),
+        offset_deltas=entries["offset_delta"].astype(np.int64),
+        timestamps=entries["timestamp"].astype(np.int64),
+        coordinator_epochs=entries["coordinator_epoch"].astype(np.int64),
+        current_txn_first_offsets=entries["current_txn_first_offset"].astype(np.int64),
+    )
+
+
+def first_sequence(last_sequence: int, offset_delta: int) -> int:
+    """Sequence of a batch's first record; 0 follows on 2147483647 (`DefaultRecordBatch.decrementSequence`).
+
+    >>> first_sequence(9, 4), first_sequence(1, 3)
+    (5, 2147483646)
+    """
+    sequence = (
+        last_sequence - offset_delta
+        if last_sequence >= offset_delta
+        else last_sequence - offset_delta + (1 << 31)
+    )
+    return (sequence + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _unpack(data: bytes, position: int, size: int, *, signed: bool) -> int:
+    if position + size > len(data):
+        raise _buffer_underflow()
+    return int.from_bytes(data[position : position + size], "big", signed=signed)
+
+
+def _buffer_underflow() -> CorruptSnapshotError:
+    """Java's BufferUnderflowException has no message, so Kafka's text ends in "null"."""
+    return _schema_error("null")
+
+
+def _schema_error(text: str) -> CorruptSnapshotError:
+    return CorruptSnapshotError(f"Snapshot failed schema validation: {text}")

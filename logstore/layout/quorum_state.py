@@ -1,0 +1,127 @@
+"""`quorum-state`, in `__cluster_metadata-0`: what a KRaft voter remembers (`FileQuorumStateStore`, KIP-595).
+
+JSON on one line without a newline. `data_version` 0, of a static quorum:
+
+    {"clusterId":"","leaderId":1,"leaderEpoch":2,"votedId":-1,"appliedOffset":0,
+     "currentVoters":[{"voterId":1}],"data_version":0}
+
+and 1, of a quorum whose voters are in the log: no clusterId, appliedOffset and currentVoters, but
+`votedDirectoryId`, a uuid in Kafka's 22 characters, all zero for none. Ids are -1 for none. Other fields
+are ignored, and so is any further line.
+
+>>> parse_quorum_state(bytes.fromhex(
+...     "7b226c65616465724964223a312c226c656164657245706f6368223a322c22766f7465644964223a2d312c"
+...     "22766f7465644469726563746f72794964223a2241414141414141414141414141414141414141414141222c"
+...     "22646174615f76657273696f6e223a317d"), path="/d/quorum-state")
+QuorumState(data_version=1, leader_id=1, leader_epoch=2, voted_id=-1, voted_directory_id=None, voter_ids=())
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from logstore.errors import CheckpointFormatError
+from logstore.layout.checkpoint import text_lines
+from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
+
+FILE_NAME = "quorum-state"
+LOWEST_VERSION = 0
+HIGHEST_VERSION = 1
+_ABOUT = "QuorumStateData"
+
+
+class QuorumState(NamedTuple):
+    """`voted_directory_id` in Kafka's 22 characters, None for none; `voter_ids` only in version 0."""
+
+    data_version: int
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str | None
+    voter_ids: tuple[int, ...]
+
+
+def parse_quorum_state(data: bytes, *, path: str) -> QuorumState:
+    """What the file says.
+
+    Raises:
+        CheckpointFormatError: no JSON object, another version, or a field missing or of the wrong type.
+    """
+    node = _json_object(data, path)
+    if "data_version" not in node:
+        raise _error(f"Deserialized node {json.dumps(node)} does not have data_version field", path)
+    data_version = _int(node["data_version"], path)
+    if data_version not in range(LOWEST_VERSION, HIGHEST_VERSION + 1):
+        raise _error(
+            f"data_version ({data_version}) is not within the min ({LOWEST_VERSION}) and max "
+            f"({HIGHEST_VERSION}) supported version",
+            path,
+            java_class="java.lang.IllegalStateException",
+        )
+    required = _FIELDS[data_version]
+    for field in required:
+        if field not in node:
+            raise _field_error(
+                f"unable to locate field '{field}', which is mandatory in version {data_version}", path
+            )
+    return QuorumState(
+        data_version=data_version,
+        leader_id=_int(node["leaderId"], path),
+        leader_epoch=_int(node["leaderEpoch"], path),
+        voted_id=_int(node["votedId"], path),
+        voted_directory_id=_directory_id(node.get("votedDirectoryId"), path),
+        voter_ids=_voter_ids(node.get("currentVoters"), path),
+    )
+
+
+_FIELDS = {
+    0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
+    1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
+}
+
+
+def _json_object(data: bytes, path: str) -> dict[str, Any]:
+    lines = text_lines(data, path=path)
+    if not lines:
+        raise _error("File ended prematurely.", path)
+    try:
+        node = json.loads(lines[0])
+    except (ValueError, RecursionError) as error:
+        raise _error(str(error), path) from None
+    if not isinstance(node, dict):
+        raise _error(f"Deserialized node {json.dumps(node)} is not an object node", path)
+    return node
+
+
+def _int(value: object, path: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 31) <= value < 1 << 31:
+        raise _field_error(f"expected an integer, but got {json.dumps(value)}", path)
+    return value
+
+
+def _directory_id(value: object, path: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _field_error(f"expected a JSON string type, but got {json.dumps(value)}", path)
+    directory_id = parse_uuid(value)
+    return None if directory_id == ZERO_UUID else format_uuid(directory_id)
+
+
+def _voter_ids(value: object, path: str) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise _field_error(f"expected a JSON array, but got {json.dumps(value)}", path)
+    return tuple(_int(voter.get("voterId") if isinstance(voter, dict) else None, path) for voter in value)
+
+
+def _field_error(text: str, path: str) -> CheckpointFormatError:
+    return _error(f"{_ABOUT}: {text}", path, java_class="java.lang.RuntimeException")
+
+
+def _error(
+    text: str, path: str, *, java_class: str = "java.io.UncheckedIOException"
+) -> CheckpointFormatError:
+    return CheckpointFormatError(text, path=path, java_class=java_class)

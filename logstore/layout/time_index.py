@@ -1,0 +1,105 @@
+"""`<base offset>.timeindex`: from timestamp to offset in the segment (`TimeIndex`).
+
+Entries of 12 bytes, big-endian, back to back, no header:
+
+    int64 timestamp         ms since 1970: no record up to the offset has a larger one
+    int32 relative_offset   last offset of the batch that holds it, minus the base offset in the file name
+
+Timestamps ascend strictly, offsets ascend. An entry is added with each entry of the offset index if the
+segment's largest timestamp has grown since, and once more when the segment rolls or is closed; one slot is
+kept free for that. Preallocation and zero tail are as in the offset index.
+
+A lookup gives the entry with the largest timestamp ≤ the target, and (-1, base offset) if there is none.
+
+>>> data = bytes.fromhex("0000018bcfe56814 00000006")
+>>> index = parse_time_index(data, base_offset=100, path="/d/100.timeindex")
+>>> index.timestamps.tolist(), index.offsets.tolist()
+([1700000000020], [106])
+>>> index.lookup(1700000000021), index.lookup(5)
+((1700000000020, 106), (-1, 100))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.errors import CorruptIndexError
+from logstore.layout.index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
+
+ENTRY_SIZE_BYTES = 12
+ENTRY_DTYPE = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
+WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE_BYTES
+UNKNOWN_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimeIndex:
+    """The entries of one `.timeindex`.
+
+    Attributes:
+        path: absolute path, for messages.
+        base_offset: from the file name.
+        size_bytes: length of the file.
+        timestamps: int64, ms since 1970.
+        offsets: int64, absolute: base offset + relative offset, wrapping as in Java.
+    """
+
+    path: str
+    base_offset: int
+    size_bytes: int
+    timestamps: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    @property
+    def entry_count(self) -> int:
+        return self.timestamps.size
+
+    def lookup(self, target_timestamp: int) -> tuple[int, int]:
+        """(timestamp, offset) of the largest entry ≤ the target, else (-1, base offset)."""
+        targets = np.array([target_timestamp], dtype=np.int64)
+        slot = int(largest_lower_bound_slots(self.timestamps, targets, WARM_ENTRY_COUNT)[0])
+        if slot == NO_SLOT:
+            return UNKNOWN_TIMESTAMP, self.base_offset
+        return int(self.timestamps[slot]), int(self.offsets[slot])
+
+    def sanity_check(self) -> None:
+        """Raise CorruptIndexError for what `TimeIndex.sanityCheck` finds: last below first, odd length."""
+        if self.entry_count:
+            self._check_last_entry()
+        if self.size_bytes % ENTRY_SIZE_BYTES:
+            raise CorruptIndexError(
+                f"Time index file {self.path} is corrupt, found {self.size_bytes} bytes which is neither "
+                f"positive nor a multiple of {ENTRY_SIZE_BYTES}"
+            )
+
+    def _check_last_entry(self) -> None:
+        first_timestamp, last_timestamp = int(self.timestamps[0]), int(self.timestamps[-1])
+        last_offset = int(self.offsets[-1])
+        prefix = f"Corrupt time index found, time index file ({self.path}) has non-zero size but the last"
+        if last_timestamp < first_timestamp:
+            raise CorruptIndexError(
+                f"{prefix} timestamp is {last_timestamp} which is less than the first timestamp "
+                f"{first_timestamp}"
+            )
+        if last_offset < self.base_offset:
+            raise CorruptIndexError(
+                f"{prefix} offset is {last_offset} which is less than the first offset {self.base_offset}"
+            )
+
+
+def parse_time_index(data: bytes | NDArray[np.uint8], *, base_offset: int, path: str) -> TimeIndex:
+    """The entries in `data`, the whole file; bytes behind the last whole entry are left out.
+
+    Raises nothing: any bytes are an index. Ask `sanity_check`.
+    """
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE_BYTES)
+    return TimeIndex(
+        path=path,
+        base_offset=base_offset,
+        size_bytes=len(data),
+        timestamps=entries["timestamp"].astype(np.int64),
+        offsets=entries["relative_offset"].astype(np.int64) + np.int64(base_offset),
+    )

@@ -1,0 +1,115 @@
+"""`<base offset>.txnindex`: aborted transactions whose marker is in the segment (`TransactionIndex`, KIP-98).
+
+Entries of 34 bytes, big-endian, back to back, no header:
+
+    int16 version              0; only the high byte is looked at, as a signed number, and may not be above 0
+    int64 producer_id
+    int64 first_offset         of the transaction's data in this partition, perhaps in an earlier segment
+    int64 last_offset          offset of the ABORT marker
+    int64 last_stable_offset   the LSO as if just this transaction had been decided
+
+`last_offset` ascends strictly. The file is created with its first entry; a segment without aborts has none.
+Committed transactions leave no trace here. A tail shorter than an entry is ignored.
+
+A read of [fetch offset, upper bound) takes the entries with last_offset ≥ fetch offset and first_offset <
+upper bound, up to and including the first entry with last_stable_offset ≥ upper bound: no later transaction
+can have begun before that.
+
+>>> data = bytes.fromhex("0000 0000000000000007 0000000000000003 0000000000000006 0000000000000007")
+>>> index = parse_transaction_index(data, path="/d/0.txnindex")
+>>> int(index.producer_ids[0]), int(index.first_offsets[0]), int(index.last_offsets[0])
+(7, 3, 6)
+>>> rows, complete = index.aborted_rows(fetch_offset=0, upper_bound_offset=7)
+>>> rows.tolist(), complete
+([0], True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.errors import CorruptIndexError
+
+CURRENT_VERSION = 0
+ENTRY_SIZE_BYTES = 34
+ENTRY_DTYPE = np.dtype(
+    [
+        ("version", ">i1"),
+        ("version_low_byte", ">i1"),
+        ("producer_id", ">i8"),
+        ("first_offset", ">i8"),
+        ("last_offset", ">i8"),
+        ("last_stable_offset", ">i8"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransactionIndex:
+    """The entries of one `.txnindex`: `path` absolute, all columns int64 and of one length."""
+
+    path: str
+    versions: NDArray[np.int64]
+    producer_ids: NDArray[np.int64]
+    first_offsets: NDArray[np.int64]
+    last_offsets: NDArray[np.int64]
+    last_stable_offsets: NDArray[np.int64]
+
+    @property
+    def entry_count(self) -> int:
+        return self.producer_ids.size
+
+    def aborted_rows(self, *, fetch_offset: int, upper_bound_offset: int) -> tuple[NDArray[np.int64], bool]:
+        """Rows that a read of [fetch_offset, upper_bound_offset) needs (`collectAbortedTxns`).
+
+        Returns:
+            int64 row numbers, ascending, and whether the search ends here or goes on in the next segment.
+        """
+        decisive = np.flatnonzero(self.last_stable_offsets >= upper_bound_offset)
+        end = int(decisive[0]) + 1 if decisive.size else self.entry_count
+        wanted = (self.last_offsets[:end] >= fetch_offset) & (self.first_offsets[:end] < upper_bound_offset)
+        return np.flatnonzero(wanted), bool(decisive.size)
+
+    def sanity_check(self, start_offset: int) -> None:
+        """Raise CorruptIndexError for the first entry whose last offset is below the base offset."""
+        low = np.flatnonzero(self.last_offsets < start_offset)
+        if low.size:
+            raise CorruptIndexError(
+                f"Last offset of aborted transaction {self._entry_text(int(low[0]))} in index {self.path} is "
+                f"less than start offset {start_offset}"
+            )
+
+    def _entry_text(self, row: int) -> str:
+        return (
+            f"AbortedTxn(version={self.versions[row]}, producerId={self.producer_ids[row]}, "
+            f"firstOffset={self.first_offsets[row]}, lastOffset={self.last_offsets[row]}, "
+            f"lastStableOffset={self.last_stable_offsets[row]})"
+        )
+
+
+def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> TransactionIndex:
+    """The entries in `data`, the whole file.
+
+    Raises:
+        CorruptIndexError: an entry's version is above 0, in Kafka's words (a `KafkaException` there).
+    """
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE_BYTES)
+    versions = entries["version"].astype(np.int64)
+    unknown = np.flatnonzero(versions > CURRENT_VERSION)
+    if unknown.size:
+        raise CorruptIndexError(
+            f"Unexpected aborted transaction version {versions[unknown[0]]} in transaction index {path}, "
+            f"current version is {CURRENT_VERSION}",
+            java_class="org.apache.kafka.common.KafkaException",
+        )
+    return TransactionIndex(
+        path=path,
+        versions=versions,
+        producer_ids=entries["producer_id"].astype(np.int64),
+        first_offsets=entries["first_offset"].astype(np.int64),
+        last_offsets=entries["last_offset"].astype(np.int64),
+        last_stable_offsets=entries["last_stable_offset"].astype(np.int64),
+    )
