@@ -23,8 +23,8 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from logstore.errors import CheckpointFormatError
-from logstore.layout.java_integer import number_format_text, parse_int, parse_long
+from ..errors import CheckpointFormatError
+from .java_integer import number_format_text, parse_int, parse_long
 
 T = TypeVar("T")
 

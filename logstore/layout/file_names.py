@@ -33,8 +33,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from logstore.errors import InvalidNameError
-from logstore.layout.java_integer import number_format_text, parse_int, parse_long
+from ..errors import InvalidNameError
+from .java_integer import number_format_text, parse_int, parse_long
 
 OFFSET_DIGIT_COUNT = 20
 EPOCH_DIGIT_COUNT = 10

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from logstore.errors import CheckpointFormatError
+from ..errors import CheckpointFormatError
 
 _BLANKS = " \t\f"
 _LINE_END = re.compile("\r\n|\n|\r")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from logstore.errors import CheckpointFormatError
+from ..errors import CheckpointFormatError
 
-SIZE_BYTES = 16
-ZERO_UUID = bytes(SIZE_BYTES)
+SIZE = 16
+ZERO_UUID = bytes(SIZE)
 _LONGEST_TEXT = 24
 _BASE64 = re.compile("[A-Za-z0-9_-]*")
 
@@ -36,10 +36,10 @@ def parse_uuid(text: str) -> bytes:
     if len(digits) % 4 == 1:
         raise _error("Last unit does not have enough valid bits")
     data = urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
-    if len(data) != SIZE_BYTES:
+    if len(data) != SIZE:
         raise _error(
             f"Input string `{text}` decoded as {len(data)} bytes, which is not equal to the expected "
-            f"{SIZE_BYTES} bytes of a base64-encoded UUID"
+            f"{SIZE} bytes of a base64-encoded UUID"
         )
     return data
 

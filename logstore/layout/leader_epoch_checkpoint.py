@@ -1,4 +1,4 @@
-r"""`leader-epoch-checkpoint`, in a partition's directory: leaders' first offsets (`LeaderEpochCheckpointFile`).
+r"""`leader-epoch-checkpoint`, in a partition's directory: where leaders began (`LeaderEpochCheckpointFile`).
 
 Text as in `checkpoint`, version 0, an entry is `<epoch> <start offset>`, both ascending. An epoch ends
 where the next one starts. Entries are kept by followers to find where their log and the leader's part
@@ -10,7 +10,7 @@ where the next one starts. Entries are kept by followers to find where their log
 
 from __future__ import annotations
 
-from logstore.layout.checkpoint import int_field, long_field, parse_checkpoint
+from .checkpoint import int_field, long_field, parse_checkpoint
 
 VERSION = 0
 FILE_NAME = "leader-epoch-checkpoint"

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from logstore.errors import CheckpointFormatError
-from logstore.layout.java_integer import parse_int
-from logstore.layout.java_properties import parse_properties
-from logstore.layout.kafka_uuid import format_uuid, parse_uuid
+from ..errors import CheckpointFormatError
+from .java_integer import parse_int
+from .java_properties import parse_properties
+from .kafka_uuid import format_uuid, parse_uuid
 
 FILE_NAME = "meta.properties"
 VERSION_KEY = "version"

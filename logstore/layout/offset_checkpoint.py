@@ -14,7 +14,7 @@ meaning.
 
 from __future__ import annotations
 
-from logstore.layout.checkpoint import int_field, long_field, parse_checkpoint
+from .checkpoint import int_field, long_field, parse_checkpoint
 
 VERSION = 0
 RECOVERY_POINT_FILE_NAME = "recovery-point-offset-checkpoint"

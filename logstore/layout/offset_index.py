@@ -28,12 +28,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.errors import CorruptIndexError
-from logstore.layout.index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
+from ..errors import CorruptIndexError
+from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
 
-ENTRY_SIZE_BYTES = 8
+ENTRY_SIZE = 8
 ENTRY_DTYPE = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
-WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE_BYTES
+WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +79,10 @@ class OffsetIndex:
                 f"Corrupt index found, index file {self.path} has non-zero size but the last offset is "
                 f"{int(self.offsets[-1])} which is less than the base offset {self.base_offset}"
             )
-        if self.size_bytes % ENTRY_SIZE_BYTES:
+        if self.size_bytes % ENTRY_SIZE:
             raise CorruptIndexError(
                 f"Index file {self.path} is corrupt, found {self.size_bytes} bytes which is neither positive "
-                f"nor a multiple of {ENTRY_SIZE_BYTES}"
+                f"nor a multiple of {ENTRY_SIZE}"
             )
 
     def _slots(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -94,7 +94,7 @@ def parse_offset_index(data: bytes | NDArray[np.uint8], *, base_offset: int, pat
 
     Raises nothing: any bytes are an index. Ask `sanity_check`.
     """
-    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE_BYTES)
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
     return OffsetIndex(
         path=path,
         base_offset=base_offset,

@@ -18,10 +18,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from logstore.errors import CheckpointFormatError
-from logstore.layout.checkpoint import text_lines
-from logstore.layout.java_integer import parse_int
-from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
+from ..errors import CheckpointFormatError
+from .checkpoint import text_lines
+from .java_integer import parse_int
+from .kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
 
 CURRENT_VERSION = 0
 FILE_NAME = "partition.metadata"

@@ -39,15 +39,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.errors import CorruptSnapshotError
+from ..errors import CorruptSnapshotError
 
 VERSION = 1
 VERSION_POSITION = 0
 CRC_POSITION = 2
 ENTRY_COUNT_POSITION = 6
 CRC_START_POSITION = ENTRY_COUNT_POSITION
-HEADER_SIZE_BYTES = 10
-ENTRY_SIZE_BYTES = 46
+HEADER_SIZE = 10
+ENTRY_SIZE = 46
 ENTRY_DTYPE = np.dtype(
     [
         ("producer_id", ">i8"),
@@ -104,15 +104,15 @@ def parse_producer_snapshot(data: bytes) -> ProducerSnapshot:
     entry_count = _unpack(data, ENTRY_COUNT_POSITION, 4, signed=True)
     if entry_count < 0:
         raise _schema_error("non-nullable field producerEntries was serialized as null")
-    remaining = len(data) - HEADER_SIZE_BYTES
+    remaining = len(data) - HEADER_SIZE
     if entry_count > remaining:
         raise _schema_error(
             f"Tried to allocate a collection of size {entry_count}, "
             f"but there are only {remaining} bytes remaining."
         )
-    if entry_count * ENTRY_SIZE_BYTES > remaining:
+    if entry_count * ENTRY_SIZE > remaining:
         raise _buffer_underflow()
-    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=entry_count, offset=HEADER_SIZE_BYTES)
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=entry_count, offset=HEADER_SIZE)
     return ProducerSnapshot(
         stored_crc=stored_crc,
         producer_ids=entries["producer_id"].astype(np.int64),

@@ -21,9 +21,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from logstore.errors import CheckpointFormatError
-from logstore.layout.checkpoint import text_lines
-from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
+from ..errors import CheckpointFormatError
+from .checkpoint import text_lines
+from .kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
 
 FILE_NAME = "quorum-state"
 LOWEST_VERSION = 0

@@ -26,12 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.errors import CorruptIndexError
-from logstore.layout.index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
+from ..errors import CorruptIndexError
+from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
 
-ENTRY_SIZE_BYTES = 12
+ENTRY_SIZE = 12
 ENTRY_DTYPE = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
-WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE_BYTES
+WARM_ENTRY_COUNT = WARM_BYTES // ENTRY_SIZE
 UNKNOWN_TIMESTAMP = -1
 
 
@@ -69,10 +69,10 @@ class TimeIndex:
         """Raise CorruptIndexError for what `TimeIndex.sanityCheck` finds: last below first, odd length."""
         if self.entry_count:
             self._check_last_entry()
-        if self.size_bytes % ENTRY_SIZE_BYTES:
+        if self.size_bytes % ENTRY_SIZE:
             raise CorruptIndexError(
                 f"Time index file {self.path} is corrupt, found {self.size_bytes} bytes which is neither "
-                f"positive nor a multiple of {ENTRY_SIZE_BYTES}"
+                f"positive nor a multiple of {ENTRY_SIZE}"
             )
 
     def _check_last_entry(self) -> None:
@@ -95,7 +95,7 @@ def parse_time_index(data: bytes | NDArray[np.uint8], *, base_offset: int, path:
 
     Raises nothing: any bytes are an index. Ask `sanity_check`.
     """
-    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE_BYTES)
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
     return TimeIndex(
         path=path,
         base_offset=base_offset,

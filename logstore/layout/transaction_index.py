@@ -31,10 +31,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.errors import CorruptIndexError
+from ..errors import CorruptIndexError
 
 CURRENT_VERSION = 0
-ENTRY_SIZE_BYTES = 34
+ENTRY_SIZE = 34
 ENTRY_DTYPE = np.dtype(
     [
         ("version", ">i1"),
@@ -96,7 +96,7 @@ def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> Tr
     Raises:
         CorruptIndexError: an entry's version is above 0, in Kafka's words (a `KafkaException` there).
     """
-    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE_BYTES)
+    entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
     versions = entries["version"].astype(np.int64)
     unknown = np.flatnonzero(versions > CURRENT_VERSION)
     if unknown.size:

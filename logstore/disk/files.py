@@ -1,0 +1,72 @@
+"""Whole small files into memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from ..errors import DataDirectoryError
+from .names import java_file
+from .system_errors import nio_error, random_access_error, read_error
+
+SIZE_LIMIT = (1 << 31) - 1  # the largest array of Java, so nothing that Kafka writes is larger
+_READ_SIZE = 1 << 24
+
+
+def read_file(path: str) -> bytes:
+    """The content of the file, as `java.nio.file.Files.readAllBytes` reads it.
+
+    Raises:
+        DataDirectoryError: missing, unreadable, a directory, or larger than `SIZE_LIMIT`; in Java's words.
+    """
+    path = java_file(path)
+    try:
+        descriptor = _open(path)
+    except OSError as error:
+        raise nio_error(error, path) from error
+    try:
+        return _read_all(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def read_index_file(path: str) -> bytes:
+    """The content of an index, as Kafka's `AbstractIndex` opens one.
+
+    Raises:
+        DataDirectoryError: as `read_file`, but in the words of `java.io.RandomAccessFile`.
+    """
+    path = java_file(path)
+    try:
+        descriptor = _open(path)
+    except OSError as error:
+        raise random_access_error(error, path) from error
+    try:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise random_access_error(OSError(errno.EISDIR, os.strerror(errno.EISDIR)), path)
+        return _read_all(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+
+
+def _read_all(descriptor: int, path: str) -> bytes:
+    size = os.fstat(descriptor).st_size
+    if size > SIZE_LIMIT:
+        raise DataDirectoryError(
+            "Size exceeds Integer.MAX_VALUE",
+            path=path,
+            found=size,
+            java_class="java.lang.IllegalArgumentException",
+        )
+    pieces = []
+    try:
+        while piece := os.read(descriptor, _READ_SIZE):
+            pieces.append(piece)
+    except OSError as error:
+        raise read_error(error) from error
+    return b"".join(pieces)

@@ -1,0 +1,77 @@
+"""Everything beside the `.log` that a reader may want, from path to value.
+
+Every function raises DataDirectoryError where the file cannot be read, and what the parser in `layout`
+raises where it does not parse. None writes, none creates a file that is missing.
+"""
+
+from __future__ import annotations
+
+from ..kernels.crc32c import crc32c
+from ..layout.clean_shutdown import parse_clean_shutdown
+from ..layout.file_names import base_offset_of
+from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
+from ..layout.meta_properties import MetaProperties, parse_meta_properties
+from ..layout.offset_checkpoint import parse_offset_checkpoint
+from ..layout.offset_index import OffsetIndex, parse_offset_index
+from ..layout.partition_metadata import PartitionMetadata, parse_partition_metadata
+from ..layout.producer_snapshot import CRC_START_POSITION, ProducerSnapshot, parse_producer_snapshot
+from ..layout.quorum_state import QuorumState, parse_quorum_state
+from ..layout.time_index import TimeIndex, parse_time_index
+from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from .files import read_file, read_index_file
+from .names import absolute_path, file_name
+
+
+def read_offset_index(path: str) -> OffsetIndex:
+    """The `.index` at `path`, whose base offset is in its name."""
+    base_offset = base_offset_of(file_name(path))
+    return parse_offset_index(read_index_file(path), base_offset=base_offset, path=absolute_path(path))
+
+
+def read_time_index(path: str) -> TimeIndex:
+    """The `.timeindex` at `path`, whose base offset is in its name."""
+    base_offset = base_offset_of(file_name(path))
+    return parse_time_index(read_index_file(path), base_offset=base_offset, path=absolute_path(path))
+
+
+def read_transaction_index(path: str) -> TransactionIndex:
+    """The `.txnindex` at `path`."""
+    return parse_transaction_index(read_file(path), path=absolute_path(path))
+
+
+def read_producer_snapshot(path: str) -> ProducerSnapshot:
+    """The `.snapshot` at `path`, its checksum verified."""
+    data = read_file(path)
+    snapshot = parse_producer_snapshot(data)
+    snapshot.check_crc(crc32c(data[CRC_START_POSITION:]))
+    return snapshot
+
+
+def read_offset_checkpoint(path: str) -> dict[tuple[str, int], int]:
+    """(topic, partition) → offset: recovery points, log start offsets, watermarks, cleaner offsets."""
+    return parse_offset_checkpoint(read_file(path), path=absolute_path(path))
+
+
+def read_leader_epoch_checkpoint(path: str) -> list[tuple[int, int]]:
+    """(epoch, start offset) of each leader epoch."""
+    return parse_leader_epoch_checkpoint(read_file(path), path=absolute_path(path))
+
+
+def read_partition_metadata(path: str) -> PartitionMetadata:
+    """The topic's id."""
+    return parse_partition_metadata(read_file(path), path=absolute_path(path))
+
+
+def read_meta_properties(path: str) -> MetaProperties:
+    """The cluster, node and directory ids."""
+    return parse_meta_properties(read_file(path))
+
+
+def read_quorum_state(path: str) -> QuorumState:
+    """A KRaft voter's epoch, leader and vote."""
+    return parse_quorum_state(read_file(path), path=absolute_path(path))
+
+
+def read_clean_shutdown(path: str) -> int | None:
+    """The broker epoch of the run that ended, None where the file does not tell."""
+    return parse_clean_shutdown(read_file(path))

@@ -1,0 +1,43 @@
+"""From the system's errors to `DataDirectoryError`, with the exception and message that Java makes of them.
+
+Java has two ways to open a file, and they word the same error differently.
+
+>>> nio_error(FileNotFoundError(2, "No such file or directory"), "a/x.log").message
+'a/x.log'
+>>> random_access_error(FileNotFoundError(2, "No such file or directory"), "a/x.log").message
+'a/x.log (No such file or directory)'
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ..errors import DataDirectoryError
+
+
+def nio_error(error: OSError, path: str) -> DataDirectoryError:
+    """For a file opened through `java.nio.file` (`sun.nio.fs.UnixException`)."""
+    if error.errno == errno.ENOENT:
+        java_class, message = "java.nio.file.NoSuchFileException", path
+    elif error.errno == errno.EACCES:
+        java_class, message = "java.nio.file.AccessDeniedException", path
+    else:
+        java_class, message = "java.nio.file.FileSystemException", f"{path}: {_reason(error)}"
+        if error.errno == errno.ELOOP:
+            message += " or unable to access attributes of symbolic link"
+    return DataDirectoryError(message, java_class=java_class)
+
+
+def random_access_error(error: OSError, path: str) -> DataDirectoryError:
+    """For a file opened with `java.io.RandomAccessFile`, as Kafka opens indexes."""
+    return DataDirectoryError(f"{path} ({_reason(error)})", java_class="java.io.FileNotFoundException")
+
+
+def read_error(error: OSError) -> DataDirectoryError:
+    """For a read from a file that is open."""
+    return DataDirectoryError(_reason(error), java_class="java.io.IOException")
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or os.strerror(error.errno or 0)
