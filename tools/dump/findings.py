@@ -70,26 +70,46 @@ class Findings:
 
     def lines(self) -> Iterator[str]:
         """The five sections, line by line without line ends."""
-        for path in _hash_map_order(self._index_mismatches):
-            yield f"Mismatches in :{path}"
-            for index_offset, log_offset in sorted(self._index_mismatches[path].items(), reverse=True):
-                yield f"  Index offset: {index_offset}, log offset: {log_offset}"
-        for path in _hash_map_order(self._timestamp_mismatches):
-            yield f"Found timestamp mismatch in :{path}"
-            for index_timestamp, log_timestamp in self._timestamp_mismatches[path]:
-                yield f"  Index timestamp: {index_timestamp}, log timestamp: {log_timestamp}"
-        for path in _hash_map_order(self._timestamps_out_of_order):
-            yield f"Found out of order timestamp in :{path}"
-            for index_timestamp, previous_timestamp in self._timestamps_out_of_order[path]:
-                yield f"  Index timestamp: {index_timestamp}, Previously indexed timestamp: {previous_timestamp}"
-        for path in _hash_map_order(self._offsets_not_found):
-            yield f"The following indexed offsets are not found in :{path}"
-            for index_offset, log_offset in self._offsets_not_found[path]:
-                yield f"Indexed offset: {index_offset}, found log offset: {log_offset}"
-        for path in _hash_map_order(self._non_consecutive):
-            yield f"Non-consecutive offsets in {path}"
-            for previous, following in _last_pairs(self._non_consecutive[path]):
-                yield f"  {previous} is followed by {following}"
+        yield from _section(
+            "Mismatches in :{}",
+            "  Index offset: {}, log offset: {}",
+            self._index_mismatches,
+            lambda log_offsets: sorted(log_offsets.items(), reverse=True),
+        )
+        yield from _section(
+            "Found timestamp mismatch in :{}",
+            "  Index timestamp: {}, log timestamp: {}",
+            self._timestamp_mismatches,
+        )
+        yield from _section(
+            "Found out of order timestamp in :{}",
+            "  Index timestamp: {}, Previously indexed timestamp: {}",
+            self._timestamps_out_of_order,
+        )
+        yield from _section(
+            "The following indexed offsets are not found in :{}",
+            "Indexed offset: {}, found log offset: {}",
+            self._offsets_not_found,
+        )
+        yield from _section(
+            "Non-consecutive offsets in {}",
+            "  {} is followed by {}",
+            self._non_consecutive,
+            _last_pairs,
+        )
+
+
+def _section(
+    title: str,
+    line: str,
+    findings_by_path: dict[str, Any],
+    pairs: Callable[[Any], Iterable[tuple[int, int]]] = iter,
+) -> Iterator[str]:
+    """`title` with each path, and `line` with each of the path's pairs."""
+    for path in _hash_map_order(findings_by_path):
+        yield title.format(path)
+        for pair in pairs(findings_by_path[path]):
+            yield line.format(*pair)
 
 
 def _last_pairs(chunks: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ def dump_transaction_index(
 ) -> None:
     """Print one line per entry; no option and no finding concerns this file.
 
-    """Print one line per entry; no option and no finding concerns this file.
+    Nothing is printed for a file that is missing, and of a damaged one not the entries before the damage.
 
     Raises:
         InvalidNameError, DataDirectoryError, CorruptIndexError: what the real tool dies of.
