@@ -1,0 +1,82 @@
+"""Records of the coordinators' topics: a key of two bytes of type and a body, a value of two bytes of version and a body.
+
+This holds for `__consumer_offsets`, `__transaction_state` and `__share_group_state` (`CoordinatorRecordSerde`). A null
+value is a tombstone. Keys have one version only; bytes behind a body are ignored, as Kafka does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from logstore.errors import SchemaError
+from logstore.topics.reader import Cursor, read_from
+from logstore.topics.schema import Message, Value, record_types
+
+
+class CoordinatorKey(NamedTuple):
+    """A key: its type, the type's message and the fields."""
+
+    record_type: int
+    message: Message
+    fields: Value
+
+
+class CoordinatorValue(NamedTuple):
+    """A value: its version, its message and the fields."""
+
+    version: int
+    message: Message
+    fields: Value
+
+
+def read_type(key: bytes) -> int:
+    """The record type that a key begins with; it may be one that no table knows."""
+    return _read_int16(key, "key")
+
+
+def is_known_type(topic: str, record_type: int) -> bool:
+    """Whether the table of `topic` (`consumer_offsets`, …) has records of this type."""
+    return record_type in record_types(topic, "Key")
+
+
+def read_key(topic: str, key: bytes) -> CoordinatorKey:
+    """Read a key of `topic`; raises SchemaError for an unknown type and for a broken body."""
+    record_type = read_type(key)
+    message = _message(topic, record_type, "Key")
+    return CoordinatorKey(record_type, message, _read_body(message, record_type, key, "key"))
+
+
+def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
+    """Read the value of a record of `record_type`; raises SchemaError for an unknown version and a broken body."""
+    message = _message(topic, record_type, "Value")
+    version = _read_int16(value, "value")
+    if version not in message.versions:
+        raise SchemaError(
+            f"Found an unknown record version {version} for {record_type} type",
+            expected=f"{message.name} of version {message.versions.low} to {message.versions.high}",
+            found=version,
+        )
+    return CoordinatorValue(version, message, _read_body(message, version, value, "value"))
+
+
+def _message(topic: str, record_type: int, suffix: str) -> Message:
+    message = record_types(topic, suffix).get(record_type)
+    if message is None:
+        raise SchemaError(f"Found an unknown record type {record_type}", found=record_type)
+    return message
+
+
+def _read_int16(data: bytes, name: str) -> int:
+    if len(data) < 2:
+        raise SchemaError(f"Could not read version from {name}'s buffer.")
+    return int.from_bytes(data[:2], signed=True)
+
+
+def _read_body(message: Message, version: int, data: bytes, name: str) -> Value:
+    try:
+        return read_from(Cursor(data, version, position=2), message)
+    except SchemaError as error:
+        reason = "null" if error.message is None else error.message
+        raise SchemaError(
+            f"Could not read record with version {version} from {name}'s buffer due to: {reason}."
+        ) from error

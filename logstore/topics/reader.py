@@ -1,0 +1,277 @@
+"""Reads a message from bytes by its schema, exactly as Kafka's generated `read` methods do.
+
+Values are plain Python: int, bool, float, str, bytes, list, dict, None. A uuid is the text that Kafka prints (22
+letters of URL-safe base64). A dict holds every field of the schema in its order; a field that the version does not
+have, or a tagged one that is not there, has its default. Tagged fields that the schema does not know are kept under
+`_unknownTaggedFields` as (tag, bytes) pairs.
+
+What Kafka accepts is accepted (a version beyond the last one, bytes behind the end, a tagged field's size that does not
+fit it), what it refuses raises SchemaError with the message and `java_class` of the exception it throws. No length
+allocates before it was compared with the bytes that are left.
+
+>>> from logstore.topics.schema import family
+>>> message = family("consumer_offsets")["OffsetCommitValue"]
+>>> value = read(message, 0, bytes.fromhex("000000000000002a 0002 6d64 0000000000000007"))
+>>> value["offset"], value["metadata"], value["leaderEpoch"]
+(42, 'md', -1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+from struct import Struct as Packed
+from typing import Any
+
+from logstore.errors import SchemaError
+from logstore.layout.kafka_uuid import SIZE as UUID_SIZE
+from logstore.layout.kafka_uuid import format_uuid
+from logstore.layout.utf8 import java_utf8
+from logstore.topics.schema import Field, Message, Struct, Value
+
+UNKNOWN_TAGGED_FIELDS = "_unknownTaggedFields"
+
+_UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionException"
+_SHORT_MAX = 0x7FFF
+
+_Read = Callable[["Cursor"], Any]
+
+
+class Cursor:
+    """A position in bytes, with the primitives of Kafka's `ByteBufferAccessor`; `version` is the one asked for."""
+
+    __slots__ = ("data", "position", "version")
+
+    def __init__(self, data: bytes, version: int = 0, position: int = 0) -> None:
+        self.data = data
+        self.position = position
+        self.version = version
+
+    @property
+    def remaining_bytes(self) -> int:
+        return len(self.data) - self.position
+
+    def unsigned_varint(self) -> int:
+        """A varint of at most five bytes as a Java int: it may come out negative (`ByteUtils.readUnsignedVarint`)."""
+        data = self.data
+        result = shift = 0
+        for position in range(self.position, self.position + 5):
+            if position >= len(data):
+                raise underflow()
+            byte = data[position]
+            result |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                self.position = position + 1
+                return java_int(result)
+        raise SchemaError(
+            "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
+            f"{result & 0xFFFFFFFF:x}",
+            java_class="java.lang.IllegalArgumentException",
+        )
+
+    def array(self, size: int) -> bytes:
+        """`size` bytes (`readArray`)."""
+        if size > self.remaining_bytes:
+            raise SchemaError(
+                f"Error reading byte array of {size} byte(s): only {self.remaining_bytes} byte(s) available"
+            )
+        if size < 0:
+            raise SchemaError(str(size), java_class="java.lang.NegativeArraySizeException")
+        start = self.position
+        self.position = start + size
+        return self.data[start : self.position]
+
+
+def java_int(value: int) -> int:
+    """The lower 32 bits of `value`, signed."""
+    return ((value & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
+
+
+def underflow() -> SchemaError:
+    """What a read beyond the end raises; Java's exception has no message."""
+    return SchemaError(None, java_class="java.nio.BufferUnderflowException")
+
+
+def read(message: Message, version: int, data: bytes) -> Value:
+    """Read `message` of `version` from the start of `data`; see the module for values and errors."""
+    return read_from(Cursor(data, version), message)
+
+
+def read_from(cursor: Cursor, message: Message) -> Value:
+    """Read `message` of `cursor.version` at the cursor, which moves behind it."""
+    return _root_reader(message, message.versions.nearest(cursor.version))(cursor)
+
+
+@cache
+def _root_reader(message: Message, version: int) -> Callable[[Cursor], Value]:
+    return _struct_reader(message.root, version, message.is_flexible(version))
+
+
+def _struct_reader(struct: Struct, version: int, is_flexible: bool) -> Callable[[Cursor], Value]:
+    template = {field.name: field.default for field in struct.fields}
+    regular = []
+    mutable_defaults = []
+    tagged: dict[int, tuple[str, _Read | None]] = {}
+    for field in struct.fields:
+        read_field = _field_reader(field, version, is_flexible) if version in field.versions else None
+        if field.tag is not None:
+            tagged[field.tag] = (field.name, read_field)
+        if field.tag is None and read_field is not None:
+            regular.append((field.name, read_field))
+        elif isinstance(field.default, list | dict):
+            mutable_defaults.append((field.name, field.default))
+    last_version = None if struct.versions is None else struct.versions.high
+
+    def read_struct(cursor: Cursor) -> Value:
+        if last_version is not None and cursor.version > last_version:
+            raise SchemaError(
+                f"Can't read version {cursor.version} of {struct.name}", java_class=_UNSUPPORTED_VERSION
+            )
+        value = template.copy()
+        for name, default in mutable_defaults:
+            value[name] = deepcopy(default)
+        for name, read_regular in regular:
+            value[name] = read_regular(cursor)
+        if is_flexible:
+            _read_tagged_fields(cursor, value, tagged)
+        return value
+
+    return read_struct
+
+
+def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str, _Read | None]]) -> None:
+    """Read the tagged fields behind a flexible struct into `value`; the size of a known one is not looked at."""
+    for _ in range(cursor.unsigned_varint()):
+        tag = cursor.unsigned_varint()
+        size = cursor.unsigned_varint()
+        if tag not in known:
+            value.setdefault(UNKNOWN_TAGGED_FIELDS, []).append((tag, cursor.array(size)))
+            continue
+        name, read_field = known[tag]
+        if read_field is None:
+            raise SchemaError(f"Tag {tag} is not valid for version {cursor.version}")
+        value[name] = read_field(cursor)
+
+
+def _field_reader(field: Field, version: int, is_flexible: bool) -> _Read:
+    if field.is_array:
+        element = _value_reader(field, f"{field.name} element", False, version, is_flexible)
+        return _array_reader(field.name, field.is_nullable, element, is_flexible)
+    return _value_reader(field, field.name, field.is_nullable, version, is_flexible)
+
+
+def _value_reader(field: Field, name: str, is_nullable: bool, version: int, is_flexible: bool) -> _Read:
+    if field.struct is not None:
+        read_struct = _struct_reader(field.struct, version, is_flexible)
+        return _nullable_struct_reader(read_struct, field.tag is not None) if is_nullable else read_struct
+    if field.kind == "string":
+        return _string_reader(name, is_nullable, is_flexible)
+    if field.kind == "bytes":
+        return _bytes_reader(name, is_nullable, is_flexible)
+    return _FIXED_SIZE[field.kind]
+
+
+def _nullable_struct_reader(read_struct: _Read, is_tagged: bool) -> _Read:
+    def read_nullable(cursor: Cursor) -> Value | None:
+        is_null = cursor.unsigned_varint() <= 0 if is_tagged else _read_int8(cursor) < 0
+        return None if is_null else read_struct(cursor)
+
+    return read_nullable
+
+
+def _array_reader(name: str, is_nullable: bool, read_element: _Read, is_flexible: bool) -> _Read:
+    read_length = _read_compact_length if is_flexible else _read_int32
+
+    def read_array(cursor: Cursor) -> list[Any] | None:
+        length = read_length(cursor)
+        if length < 0:
+            _check_nullable(name, is_nullable)
+            return None
+        if length > cursor.remaining_bytes:
+            raise SchemaError(
+                f"Tried to allocate a collection of size {length}, but there are only "
+                f"{cursor.remaining_bytes} bytes remaining."
+            )
+        return [read_element(cursor) for _ in range(length)]
+
+    return read_array
+
+
+def _string_reader(name: str, is_nullable: bool, is_flexible: bool) -> _Read:
+    read_length = _read_compact_length if is_flexible else _read_int16
+
+    def read_string(cursor: Cursor) -> str | None:
+        length = read_length(cursor)
+        if length < 0:
+            _check_nullable(name, is_nullable)
+            return None
+        if length > _SHORT_MAX:
+            raise SchemaError(f"string field {name} had invalid length {length}")
+        return java_utf8(cursor.array(length))
+
+    return read_string
+
+
+def _bytes_reader(name: str, is_nullable: bool, is_flexible: bool) -> _Read:
+    read_length = _read_compact_length if is_flexible else _read_int32
+
+    def read_bytes(cursor: Cursor) -> bytes | None:
+        length = read_length(cursor)
+        if length < 0:
+            _check_nullable(name, is_nullable)
+            return None
+        return cursor.array(length)
+
+    return read_bytes
+
+
+def _check_nullable(name: str, is_nullable: bool) -> None:
+    if not is_nullable:
+        raise SchemaError(f"non-nullable field {name} was serialized as null")
+
+
+def _read_compact_length(cursor: Cursor) -> int:
+    return java_int(cursor.unsigned_varint() - 1)
+
+
+def _number_reader(packed: Packed) -> Callable[[Cursor], Any]:
+    size = packed.size
+    unpack_from = packed.unpack_from
+
+    def read_number(cursor: Cursor) -> Any:
+        start = cursor.position
+        if start + size > len(cursor.data):
+            raise underflow()
+        cursor.position = start + size
+        return unpack_from(cursor.data, start)[0]
+
+    return read_number
+
+
+_read_int8 = _number_reader(Packed(">b"))
+_read_int16 = _number_reader(Packed(">h"))
+_read_int32 = _number_reader(Packed(">i"))
+
+
+def _read_bool(cursor: Cursor) -> bool:
+    return bool(_read_int8(cursor))
+
+
+def _read_uuid(cursor: Cursor) -> str:
+    if cursor.remaining_bytes < UUID_SIZE:
+        raise underflow()
+    return format_uuid(cursor.array(UUID_SIZE))
+
+
+_FIXED_SIZE: dict[str, _Read] = {
+    "int8": _read_int8,
+    "int16": _read_int16,
+    "int32": _read_int32,
+    "int64": _number_reader(Packed(">q")),
+    "uint16": _number_reader(Packed(">H")),
+    "float64": _number_reader(Packed(">d")),
+    "bool": _read_bool,
+    "uuid": _read_uuid,
+}

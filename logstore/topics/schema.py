@@ -1,0 +1,235 @@
+"""Message schemas as data: the tables in `tables/*.txt`, parsed when first needed.
+
+A table states what Kafka's own message definitions state, in a grammar of one line a field:
+
+    # a comment
+    Name: type 3, versions 0-4, flexible 4+      a message; `type` only where records carry one
+      field: []int32?, versions 2+               an array that may be null, from version 2 on
+      other: int64, versions 1+, tag 0, default -1, ignorable
+      members: []Member                          a struct that is told here, indented ...
+        name: string
+      struct Endpoint                            ... or once for the whole message
+        port: uint16
+
+Types are `int8 int16 int32 int64 uint16 bool float64 uuid string bytes`, a struct's name, or `[]` before either; `?`
+behind the type: null is allowed wherever the field exists. Without `versions` a field is in all versions. A field
+with a `tag` is an optional tagged field. `ignorable`: a writer may leave out its value where the version has no place
+for it. Fields stand in the order of Kafka's definitions, which is the order on disk and in JSON.
+
+>>> marker = family("control_records")["EndTxnMarker"]
+>>> marker.versions, marker.flexible, [(f.name, f.kind) for f in marker.root.fields]
+(Versions(low=0, high=0), None, [('coordinatorEpoch', 'int32')])
+>>> family("transaction_state")["TransactionLogValue"].root.fields[1]  # doctest: +NORMALIZE_WHITESPACE
+Field(name='previousProducerId', kind='int64', is_array=False, is_nullable=False, struct=None,
+      versions=Versions(low=1, high=1), tag=0, default=-1, is_ignorable=False)
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid
+
+#: A record read by its schema: field name to value. See `reader` for the Python types.
+Value = dict[str, Any]
+
+_DEFAULTS: dict[str, Any] = {
+    "int8": 0,
+    "int16": 0,
+    "int32": 0,
+    "int64": 0,
+    "uint16": 0,
+    "bool": False,
+    "float64": 0.0,
+    "uuid": format_uuid(ZERO_UUID),
+    "string": "",
+    "bytes": b"",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Versions from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def __contains__(self, version: int) -> bool:
+        return self.low <= version <= self.high
+
+    def nearest(self, version: int) -> int:
+        """The version that Kafka's generated code treats `version` like: they have no conditions beyond the ends."""
+        return min(max(version, self.low), self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """One field of a message or struct.
+
+    `kind` is the type's name without `[]` and `?`; `struct` is set when it names one. `default` is the value in
+    versions without the field, and of a tagged field that is not on disk.
+    """
+
+    name: str
+    kind: str
+    is_array: bool
+    is_nullable: bool
+    struct: Struct | None
+    versions: Versions
+    tag: int | None
+    default: Any
+    is_ignorable: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Struct:
+    """A message's root, or a struct in it.
+
+    `versions` is where it may be read: Kafka's generated readers refuse higher ones, but only for a struct that is
+    told inside its field; for shared structs and roots it is None.
+    """
+
+    name: str
+    versions: Versions | None
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """A message: `record_type` is its api key (None if it has none), `flexible` its first flexible version."""
+
+    name: str
+    record_type: int | None
+    versions: Versions
+    flexible: int | None
+    root: Struct
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether strings, bytes and arrays are compact and tagged fields follow in `version`."""
+        return self.flexible is not None and version >= self.flexible
+
+
+@cache
+def family(name: str) -> dict[str, Message]:
+    """All messages of one table by name, e.g. `family("consumer_offsets")["OffsetCommitKey"]`."""
+    table = pkgutil.get_data(__package__, f"tables/{name}.txt")
+    if table is None:
+        raise FileNotFoundError(f"tables/{name}.txt")
+    return parse_table(table.decode("ascii"))
+
+
+@cache
+def record_types(name: str, suffix: str = "") -> dict[int, Message]:
+    """The messages of one table by record type, only those whose name ends in `suffix` (`Key`, `Value`)."""
+    return {
+        message.record_type: message
+        for message in family(name).values()
+        if message.record_type is not None and message.name.endswith(suffix)
+    }
+
+
+def parse_table(text: str) -> dict[str, Message]:
+    """Parse a table; raises ValueError with the line that does not follow the grammar."""
+    return {message.name: message for message in map(_message, _blocks(_lines(text)))}
+
+
+@dataclass(slots=True)
+class _Line:
+    indent: int
+    head: str
+    clauses: dict[str, str]
+    children: list[_Line]
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    for raw in text.splitlines():
+        line = raw.split("#", 1)[0].rstrip()
+        if line:
+            head, _, rest = line.strip().partition(":")
+            clauses = dict(_clause(part.strip()) for part in rest.split(",")) if rest else {}
+            yield _Line(len(line) - len(line.lstrip()), head, clauses, [])
+
+
+def _clause(part: str) -> tuple[str, str]:
+    word, space, rest = part.partition(" ")
+    return (word, rest) if space or word == "ignorable" else ("kind", word)
+
+
+def _blocks(lines: Iterator[_Line]) -> list[_Line]:
+    """Hang every line under the nearest line above it that is indented less."""
+    top = _Line(-1, "", {}, [])
+    stack = [top]
+    for line in lines:
+        while stack[-1].indent >= line.indent:
+            stack.pop()
+        stack[-1].children.append(line)
+        stack.append(line)
+    return top.children
+
+
+def _message(line: _Line) -> Message:
+    versions = _versions(line.clauses["versions"], Versions(0, 0x7FFF))
+    shared: dict[str, Struct] = {}
+    for child in line.children:
+        if child.head.startswith("struct "):
+            name = child.head.removeprefix("struct ")
+            shared[name] = Struct(name, None, _fields(child, versions, shared))
+    record_type = line.clauses.get("type")
+    flexible = line.clauses.get("flexible")
+    return Message(
+        line.head,
+        None if record_type is None else int(record_type),
+        versions,
+        None if flexible is None else int(flexible.removesuffix("+")),
+        Struct(line.head, None, _fields(line, versions, shared)),
+    )
+
+
+def _fields(line: _Line, versions: Versions, shared: dict[str, Struct]) -> tuple[Field, ...]:
+    return tuple(
+        _field(child, versions, shared) for child in line.children if not child.head.startswith("struct ")
+    )
+
+
+def _field(line: _Line, within: Versions, shared: dict[str, Struct]) -> Field:
+    written_kind = line.clauses["kind"]
+    kind = written_kind.removesuffix("?").removeprefix("[]")
+    is_array = written_kind.startswith("[]")
+    versions = _versions(line.clauses.get("versions", "0+"), within)
+    struct = Struct(kind, versions, _fields(line, versions, shared)) if line.children else shared.get(kind)
+    if struct is None and kind not in _DEFAULTS:
+        raise ValueError(f"{line.head}: unknown type {kind}")
+    tag = line.clauses.get("tag")
+    return Field(
+        name=line.head,
+        kind=kind,
+        is_array=is_array,
+        is_nullable=written_kind.endswith("?"),
+        struct=struct,
+        versions=versions,
+        tag=None if tag is None else int(tag),
+        default=_default(line.clauses.get("default"), kind, is_array, struct),
+        is_ignorable="ignorable" in line.clauses,
+    )
+
+
+def _default(written: str | None, kind: str, is_array: bool, struct: Struct | None) -> Any:
+    if written == "null":
+        return None
+    if is_array:
+        return []
+    if struct is not None:
+        return {field.name: field.default for field in struct.fields}
+    if written is None:
+        return _DEFAULTS[kind]
+    return written == "true" if kind == "bool" else int(written)
+
+
+def _versions(written: str, within: Versions) -> Versions:
+    low, dash, high = written.removesuffix("+").partition("-")
+    last = within.high if written.endswith("+") else int(high if dash else low)
+    return Versions(max(int(low), within.low), min(last, within.high))
