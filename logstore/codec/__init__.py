@@ -6,36 +6,80 @@ others: slow, but it delivers as much and fails as Kafka's does.
 
 from __future__ import annotations
 
-from logstore.codec.outcome import Decompressed
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from logstore.codec.outcome import ByteArray, Decompressed, failed_to_open
+from logstore.errors import DecompressionError
 from logstore.model import Codec
+
+if TYPE_CHECKING:
+    from logstore.codec.replay import Input
 
 __all__ = ["Decompressed", "decompress"]
 
 
 def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int) -> Decompressed:
-    """Decompress the record stream of one batch (`CompressionType.wrapForInput`).
+    """Decompress the record stream of one batch (`Compression.wrapForInput`, `ChunkedBytesStream`).
 
     Args:
         codec: of the batch's attributes.
-        payload: uint8, 1-D, contiguous: the compressed stream.
-        magic: of the batch; 0 forgives LZ4's header checksum, below 2 an error shows its cause.
-        size_max: bytes; a stream that is larger is refused.
+        payload: uint8, 1-D, contiguous: the compressed stream, all of it.
+        magic: of the batch. 0 forgives LZ4's header checksum; below 2 the records are a message set.
+        size_max: bytes; a stream that is larger is refused with a `DecompressionError`.
+
+    Nothing is raised: what goes wrong is in the result, next to the bytes that come before it.
     """
-    import numpy as np
-
-    from logstore.codec import gzip, lz4, snappy, zstd
-    from logstore.codec.outcome import EMPTY, failed_to_read, over_cap
-
     if codec is Codec.NONE:
         return Decompressed(np.frombuffer(payload, np.uint8))
+    data = _whole(codec, payload, magic, size_max)
+    return _as_java(codec, payload, magic, size_max) if data is None else Decompressed(data)
+
+
+def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
+    """The fast path. None: not a plain stream of Kafka's own making, or larger than `size_max`."""
     if codec is Codec.GZIP:
-        data = gzip.inflate_one_member(payload, size_max)
-    elif codec is Codec.SNAPPY:
-        data = snappy.decode_blocks(payload, size_max)
-    elif codec is Codec.LZ4:
-        data = lz4.decode_plain_frame(payload, magic, size_max)
-    else:
-        data = zstd.decode(payload, size_max)
-    if data is None:
-        return failed_to_read(EMPTY, over_cap(size_max), magic)
-    return Decompressed(data)
+        from logstore.codec.gzip import inflate_one_member
+
+        return inflate_one_member(payload, size_max)
+    if codec is Codec.SNAPPY:
+        from logstore.codec.snappy import decode_blocks
+
+        return decode_blocks(payload, size_max)
+    if codec is Codec.LZ4:
+        from logstore.codec.lz4 import decode_plain_frame
+
+        return decode_plain_frame(payload, magic, size_max)
+    from logstore.codec.zstd import decode
+
+    return decode(payload, size_max)
+
+
+def _as_java(codec: Codec, payload: memoryview, magic: int, size_max: int) -> Decompressed:
+    """The slow path: the Java stream's own way through the payload."""
+    from logstore.codec.replay import replay
+
+    try:
+        stream, chunk_size = _open(codec, payload, magic, size_max)
+    except DecompressionError as cause:
+        return failed_to_open(cause)
+    return replay(stream, chunk_size, magic, size_max)
+
+
+def _open(codec: Codec, payload: memoryview, magic: int, size_max: int) -> tuple[Input, int]:
+    if codec is Codec.GZIP:
+        from logstore.codec import gzip
+
+        return gzip.GzipInput(payload), gzip.CHUNK_SIZE
+    if codec is Codec.SNAPPY:
+        from logstore.codec import snappy
+
+        return snappy.SnappyInput(payload, size_max), snappy.CHUNK_SIZE
+    if codec is Codec.LZ4:
+        from logstore.codec import lz4
+
+        return lz4.Lz4Input(payload, magic), lz4.CHUNK_SIZE
+    from logstore.codec import zstd
+
+    return zstd.ZstdInput(payload, size_max), zstd.CHUNK_SIZE

@@ -1,15 +1,28 @@
-"""gzip as `java.util.zip.GZIPInputStream` (JDK 17) reads it."""
+"""gzip as `java.util.zip.GZIPInputStream` of JDK 17 reads it.
+
+Members may follow one another. After the last one up to 18 bytes of garbage are not looked at, and more than that are
+silently the end as well unless they start like a member's header. Name, comment and extra field are skipped.
+"""
 
 from __future__ import annotations
+
+import zlib
 
 import numpy as np
 
 from logstore.codec.outcome import ByteArray
+from logstore.errors import DecompressionError
 
 # Kafka's own header: deflate, no flags; mtime, extra flags and operating system are not looked at.
 PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 HEADER_SIZE = 10
 TRAILER_SIZE = 8
+FLAG_HEADER_CRC, FLAG_EXTRA, FLAG_NAME, FLAG_COMMENT = 2, 4, 8, 16
+
+CHUNK_SIZE = 16384
+BUFFER_SIZE = 8192
+# `inflate` may return short, so one call need not expand more than this, whatever the record's size claims.
+READ_SIZE_MAX = 1 << 16
 
 
 def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
@@ -32,3 +45,115 @@ def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
     if int.from_bytes(trailer[4:], "little") != len(data) & 0xFFFFFFFF:
         return None
     return np.frombuffer(data, np.uint8)
+
+
+def _zip_error(message: str) -> DecompressionError:
+    return DecompressionError(message, java_class="java.util.zip.ZipException")
+
+
+def _end_of_file(message: str | None = None) -> DecompressionError:
+    return DecompressionError(message, java_class="java.io.EOFException")
+
+
+class GzipInput:
+    """`GZIPInputStream` with a buffer of 8 KiB over the payload."""
+
+    def __init__(self, payload: memoryview) -> None:
+        self.payload = payload
+        self.buffer_end = 0
+        self.ended = False
+        self.member_ended = False
+        self._start_member(self._read_header(0))
+        self.buffer_end = self.cursor
+
+    def read(self, size: int) -> bytes | None:
+        while not self.ended:
+            data = self._inflate(min(size, READ_SIZE_MAX))
+            if data is not None:
+                self.crc = zlib.crc32(data, self.crc)
+                self.member_size += len(data)
+                return data
+            self.member_ended = True
+            self.ended = not self._read_trailer()
+        return None
+
+    def available(self) -> int:
+        return 0 if self.member_ended or self.inflater.eof else 1
+
+    def _start_member(self, position: int) -> None:
+        self.cursor = position
+        self.inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        self.crc = 0
+        self.member_size = 0
+
+    def _inflate(self, size: int) -> bytes | None:
+        """At least one byte; None at the end of the member. `cursor` is the first byte not yet inflated."""
+        while True:
+            if self.inflater.eof:
+                return None
+            try:
+                data = self.inflater.decompress(self.payload[self.cursor : self.buffer_end], size)
+            except zlib.error as error:
+                _, _, reason = str(error).partition("data: ")
+                raise _zip_error(reason or "Invalid ZLIB data format") from None
+            left = self.inflater.unused_data if self.inflater.eof else self.inflater.unconsumed_tail
+            self.cursor = self.buffer_end - len(left)
+            if data:
+                return data
+            if not self.inflater.eof and self.cursor == self.buffer_end:
+                self.buffer_end = min(self.cursor + BUFFER_SIZE, len(self.payload))
+                if self.buffer_end == self.cursor:
+                    raise _end_of_file("Unexpected end of ZLIB input stream")
+
+    def _read_trailer(self) -> bool:
+        """Check size and CRC; True if another member was opened."""
+        buffered_size = self.buffer_end - self.cursor
+        trailer = bytes(self.payload[self.cursor : self.cursor + TRAILER_SIZE])
+        if len(trailer) >= 4 and int.from_bytes(trailer[:4], "little") != self.crc:
+            raise _zip_error("Corrupt GZIP trailer")
+        if len(trailer) < TRAILER_SIZE:
+            raise _end_of_file()
+        if int.from_bytes(trailer[4:], "little") != self.member_size & 0xFFFFFFFF:
+            raise _zip_error("Corrupt GZIP trailer")
+        self.cursor += TRAILER_SIZE
+        self.buffer_end = max(self.buffer_end, self.cursor)
+        if self.buffer_end == len(self.payload) and buffered_size <= TRAILER_SIZE + HEADER_SIZE + TRAILER_SIZE:
+            return False
+        try:
+            header_end = self._read_header(self.cursor)
+        except DecompressionError:
+            return False
+        self._start_member(header_end)
+        self.buffer_end = max(self.buffer_end, header_end)
+        return True
+
+    def _read_header(self, start: int) -> int:
+        """Position after the member header at `start`."""
+        if self._uint16(start) != 0x8B1F:
+            raise _zip_error("Not in GZIP format")
+        if self._byte(start + 2) != 8:
+            raise _zip_error("Unsupported compression method")
+        flags = self._byte(start + 3)
+        position = start + HEADER_SIZE
+        self._byte(position - 1)
+        if flags & FLAG_EXTRA:
+            position += 2 + self._uint16(position)
+            self._byte(position - 1)
+        for flag in FLAG_NAME, FLAG_COMMENT:
+            if flags & flag:
+                while self._byte(position) != 0:
+                    position += 1
+                position += 1
+        if flags & FLAG_HEADER_CRC:
+            if self._uint16(position) != zlib.crc32(self.payload[start:position]) & 0xFFFF:
+                raise _zip_error("Corrupt GZIP header")
+            position += 2
+        return position
+
+    def _byte(self, position: int) -> int:
+        if position >= len(self.payload):
+            raise _end_of_file()
+        return self.payload[position]
+
+    def _uint16(self, position: int) -> int:
+        return self._byte(position) | self._byte(position + 1) << 8

@@ -1,58 +1,200 @@
-"""LZ4 frames as Kafka's `Lz4BlockInputStream` reads them."""
+"""LZ4 frames as Kafka's `Lz4BlockInputStream` reads them.
+
+Magic 0x184D2204 little-endian, FLG (version 01, blocks independent, options), BD (largest block: 64 KiB to 4 MiB), content
+size if FLG says so, header checksum; then blocks: uint32 little-endian size (bit 31: stored), data, checksum if FLG
+says so; a size of 0 ends the frame. The content checksum must be there if FLG says so, but is not compared, and
+nothing after the frame is looked at. In batches of magic 0 the header checksum is not compared either: old clients
+computed it wrongly.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from logstore.codec.outcome import ByteArray
+from logstore.errors import DecompressionError
 
 MAGIC = b"\x04\x22\x4d\x18"
-FLG_BLOCK_CHECKSUM = 0x10
-FLG_CONTENT_SIZE = 0x08
-FLG_CONTENT_CHECKSUM = 0x04
-BLOCK_STORED = 0x80000000
-# One byte of a block lengthens a match by at most 255, after the token's own share.
+FLG_PLAIN = 0x60
+FLG_BLOCK_CHECKSUM, FLG_CONTENT_SIZE, FLG_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
+HEADER_SIZE = 7
+STORED = 0x80000000
+# One byte of a block lengthens a match by at most 255.
 EXPANSION_MAX = 255
+
+CHUNK_SIZE = 2048
 
 
 def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
     """The bytes of a frame without any option, as Kafka writes it; None if it is anything but."""
-    from cramjam import DecompressionError, lz4
+    from cramjam import DecompressionError as CramjamError
+    from cramjam import lz4
     from xxhash import xxh32_intdigest
 
-    if len(payload) < 7 or payload[:5] != MAGIC + b"\x60" or payload[5] not in (0x40, 0x50, 0x60, 0x70):
+    if len(payload) < HEADER_SIZE or payload[:4] != MAGIC or payload[4] != FLG_PLAIN:
+        return None
+    if payload[5] not in (0x40, 0x50, 0x60, 0x70):
         return None
     if magic > 0 and payload[6] != (xxh32_intdigest(payload[4:6]) >> 8) & 0xFF:
         return None
     block_size_max = 1 << (2 * (payload[5] >> 4) + 8)
     blocks = []
     size_bound = 0
-    position = 7
+    position = HEADER_SIZE
     while True:
         start = position + 4
         if start > len(payload):
             return None
         word = int.from_bytes(payload[position:start], "little")
-        if word & ~BLOCK_STORED == 0:
+        if word & ~STORED == 0:
             break
-        position = start + (word & ~BLOCK_STORED)
+        position = start + (word & ~STORED)
         if position > len(payload) or position - start > block_size_max:
             return None
-        stored = word >= BLOCK_STORED
+        stored = word >= STORED
         blocks.append((payload[start:position], stored))
         size_bound += position - start if stored else min(block_size_max, EXPANSION_MAX * (position - start))
     data = np.empty(min(size_bound, size_max), np.uint8)
+    view = data.data
     size = 0
     try:
         for block, stored in blocks:
             if stored:
-                data[size : size + len(block)] = block
+                view[size : size + len(block)] = block
                 size += len(block)
             else:
-                block_size = lz4.decompress_block_into(block, data[size : size + block_size_max])
+                block_size = lz4.decompress_block_into(block, view[size : size + block_size_max])
                 if block_size == 0:
                     return None
                 size += block_size
-    except (DecompressionError, ValueError):
+    except (CramjamError, ValueError):
         return None
     return data[:size]
+
+
+def _error(message: str | None, java_class: str = "java.io.IOException") -> DecompressionError:
+    return DecompressionError(message, java_class=java_class)
+
+
+def _premature_end() -> DecompressionError:
+    return _error("Stream ended prematurely")
+
+
+def _underflow() -> DecompressionError:
+    return _error(None, "java.nio.BufferUnderflowException")
+
+
+class Lz4Input:
+    """`Lz4BlockInputStream` over the payload."""
+
+    def __init__(self, payload: memoryview, magic: int) -> None:
+        self.payload = payload
+        self.block = b""
+        self.block_position = 0
+        self.ended = False
+        if len(payload) < HEADER_SIZE - 1:
+            raise _premature_end()
+        if payload[:4] != MAGIC:
+            raise _error("Stream unsupported (invalid magic bytes)")
+        self.flags = _checked_flags(payload[4])
+        self.block_size_max = _block_size_max(payload[5])
+        self.position = 6
+        if self.flags & FLG_CONTENT_SIZE:
+            if len(payload) < self.position + 8:
+                raise _premature_end()
+            self.position += 8
+        self._check_header(magic)
+
+    def _check_header(self, magic: int) -> None:
+        from xxhash import xxh32_intdigest
+
+        end = self.position
+        self.position += 1
+        if magic == 0:
+            if end == len(self.payload):
+                raise _error(f"newPosition > limit: ({end + 1} > {end})", "java.lang.IllegalArgumentException")
+            return
+        if end == len(self.payload):
+            raise _underflow()
+        if self.payload[end] != (xxh32_intdigest(self.payload[4:end]) >> 8) & 0xFF:
+            raise _error("Stream frame descriptor corrupted")
+
+    def read(self, size: int) -> bytes | None:
+        if not self.ended and self.available() == 0:
+            self._read_block()
+        if self.ended:
+            return None
+        piece = self.block[self.block_position : self.block_position + size]
+        self.block_position += len(piece)
+        return piece
+
+    def available(self) -> int:
+        return len(self.block) - self.block_position
+
+    def _read_block(self) -> None:
+        word = self._uint32()
+        if word is None:
+            raise _premature_end()
+        size = word & ~STORED
+        if size == 0:
+            self.ended = True
+            if self.flags & FLG_CONTENT_CHECKSUM and self._uint32() is None:
+                raise _underflow()
+            return
+        if size > self.block_size_max:
+            raise _error(f"Block size {size} exceeded max: {self.block_size_max}")
+        compressed = self.payload[self.position : self.position + size]
+        if len(compressed) < size:
+            raise _premature_end()
+        self.block_position = 0
+        self.block = bytes(compressed) if word >= STORED else self._decode(compressed)
+        self.position += size
+        if self.flags & FLG_BLOCK_CHECKSUM:
+            self._check_block(compressed)
+
+    def _check_block(self, compressed: memoryview) -> None:
+        from xxhash import xxh32_intdigest
+
+        checksum = self._uint32()
+        if checksum is None:
+            raise _underflow()
+        if checksum != xxh32_intdigest(compressed):
+            raise _error("Block checksum mismatch")
+
+    def _decode(self, compressed: memoryview) -> bytes:
+        from cramjam import DecompressionError as CramjamError
+        from cramjam import lz4
+
+        data = np.empty(min(self.block_size_max, EXPANSION_MAX * len(compressed)), np.uint8)
+        try:
+            size = lz4.decompress_block_into(compressed, data.data)
+        except CramjamError:
+            raise _error("net.jpountz.lz4.LZ4Exception: Error decoding offset of input buffer") from None
+        return data[:size].tobytes()
+
+    def _uint32(self) -> int | None:
+        if self.position + 4 > len(self.payload):
+            return None
+        self.position += 4
+        return int.from_bytes(self.payload[self.position - 4 : self.position], "little")
+
+
+def _checked_flags(flags: int) -> int:
+    if flags & 3:
+        raise _error("Reserved bits must be 0", "java.lang.RuntimeException")
+    if not flags & 0x20:
+        raise _error("Dependent block stream is unsupported", "java.lang.RuntimeException")
+    if flags >> 6 != 1:
+        raise _error(f"Version {flags >> 6} is unsupported", "java.lang.RuntimeException")
+    return flags
+
+
+def _block_size_max(descriptor: int) -> int:
+    if descriptor & 0x0F:
+        raise _error("Reserved2 field must be 0", "java.lang.RuntimeException")
+    exponent = descriptor >> 4 & 7
+    if exponent < 4:
+        raise _error("Block size value must be between 4 and 7", "java.lang.RuntimeException")
+    if descriptor & 0x80:
+        raise _error("Reserved3 field must be 0", "java.lang.RuntimeException")
+    return int(1 << (2 * exponent + 8))

@@ -51,7 +51,9 @@ def java_text(error: LogstoreError) -> str:
 
 
 def failed_to_open(cause: DecompressionError) -> Decompressed:
-    """`wrapForInput` wraps whatever its stream's constructor throws."""
+    """`wrapForInput` wraps whatever its stream's constructor throws; a refusal stays what it is."""
+    if cause.java_class == DecompressionError.java_class:
+        return Decompressed(EMPTY, cause, cause, opened=False)
     error = DecompressionError(java_text(cause))
     return Decompressed(EMPTY, error, error, opened=False)
 

@@ -1,25 +1,32 @@
 """snappy as snappy-java's `SnappyInputStream` reads it.
 
-A stream is a 16-byte header (magic, version, oldest compatible version), then blocks: int32 big-endian compressed
-size, raw snappy. There is no end mark. The header may come again before any block (concatenated streams). Anything
-that does not start with the magic is one raw snappy block.
+A stream is a 16-byte header (magic, version, oldest compatible version), then blocks: int32 big-endian size, raw
+snappy. There is no end mark, and up to 3 bytes after the last block are not looked at. The header may come again
+before any block (concatenated streams). Anything that does not start with the magic is one raw snappy block.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from logstore.codec.outcome import ByteArray
+from logstore.codec.outcome import ByteArray, over_cap
+from logstore.errors import DecompressionError
 
 MAGIC = b"\x82SNAPPY\x00"
 HEADER_SIZE = 16
 # The densest element is a 3-byte copy of 64 bytes, so a block that declares more than this cannot be right.
 EXPANSION_MAX = 22
 
+CHUNK_SIZE = 2048
+BLOCK_SIZE_MAX = 0x20000000
+# Java allocates what a block declares; from here on no heap that Kafka's tools run with has room for it.
+ARRAY_SIZE_MAX = 0x20000000
+
 
 def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
     """The bytes of one framed stream; None if it has a second header or a block that is not right."""
-    from cramjam import DecompressionError, snappy
+    from cramjam import DecompressionError as CramjamError
+    from cramjam import snappy
 
     if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
         return None
@@ -34,7 +41,7 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
         block = payload[start:position]
         try:
             block_size = snappy.decompress_raw_len(block)
-        except DecompressionError:
+        except CramjamError:
             return None
         if block_size > EXPANSION_MAX * len(block):
             return None
@@ -43,9 +50,140 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
     if size > size_max:
         return None
     data = np.empty(size, np.uint8)
+    view = data.data
     try:
         for block, start, end in blocks:
-            snappy.decompress_raw_into(block, data[start:end])
-    except DecompressionError:
+            snappy.decompress_raw_into(block, view[start:end])
+    except CramjamError:
         return None
     return data
+
+
+def _io_error(message: str, java_class: str = "java.io.IOException") -> DecompressionError:
+    return DecompressionError(message, java_class=java_class)
+
+
+def _snappy_io_error(code: str, message: str) -> DecompressionError:
+    return _io_error(f"[{code}] {message}", "org.xerial.snappy.SnappyIOException")
+
+
+def _snappy_error(code: str, message: str) -> DecompressionError:
+    """A `java.lang.Error`: Kafka's catch blocks let it pass."""
+    return _io_error(f"[{code}] {message}", "org.xerial.snappy.SnappyError")
+
+
+def _out_of_memory(message: str = "Java heap space") -> DecompressionError:
+    return _io_error(message, "java.lang.OutOfMemoryError")
+
+
+def decode_block(block: memoryview, size_max: int) -> bytes:
+    """One raw snappy block, as `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress` would have it."""
+    from cramjam import DecompressionError as CramjamError
+    from cramjam import snappy
+
+    try:
+        size = snappy.decompress_raw_len(block) if len(block) > 0 else None
+    except CramjamError:
+        size = None
+    if size is None:
+        raise _io_error("PARSING_ERROR(2)")
+    if size >= 1 << 31:
+        raise _io_error(str(size - (1 << 32)), "java.lang.NegativeArraySizeException")
+    if size >= (1 << 31) - 2:
+        raise _out_of_memory("Requested array size exceeds VM limit")
+    if size >= ARRAY_SIZE_MAX:
+        raise _out_of_memory()
+    if size > EXPANSION_MAX * len(block):
+        raise _io_error("FAILED_TO_UNCOMPRESS(5)")
+    if size > size_max:
+        raise over_cap(size_max)
+    try:
+        return bytes(snappy.decompress_raw(block))
+    except CramjamError:
+        raise _io_error("FAILED_TO_UNCOMPRESS(5)") from None
+
+
+class SnappyInput:
+    """`SnappyInputStream` over the payload."""
+
+    def __init__(self, payload: memoryview, size_max: int) -> None:
+        self.payload = payload
+        self.size_max = size_max
+        self.position = HEADER_SIZE
+        self.block = b""
+        self.block_position = 0
+        self.ended = False
+        if len(payload) == 0:
+            raise _snappy_io_error("EMPTY_INPUT", "Cannot decompress empty stream")
+        if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
+            self.ended = True
+            self.block = decode_block(payload, size_max)
+
+    def read(self, size: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < size:
+            if self.block_position < len(self.block):
+                piece = self.block[self.block_position : self.block_position + size - len(data)]
+                self.block_position += len(piece)
+                data += piece
+            elif not self._next_block():
+                return bytes(data) or None
+        return bytes(data)
+
+    def available(self) -> int:
+        if self.block_position < len(self.block) or self._next_block():
+            return len(self.block) - self.block_position
+        return 0
+
+    def _take(self, size: int) -> memoryview:
+        """The next `size` bytes of the payload, fewer at its end, which then is the end of the stream."""
+        taken = self.payload[self.position : self.position + size]
+        self.position += len(taken)
+        self.ended = len(taken) < size
+        return taken
+
+    def _next_block(self) -> bool:
+        """`hasNextChunk`: decode the next block; False at the end."""
+        while not self.ended:
+            self.block = b""
+            self.block_position = 0
+            word = self._take(4)
+            if len(word) < 4:
+                return False
+            if word == MAGIC[:4]:
+                if not self._is_header(self._take(HEADER_SIZE - 4)):
+                    return False
+                continue
+            self.block = decode_block(self._take_block(int.from_bytes(word, "big", signed=True)), self.size_max)
+            return True
+        return False
+
+    def _is_header(self, rest: memoryview) -> bool:
+        """Whether a header goes on with `rest`; a wrong magic lets the stream seem to end, just this once."""
+        if len(rest) < HEADER_SIZE - 4:
+            raise _snappy_io_error("FAILED_TO_UNCOMPRESS", "Insufficient header size in a concatenated block")
+        if rest[:4] != MAGIC[4:]:
+            return False
+        version = int.from_bytes(rest[4:8], "big", signed=True)
+        if version < 1:
+            raise _snappy_io_error(
+                "INCOMPATIBLE_VERSION",
+                f"Compressed with an incompatible codec version {version}. At least version 1 is required",
+            )
+        return True
+
+    def _take_block(self, size: int) -> memoryview:
+        if size < 0:
+            raise _snappy_error("INVALID_CHUNK_SIZE", f"chunkSize is too big or negative : {size}")
+        if size > BLOCK_SIZE_MAX:
+            raise _snappy_error(
+                "FAILED_TO_UNCOMPRESS",
+                f"Received chunkSize {size:,} is greater than max configured chunk size {BLOCK_SIZE_MAX:,}",
+            )
+        if size >= ARRAY_SIZE_MAX:
+            raise _snappy_error("INVALID_CHUNK_SIZE", "Java heap space")
+        block = self.payload[self.position : self.position + size]
+        self.position += len(block)
+        if len(block) < size:
+            raise _io_error("failed to read chunk")
+        return block

@@ -1,17 +1,159 @@
-"""Zstandard as zstd-jni's `ZstdInputStreamNoFinalizer` reads it."""
+"""Zstandard as zstd-jni's `ZstdInputStreamNoFinalizer` reads it.
+
+Frames and skippable frames may follow one another. A frame cut short is an error, unless another frame ended within
+the same 128 KiB of input: then the stream just ends.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from logstore.codec.outcome import ByteArray
+from logstore.codec.outcome import EMPTY, ByteArray, over_cap
+from logstore.codec.zstd_frame import BLOCK_SIZE_MAX, Frame, State, closed_frame, frames, payload_of_raw_tail
+from logstore.errors import DecompressionError
+
+CHUNK_SIZE = 16384
+# `ZSTD_DStreamInSize()`: what the Java stream reads of its source at once.
+SOURCE_SIZE = BLOCK_SIZE_MAX + 3
+# The smallest block, a header and one byte to repeat, stands for BLOCK_SIZE_MAX bytes.
+BLOCK_SOURCE_SIZE_MIN = 4
 
 
 def decode(payload: memoryview, size_max: int) -> ByteArray | None:
-    from cramjam import DecompressionError, zstd
+    """The bytes of whole, right frames; None if the payload is anything but."""
+    from cramjam import DecompressionError as CramjamError
+
+    if len(payload) // BLOCK_SOURCE_SIZE_MIN * BLOCK_SIZE_MAX <= size_max:
+        size_bound = 0
+    else:
+        size_bound = sum(frame.size_bound for frame in frames(payload))
+    try:
+        return _decompress(payload, size_bound, size_max)
+    except CramjamError:
+        return None
+
+
+def _decompress(frame: memoryview | bytes, size_bound: int, size_max: int) -> ByteArray:
+    """Whole frames into memory; a buffer of `size_max` bytes only if they might need more than that."""
+    from cramjam import zstd
+
+    if size_bound <= size_max:
+        return np.frombuffer(memoryview(zstd.decompress(frame)), np.uint8)
+    data = np.empty(size_max, np.uint8)
+    return data[: zstd.decompress_into(frame, data.data)]
+
+
+class _Output(NamedTuple):
+    """What one frame delivers: `data`, then `state`; `start` and `end`: input of the unit that fails."""
+
+    data: memoryview
+    state: State
+    start: int
+    end: int
+
+
+class ZstdInput:
+    """`ZstdInputStreamNoFinalizer` over the payload."""
+
+    def __init__(self, payload: memoryview, size_max: int) -> None:
+        self.outputs = [_output(payload, frame, size_max) for frame in frames(payload)]
+        self.outputs.reverse()
+        self.position = 0
+        last_source = (len(payload) - 1) // SOURCE_SIZE * SOURCE_SIZE
+        self.cut_is_end = any(output.state is State.COMPLETE and output.end > last_source for output in self.outputs)
+
+    def read(self, size: int) -> bytes | None:
+        while self.outputs:
+            data, state, start, end = self.outputs[-1]
+            left = len(data) - self.position
+            if state is State.BROKEN and (left < size or (left == size and _is_loaded(start, end))):
+                raise _error("Data corruption detected")
+            if left == 0 and state is State.CUT:
+                if self.cut_is_end:
+                    return None
+                raise _error("Truncated source")
+            piece = bytes(data[self.position : self.position + size])
+            self.position += len(piece)
+            if state is State.COMPLETE and self.position == len(data):
+                self.outputs.pop()
+                self.position = 0
+            if piece:
+                return piece
+        return None
+
+    def available(self) -> int:
+        return len(self.outputs)
+
+
+def _error(message: str) -> DecompressionError:
+    return DecompressionError(message, java_class="com.github.luben.zstd.ZstdIOException")
+
+
+def _is_loaded(start: int, end: int) -> bool:
+    """Whether the input up to `end` was read from the source together with that before `start`."""
+    return end <= (max(start, 1) + SOURCE_SIZE - 1) // SOURCE_SIZE * SOURCE_SIZE
+
+
+def _output(payload: memoryview, frame: Frame, size_max: int) -> _Output:
+    from cramjam import DecompressionError as CramjamError
+
+    if frame.is_skippable or not frame.blocks:
+        return _Output(EMPTY.data, frame.state, frame.start, frame.end)
+    if frame.state is State.COMPLETE:
+        try:
+            data = _decompress(payload[frame.start : frame.end], frame.size_bound, size_max)
+        except CramjamError as error:
+            _refuse_if_full(error, size_max)
+        else:
+            return _Output(data.data, State.COMPLETE, frame.start, frame.end)
+    return _partial_output(payload, frame, size_max)
+
+
+def _refuse_if_full(error: Exception, size_max: int) -> None:
+    if "write whole buffer" in str(error):
+        raise over_cap(size_max) from None
+
+
+def _partial_output(payload: memoryview, frame: Frame, size_max: int) -> _Output:
+    """Decode as many blocks as can be, by bisection: each try is the frame closed after some block."""
+    good_count, bad_count = 0, len(frame.blocks) + 1
+    good = EMPTY
+    count = len(frame.blocks)
+    while bad_count - good_count > 1:
+        data = _closed_output(payload, frame, count, size_max)
+        if data is None:
+            bad_count = count
+        else:
+            good_count, good = count, data
+        count = (good_count + bad_count) // 2
+    if good_count < len(frame.blocks):
+        block = frame.blocks[good_count]
+        return _Output(good.data, State.BROKEN, block.start, block.end)
+    if frame.state is State.CUT:
+        tail = payload_of_raw_tail(payload, frame)
+        return _Output(memoryview(good.tobytes() + tail), State.CUT, frame.end, frame.end)
+    if frame.state is State.BROKEN:
+        return _Output(good.data, State.BROKEN, frame.blocks[-1].end, frame.end)
+    return _wrong_frame(payload, frame, good, size_max)
+
+
+def _wrong_frame(payload: memoryview, frame: Frame, good: ByteArray, size_max: int) -> _Output:
+    """All blocks are right but the frame is not: its content size, which fails the last block, or its checksum."""
+    last = frame.blocks[-1]
+    if frame.content_size is not None and frame.content_size != len(good):
+        count = len(frame.blocks) - 1
+        data = _closed_output(payload, frame, count, size_max) if count > 0 else None
+        return _Output((EMPTY if data is None else data).data, State.BROKEN, last.start, last.end)
+    return _Output(good.data, State.BROKEN, last.end, frame.end)
+
+
+def _closed_output(payload: memoryview, frame: Frame, block_count: int, size_max: int) -> ByteArray | None:
+    from cramjam import DecompressionError as CramjamError
 
     try:
-        data = zstd.decompress(payload)
-    except DecompressionError:
+        return _decompress(closed_frame(payload, frame, block_count), frame.size_bound, size_max)
+    except CramjamError as error:
+        _refuse_if_full(error, size_max)
         return None
-    return np.frombuffer(data, np.uint8)
