@@ -19,8 +19,8 @@ EXPANSION_MAX = 22
 
 CHUNK_SIZE = 2048
 BLOCK_SIZE_MAX = 0x20000000
-# Java allocates what a block declares; from here on no heap that Kafka's tools run with has room for it.
-ARRAY_SIZE_MAX = 0x20000000
+# Java allocates what a block declares; the heap of Kafka's tools (256 MiB unless told) has no room for this.
+ARRAY_SIZE_MAX = 0x10000000
 
 
 def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:

@@ -172,8 +172,8 @@ def closed_frame(payload: memoryview, frame: Frame, block_count: int) -> bytes:
 
 def payload_of_raw_tail(payload: memoryview, frame: Frame) -> bytes:
     """What is there of a raw block that the payload's end cuts: the decoder delivers that much of it."""
-    start = frame.blocks[-1].end
+    start = frame.blocks[-1].end if frame.blocks else frame.header_end
     body = start + BLOCK_HEADER_SIZE
-    if body > len(payload) or payload[start] >> 1 & 3 != RAW:
+    if frame.header_end == 0 or body > len(payload) or payload[start] >> 1 & 3 != RAW:
         return b""
     return bytes(payload[body:])
