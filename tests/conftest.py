@@ -1,6 +1,21 @@
-"""Makes `tests.…` importable from every test module, whichever way pytest is started."""
+"""What all tests share: the golden directories, unpacked once each, and `tests` as an importable package."""
+
+from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.golden.archive import unpack
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """`golden(NAME)` is the golden directory NAME, unpacked for this session; not to be written to."""
+    place = tmp_path_factory.mktemp("golden").resolve()
+    return cache(lambda name: unpack(name, place))

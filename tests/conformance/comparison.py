@@ -7,7 +7,6 @@ exception.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ BLOCK_TITLES = (
     "Non-consecutive offsets in ",
 )
 BLOCK_LINES = ("  ", "Indexed offset: ")
+SHOWN_CHARACTERS = 400
 _IDENTITY_HASH = re.compile(r"\[B@[0-9a-f]+")
 _LOG_LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (WARN|INFO|ERROR) ")
 
@@ -59,9 +59,7 @@ def differences(argv: list[str], expected: tuple[int, str, str], found: tuple[in
     report = []
     if expected[0] != found[0]:
         report.append(f"exit code: expected {expected[0]}, found {found[0]}")
-    report += _diff(
-        "stdout", comparable_stdout(expected[1]).split("\n"), comparable_stdout(found[1]).split("\n")
-    )
+    report += _diff("stdout", comparable_stdout(expected[1]).split("\n"), comparable_stdout(found[1]).split("\n"))
     expected_err, found_err = comparable_stderr(expected[2]), comparable_stderr(found[2])
     if expected_err[-1:] == [UNCAUGHT] and found_err[-1:] and found_err[-1].startswith(UNCAUGHT):
         found_err[-1] = UNCAUGHT
@@ -83,7 +81,19 @@ def _blocks_sorted(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _diff(name: str, expected: list[str], found: list[str]) -> list[str]:
+    """The first line that differs and its surroundings; whole texts may have a million characters."""
     if expected == found:
         return []
-    lines = difflib.unified_diff(expected, found, f"{name} of Kafka", f"{name} of logstore", n=1, lineterm="")
-    return [line if len(line) <= 600 else line[:600] + "…" for line in itertools.islice(lines, 40)]
+    pairs = enumerate(itertools.zip_longest(expected, found))
+    at = next(number for number, (wanted, got) in pairs if wanted != got)
+    report = [f"{name}: line {at + 1} differs ({len(expected)} lines expected, {len(found)} found)"]
+    report += [f"  {line[:SHOWN_CHARACTERS]}" for line in expected[max(at - 2, 0) : at]]
+    column = _first_difference(expected[at] if at < len(expected) else "", found[at] if at < len(found) else "")
+    start = max(column - SHOWN_CHARACTERS // 2, 0)
+    for sign, lines in (("- ", expected), ("+ ", found)):
+        report += [sign + repr(line[start : start + SHOWN_CHARACTERS])[1:-1] for line in lines[at : at + 1]]
+    return report
+
+
+def _first_difference(one: str, other: str) -> int:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

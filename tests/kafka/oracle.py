@@ -55,6 +55,7 @@ class Oracle:
         self.cache.mkdir(parents=True, exist_ok=True)
         self.classpath = _classpath(self.cache)
         self.classes = _compiled(self.cache, self.classpath)
+        self._options = _option_file(self.cache, f"{self.classes}{os.pathsep}{self.classpath}")
 
     def command(self, main_class: str, *args: str, options: Sequence[str] = ()) -> list[str]:
         """The command line that runs `main_class` with the real Kafka on its classpath."""
@@ -63,7 +64,7 @@ class Oracle:
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
             *options,
-            *("-cp", f"{self.classes}{os.pathsep}{self.classpath}"),
+            f"@{self._options}",
             main_class,
             *args,
         ]
@@ -82,16 +83,13 @@ class Oracle:
     def dump(self, cwd: Path, argvs: Sequence[Sequence[str]]) -> list[Dump]:
         """What `kafka-dump-log` prints for each of `argvs` in the directory `cwd`, all in one JVM."""
         cwd = cwd.resolve()
-        answers = self.run(
-            "DumpBatch", cwd=cwd, text="".join(json.dumps(list(argv)) + "\n" for argv in argvs)
-        )
+        answers = self.run("DumpBatch", cwd=cwd, text="".join(json.dumps(list(argv)) + "\n" for argv in argvs))
         dumps = [Dump(**json.loads(line)) for line in answers.split("\n") if line]
         if len(dumps) != len(argvs):
             raise RuntimeError(f"{len(argvs)} questions, {len(dumps)} answers")
         here = str(cwd)
         return [
-            Dump(dump.argv, dump.rc, dump.stdout.replace(here, BASE), dump.stderr.replace(here, BASE))
-            for dump in dumps
+            Dump(dump.argv, dump.rc, dump.stdout.replace(here, BASE), dump.stderr.replace(here, BASE)) for dump in dumps
         ]
 
 
@@ -106,9 +104,7 @@ def _require_java(java: str) -> None:
     banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(\d+)', banner)
     if found is None or int(found[1]) < OLDEST_JAVA:
-        raise OracleUnavailableError(
-            f"java {OLDEST_JAVA} or newer is needed, found: {banner.splitlines()[:1]}"
-        )
+        raise OracleUnavailableError(f"java {OLDEST_JAVA} or newer is needed, found: {banner.splitlines()[:1]}")
 
 
 def _classpath(cache: Path) -> str:
@@ -120,11 +116,20 @@ def _classpath(cache: Path) -> str:
     goal = ["dependency:build-classpath", f"-Dmdep.outputFile={fresh}"]
     done = subprocess.run(maven + goal, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise OracleUnavailableError(
-            f"Maven cannot resolve Kafka {KAFKA_VERSION}: {done.stdout.strip()[-500:]}"
-        )
+        raise OracleUnavailableError(f"Maven cannot resolve Kafka {KAFKA_VERSION}: {done.stdout.strip()[-500:]}")
     fresh.replace(known)
     return known.read_text()
+
+
+def _option_file(cache: Path, classpath: str) -> Path:
+    """The classpath is too long for a command line that anybody wants to read."""
+    known = cache / "classpath.options"
+    text = f'-cp "{classpath}"'
+    if not known.exists() or known.read_text() != text:
+        fresh = cache / f"classpath-{os.getpid()}.options"
+        fresh.write_text(text)
+        fresh.replace(known)
+    return known
 
 
 def _compiled(cache: Path, classpath: str) -> Path:
@@ -135,7 +140,7 @@ def _compiled(cache: Path, classpath: str) -> Path:
     if stamp.exists() and stamp.stat().st_mtime >= newest and stamp.read_text() == str(sources):
         return classes
     classes.mkdir(exist_ok=True)
-    options = ["-nowarn", "-proc:none", "-encoding", "UTF-8", "-d", str(classes), "-cp", classpath]
+    options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", str(classes), "-cp", classpath]
     done = subprocess.run(
         [_program("javac"), *options, *map(str, sources)], capture_output=True, text=True, check=False
     )

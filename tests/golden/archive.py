@@ -1,0 +1,79 @@
+"""Where the golden directories lie, and how they and the recorded answers are packed."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+GOLDEN = Path(__file__).parent
+UNPACKED = "demo"
+NAMES = (
+    "demo",
+    "records",
+    "transactions",
+    "transactions-v1",
+    "transactions-v0",
+    "killed",
+    "compacted",
+    "groups",
+    "cluster",
+    "legacy",
+    "control",
+    "schemas",
+)
+
+
+def stored(name: str) -> Path:
+    """The directory or archive that holds the golden directory `name`."""
+    return GOLDEN / name if name == UNPACKED else GOLDEN / f"{name}.tar.xz"
+
+
+def store(directory: Path, name: str) -> None:
+    """Keeps `directory` as the golden directory `name`; archives depend on names and contents only."""
+    if name == UNPACKED:
+        shutil.rmtree(stored(name), ignore_errors=True)
+        shutil.copytree(directory, stored(name))
+        return
+    with tarfile.open(stored(name), "w:xz", format=tarfile.PAX_FORMAT, preset=9) as archive:
+        for path in sorted(directory.rglob("*")):
+            archive.add(path, str(path.relative_to(directory)), recursive=False, filter=_anonymous)
+
+
+def unpack(name: str, destination: Path) -> Path:
+    """A fresh copy of the golden directory `name`, at `destination / name`."""
+    directory = destination / name
+    if name == UNPACKED:
+        shutil.copytree(stored(name), directory)
+        return directory
+    directory.mkdir(parents=True)
+    with tarfile.open(stored(name), "r:xz") as archive:
+        archive.extractall(directory, filter="data")
+    return directory
+
+
+def answers(name: str) -> Path:
+    """The file with what the real tool answered about the golden directory `name`."""
+    return GOLDEN / f"{name}.dump.jsonl.xz"
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with lzma.open(path, "wt", preset=9 | lzma.PRESET_EXTREME, encoding="utf-8", newline="\n") as lines:
+        for row in rows:
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755 if member.isdir() else 0o644
+    return member
