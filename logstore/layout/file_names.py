@@ -53,6 +53,7 @@ DELETED_SUFFIX = ".deleted"
 KRAFT_PARTIAL_SUFFIX = ".checkpoint.part"
 KRAFT_DELETED_SUFFIX = ".checkpoint.deleted"
 BOOTSTRAP_SNAPSHOT_NAME = "bootstrap.checkpoint"
+LOCK_FILE_NAME = ".lock"  # empty; a broker holds a lock on it while it runs
 
 METADATA_TOPIC = "__cluster_metadata"
 REMOTE_INDEX_CACHE_NAME = "remote-log-index-cache"

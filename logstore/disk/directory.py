@@ -1,0 +1,265 @@
+"""A data directory as values: its partitions, their segments, and all that lies beside. Looks only, changes nothing.
+
+What a broker would refuse or delete is reported, not raised, so that a reader can go on: a directory whose name is no
+partition's, a file whose name holds no offset, a directory that cannot be listed, a symbolic link that leads out of the
+data directory (never followed). Everything comes in the order of names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..errors import DataDirectoryError, InvalidNameError, LogstoreError
+from ..layout import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint, partition_metadata
+from ..layout.file_names import (
+    BOOTSTRAP_SNAPSHOT_NAME,
+    KRAFT_SNAPSHOT_SUFFIX,
+    LOCK_FILE_NAME,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    REMOTE_INDEX_CACHE_NAME,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    DirectoryKind,
+    KraftSnapshotName,
+    base_offset_of,
+    foreign_directory_text,
+    parse_kraft_snapshot_name,
+    parse_partition_directory,
+)
+from ..layout.quorum_state import FILE_NAME as QUORUM_STATE_FILE_NAME
+from .names import child, file_name, java_file, parent
+from .system_errors import nio_error
+
+ROOT_FILE_NAMES = frozenset(
+    {
+        BOOTSTRAP_SNAPSHOT_NAME,
+        LOCK_FILE_NAME,
+        clean_shutdown.FILE_NAME,
+        meta_properties.FILE_NAME,
+        *offset_checkpoint.FILE_NAMES,
+    }
+)
+PARTITION_FILE_NAMES = frozenset(
+    {leader_epoch_checkpoint.FILE_NAME, partition_metadata.FILE_NAME, QUORUM_STATE_FILE_NAME}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFiles:
+    """Paths of one segment's files; None where there is none."""
+
+    base_offset: int
+    log: str
+    offset_index: str | None
+    time_index: str | None
+    transaction_index: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFiles:
+    """What is in the directory of one partition.
+
+    Attributes:
+        segments: by ascending base offset.
+        producer_snapshots: from offset to path, ascending.
+        kraft_snapshots: complete ones, from (end offset, epoch) to path, ascending.
+        files: from name to path, of `PARTITION_FILE_NAMES` those that are there.
+        left_overs: paths of all other files: unfinished, to be deleted, or an index without its `.log`.
+        errors: what could not be looked at.
+    """
+
+    topic: str
+    partition: int
+    kind: DirectoryKind
+    path: str
+    segments: tuple[SegmentFiles, ...]
+    producer_snapshots: dict[int, str]
+    kraft_snapshots: dict[tuple[int, int], str]
+    files: dict[str, str]
+    left_overs: tuple[str, ...]
+    errors: tuple[LogstoreError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataDirectory:
+    """What is in one of a broker's `log.dirs`.
+
+    Attributes:
+        partitions: of every kind, also `__cluster_metadata`.
+        files: from name to path, of `ROOT_FILE_NAMES` those that are there.
+        left_overs: paths of all other plain files.
+        errors: what could not be looked at, and directories that a broker would not start beside.
+    """
+
+    path: str
+    partitions: tuple[PartitionFiles, ...]
+    files: dict[str, str]
+    left_overs: tuple[str, ...]
+    errors: tuple[LogstoreError, ...]
+
+
+@dataclass(slots=True)
+class _Listing:
+    """The entries of one directory that may be looked at."""
+
+    directories: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    errors: list[LogstoreError] = field(default_factory=list)
+
+
+def list_data_directory(path: str) -> DataDirectory:
+    """Everything in the data directory at `path`, two levels deep.
+
+    Raises:
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    """
+    path = java_file(path)
+    listing = _list(path, root=path)
+    partitions = []
+    errors = listing.errors
+    for directory in listing.directories:
+        if file_name(directory) == REMOTE_INDEX_CACHE_NAME:
+            continue
+        try:
+            partitions.append(list_partition_directory(directory, root=path))
+        except LogstoreError as error:
+            errors.append(error)
+    known, left_overs = _known(listing.files, ROOT_FILE_NAMES)
+    return DataDirectory(path, tuple(partitions), known, tuple(left_overs), tuple(errors))
+
+
+def list_partition_directory(path: str, *, root: str | None = None) -> PartitionFiles:
+    """Everything in the directory of one partition.
+
+    Args:
+        path: the directory.
+        root: links may lead to what is below it; by default the parent of `path`.
+
+    Raises:
+        InvalidNameError: the name is no partition's, in Kafka's words (a `KafkaException` there).
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    """
+    path = java_file(path)
+    name = parse_partition_directory(file_name(os.path.abspath(path)))
+    if name is None:
+        raise InvalidNameError(
+            foreign_directory_text(file_name(path), os.path.realpath(path)),
+            java_class="org.apache.kafka.common.KafkaException",
+        )
+    listing = _list(path, root=root or parent(os.path.abspath(path)))
+    files, others = _known(listing.files, PARTITION_FILE_NAMES)
+    sorter = _Sorter(listing.errors)
+    left_overs = [file for file in others if not sorter.accept(file)]
+    segments, orphans = sorter.segments()
+    return PartitionFiles(
+        topic=name.topic,
+        partition=name.partition,
+        kind=name.kind,
+        path=path,
+        segments=segments,
+        producer_snapshots=dict(sorted(sorter.producer_snapshots.items())),
+        kraft_snapshots=dict(sorted(sorter.kraft_snapshots.items())),
+        files=files,
+        left_overs=tuple(sorted(left_overs + orphans + listing.directories)),
+        errors=tuple(listing.errors),
+    )
+
+
+class _Sorter:
+    """Sorts the files of a partition by what their names say; of two files that say the same the first is taken."""
+
+    def __init__(self, errors: list[LogstoreError]) -> None:
+        self.producer_snapshots: dict[int, str] = {}
+        self.kraft_snapshots: dict[tuple[int, int], str] = {}
+        self._segment_files: dict[str, dict[int, str]] = {suffix: {} for suffix in SEGMENT_SUFFIXES}
+        self._errors = errors
+
+    def accept(self, path: str) -> bool:
+        """Whether the file has a place of its own."""
+        name = file_name(path)
+        try:
+            if name.endswith(KRAFT_SNAPSHOT_SUFFIX):
+                snapshot = parse_kraft_snapshot_name(name)
+                return snapshot is not None and self._accept_kraft(snapshot, path)
+            for suffix, files in self._segment_files.items():
+                if name.endswith(suffix):
+                    return files.setdefault(base_offset_of(name), path) == path
+            if name.endswith(PRODUCER_SNAPSHOT_SUFFIX):
+                return self.producer_snapshots.setdefault(base_offset_of(name), path) == path
+        except InvalidNameError as error:
+            self._errors.append(InvalidNameError(error.message, path=path, java_class=error.java_class))
+        return False
+
+    def _accept_kraft(self, snapshot: KraftSnapshotName, path: str) -> bool:
+        return self.kraft_snapshots.setdefault((snapshot.end_offset, snapshot.epoch), path) == path
+
+    def segments(self) -> tuple[tuple[SegmentFiles, ...], list[str]]:
+        """The segments, and the indexes that have no `.log`."""
+        logs = self._segment_files[LOG_SUFFIX]
+        offset_indexes = self._segment_files[OFFSET_INDEX_SUFFIX]
+        time_indexes = self._segment_files[TIME_INDEX_SUFFIX]
+        transaction_indexes = self._segment_files[TRANSACTION_INDEX_SUFFIX]
+        segments = tuple(
+            SegmentFiles(
+                base_offset,
+                logs[base_offset],
+                offset_indexes.get(base_offset),
+                time_indexes.get(base_offset),
+                transaction_indexes.get(base_offset),
+            )
+            for base_offset in sorted(logs)
+        )
+        orphans = [
+            path
+            for indexes in (offset_indexes, time_indexes, transaction_indexes)
+            for base_offset, path in indexes.items()
+            if base_offset not in logs
+        ]
+        return segments, orphans
+
+
+def _list(path: str, *, root: str) -> _Listing:
+    listing = _Listing()
+    try:
+        with os.scandir(path) as entries:
+            names = sorted(entry.name for entry in entries)
+    except OSError as error:
+        raise nio_error(error, path) from error
+    real_root = os.path.realpath(root)
+    for name in names:
+        entry_path = child(path, name)
+        if os.path.islink(entry_path) and not _is_below(os.path.realpath(entry_path), real_root):
+            listing.errors.append(
+                DataDirectoryError(
+                    "A symbolic link that leads out of the data directory is not followed",
+                    path=entry_path,
+                    found=os.readlink(entry_path),
+                )
+            )
+        elif os.path.isdir(entry_path):
+            listing.directories.append(entry_path)
+        else:
+            listing.files.append(entry_path)
+    return listing
+
+
+def _is_below(real_path: str, real_root: str) -> bool:
+    return os.path.commonpath([real_path, real_root]) == real_root
+
+
+def _known(paths: Iterable[str], known_names: frozenset[str]) -> tuple[dict[str, str], list[str]]:
+    """The files with known names, by name, and the others."""
+    known: dict[str, str] = {}
+    others: list[str] = []
+    for path in paths:
+        name = file_name(path)
+        if name in known_names:
+            known[name] = path
+        else:
+            others.append(path)
+    return known, others
