@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 from logstore.errors import LogstoreError, SchemaError
 from logstore.layout.utf8 import java_utf8
@@ -66,7 +65,7 @@ def control_record_text(key: bytes | None, value: bytes | None) -> str:
     if value is None:
         raise _null_pointer("slice", "data")
     message, fields = control_records.read_kraft_record(record_type, value)
-    return f" {_CONTROL_TITLES[record_type]} {json_form.text(json_form.tree(message, fields['version'], fields))}"
+    return f" {_CONTROL_TITLES[record_type]} {json_form.text(message, fields['version'], fields)}"
 
 
 def _null_pointer(method: str, variable: str) -> LogstoreError:
@@ -98,21 +97,21 @@ def _coordinator_parser(topic: str) -> MessageParser:
 
 
 def _key_text(key: CoordinatorKey) -> str:
-    data = json_form.tree(key.message, 0, key.fields)
-    return json_form.text({"type": str(key.record_type), "data": data})
+    data = json_form.text(key.message, 0, key.fields)
+    return f'{{"type":"{key.record_type}","data":{data}}}'
 
 
 def _value_text(value: CoordinatorValue) -> str:
-    data = json_form.tree(value.message, value.version, value.fields)
-    if value.message.name == "GroupMetadataValue" and data["protocolType"] == "consumer":
-        for member in data["members"]:
+    if value.message.name == "GroupMetadataValue" and value.fields["protocolType"] == "consumer":
+        for member in value.fields["members"]:
             _expand(member, "subscription", "ConsumerProtocolSubscription")
             _expand(member, "assignment", "ConsumerProtocolAssignment")
-    return json_form.text({"version": str(value.version), "data": data})
+    data = json_form.text(value.message, value.version, value.fields)
+    return f'{{"version":"{value.version}","data":{data}}}'
 
 
 def _expand(member: Value, name: str, message_name: str) -> None:
-    """Put the JSON of an embedded message into the place of its bytes; bytes that do not parse stay as they are."""
+    """Replace the bytes of an embedded message by its JSON; bytes that do not parse stay as they are."""
     embedded: bytes = member[name]
     if len(embedded) < 2:
         return
@@ -122,7 +121,7 @@ def _expand(member: Value, name: str, message_name: str) -> None:
         fields = read_from(Cursor(embedded, version, position=2), message)
     except SchemaError:
         return
-    member[name] = json_form.tree(message, version, fields)
+    member[name] = json_form.text(message, version, fields)
 
 
 def _parse_cluster_metadata(offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
@@ -131,12 +130,9 @@ def _parse_cluster_metadata(offset: int, key: bytes | None, value: bytes | None)
         record = metadata_frame.read_record("cluster_metadata", value or b"")
     except SchemaError as error:
         return None, f"Error at {offset}, skipping. {_reason(error)}"
-    node: dict[str, Any] = {
-        "type": _CAPITAL_INSIDE.sub("_", record.message.name).upper(),
-        "version": record.version,
-        "data": json_form.tree(record.message, record.version, record.fields),
-    }
-    return None, json_form.text(node)
+    record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
+    data = json_form.text(record.message, record.version, record.fields)
+    return None, f'{{"type":"{record_type}","version":{record.version},"data":{data}}}'
 
 
 def _parse_remote_log_metadata(offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:

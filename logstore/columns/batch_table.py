@@ -1,0 +1,153 @@
+"""BatchTable: one row a batch, one int64 column a header field. The value that everything above the kernels passes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import CorruptRecordError, LogstoreError
+from ..kernels import scan as fields
+from ..layout.batch import HEADER_SIZE, LENGTH_MIN
+
+Int64Array = npt.NDArray[np.int64]
+ByteArray = npt.NDArray[np.uint8]
+
+CHUNK_ROW_COUNT = 4096
+
+
+class BatchTable:
+    """Batches in the order of the file.
+
+    Attributes:
+        matrix: int64, shape (column count, capacity), C-contiguous; row i of a column is batch i. Column numbers are the
+            constants of `kernels.scan`.
+        count: rows that are filled.
+        status: why the scan stopped, a status of `kernels.scan`.
+        next_position: bytes; where the scan stopped, the end of the last batch.
+        bad_length: the length field that stopped it, with status LENGTH_TOO_SMALL.
+    """
+
+    __slots__ = ("bad_length", "count", "matrix", "next_position", "status")
+
+    def __init__(self, matrix: Int64Array, count: int, status: int, next_position: int, bad_length: int = 0) -> None:
+        self.matrix = matrix
+        self.count = count
+        self.status = status
+        self.next_position = next_position
+        self.bad_length = bad_length
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def capacity(self) -> int:
+        """Rows that the matrix has room for."""
+        return self.matrix.shape[1]
+
+    def column(self, field: int) -> Int64Array:
+        """One column, int64[count], not a copy."""
+        return self.matrix[field, : self.count]
+
+    position = property(lambda self: self.column(fields.POSITION), doc="Byte position of the batch.")
+    size = property(lambda self: self.column(fields.SIZE), doc="Bytes of the whole batch.")
+    base_offset = property(lambda self: self.column(fields.BASE_OFFSET), doc="v0/v1: offset of the last message.")
+    magic = property(lambda self: self.column(fields.MAGIC), doc="Signed; below 2 is a v0/v1 entry.")
+    attributes = property(lambda self: self.column(fields.ATTRIBUTES), doc="Bits as in `layout.batch`.")
+    max_timestamp = property(lambda self: self.column(fields.MAX_TIMESTAMP), doc="Milliseconds; -1 none.")
+    producer_id = property(lambda self: self.column(fields.PRODUCER_ID), doc="-1 none.")
+    producer_epoch = property(lambda self: self.column(fields.PRODUCER_EPOCH), doc="-1 none.")
+    record_count = property(lambda self: self.column(fields.RECORD_COUNT), doc="v0/v1: -1.")
+    is_valid = property(lambda self: self.column(fields.IS_VALID), doc="1, 0, or -1 not computed.")
+
+    @property
+    def last_offset(self) -> Int64Array:
+        """Offset of the last record each batch ever held, int64[count]."""
+        return self.base_offset + self.column(fields.LAST_OFFSET_DELTA)
+
+    def row(self, index: int) -> dict[str, int]:
+        """One batch as a dict of Python ints, named as in Kafka."""
+        return {name: int(self.matrix[field, index]) for name, field in FIELD_NAMES.items()}
+
+    def error(self, path: str) -> LogstoreError | None:
+        """What stopped the scan, in Kafka's words; None when it ended well or has more to read."""
+        if self.status == fields.LENGTH_TOO_SMALL:
+            return CorruptRecordError(
+                f"Found record size {self.bad_length} smaller than minimum record overhead ({LENGTH_MIN}) "
+                f"in file {path}.",
+                path=path,
+                position=self.next_position,
+                expected=f"a batch length of at least {LENGTH_MIN}",
+                found=self.bad_length,
+            )
+        if self.status == fields.HEADER_BEYOND_FILE:
+            return CorruptRecordError(
+                f"Failed to load record batch at position {self.next_position} from FileRecords",
+                path=path,
+                position=self.next_position,
+                expected=f"a header of {HEADER_SIZE} bytes",
+                found="the end of the file",
+                java_class="org.apache.kafka.common.KafkaException",
+            )
+        return None
+
+
+FIELD_NAMES = {
+    "position": fields.POSITION,
+    "size": fields.SIZE,
+    "base_offset": fields.BASE_OFFSET,
+    "partition_leader_epoch": fields.PARTITION_LEADER_EPOCH,
+    "magic": fields.MAGIC,
+    "crc": fields.CRC,
+    "attributes": fields.ATTRIBUTES,
+    "last_offset_delta": fields.LAST_OFFSET_DELTA,
+    "base_timestamp": fields.BASE_TIMESTAMP,
+    "max_timestamp": fields.MAX_TIMESTAMP,
+    "producer_id": fields.PRODUCER_ID,
+    "producer_epoch": fields.PRODUCER_EPOCH,
+    "base_sequence": fields.BASE_SEQUENCE,
+    "record_count": fields.RECORD_COUNT,
+    "is_valid": fields.IS_VALID,
+}
+
+
+def scan_chunk(
+    data: ByteArray,
+    position: int,
+    end: int,
+    *,
+    check_crc: bool = False,
+    capacity: int = CHUNK_ROW_COUNT,
+) -> BatchTable:
+    """Up to `capacity` batches from `position`, none reaching past `end` (`FileLogInputStream.nextBatch`).
+
+    Args:
+        data: uint8, 1-D, contiguous, maybe read-only: the whole file.
+        position: bytes; where a batch starts.
+        end: bytes, at most len(data).
+        check_crc: compute CRC-32C into `is_valid`; costs a pass over all bytes.
+        capacity: rows.
+    """
+    matrix = np.empty((fields.COLUMN_COUNT, capacity), np.int64)
+    result = np.zeros(fields.RESULT_COUNT, np.int64)
+    status = fields.scan_batches(data, data.size, position, end, int(check_crc), matrix, capacity, result)
+    row_count, next_position, bad_length = result.tolist()
+    return BatchTable(matrix, row_count, status, next_position, bad_length)
+
+
+def scan(data: ByteArray, position: int = 0, end: int | None = None, *, check_crc: bool = False) -> BatchTable:
+    """All batches from `position` to `end`, as `scan_chunk`; memory is 120 bytes a batch."""
+    end = data.size if end is None else end
+    chunks = [scan_chunk(data, position, end, check_crc=check_crc)]
+    while chunks[-1].status == fields.TABLE_FULL:
+        chunks.append(scan_chunk(data, chunks[-1].next_position, end, check_crc=check_crc))
+    last = chunks[-1]
+    matrix = np.concatenate([c.matrix[:, : c.count] for c in chunks], axis=1)
+    return BatchTable(np.ascontiguousarray(matrix), matrix.shape[1], last.status, last.next_position, last.bad_length)
+
+
+def empty_like(table: BatchTable, rows: Any) -> BatchTable:
+    """The same table with only the given rows (an index or mask array)."""
+    matrix = np.ascontiguousarray(table.matrix[:, : table.count][:, rows])
+    return BatchTable(matrix, matrix.shape[1], table.status, table.next_position, table.bad_length)

@@ -1,0 +1,228 @@
+"""RecordTable: one row a record, and how the records of a batch become one, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..codec import decompress
+from ..codec.outcome import Decompressed
+from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
+from ..kernels import decode as fields
+from ..kernels import scan
+from ..layout.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from ..layout.record import zigzag
+from ..model import Codec
+from .batch_table import BatchTable, ByteArray, Int64Array
+
+CHUNK_ROW_COUNT = 2048
+DECOMPRESSED_SIZE_MAX = 128 * 1024 * 1024  # bytes; a bomb is refused above it
+
+_MESSAGES = {
+    fields.PREMATURE_END: "Incorrect declared batch size, premature EOF reached",
+    fields.VARINT_TOO_LONG: "Varint is too long, the most significant bit in the 5th byte is set, "
+    "converted value: {detail:x}",
+    fields.SIZE_BEYOND_BATCH: "Invalid record size: expected {detail} bytes in record payload, but instead the "
+    "buffer has only {second} remaining bytes.",
+    fields.SIZE_BEYOND_STREAM: "Invalid record size: expected {detail} bytes in record payload, but the record "
+    "payload reached EOF.",
+    fields.BAD_STRUCTURE: "Found invalid record structure",
+    fields.BAD_HEADER_COUNT: "Found invalid number of record headers {detail}",
+    fields.HEADER_COUNT_BEYOND_RECORD: "Found invalid number of record headers. {detail} is larger than the "
+    "remaining size of the buffer",
+    fields.BAD_HEADER_KEY_SIZE: "Invalid negative header key size {detail}",
+    fields.SIZE_MISMATCH: "Invalid record size: expected to read {detail} bytes in record payload, but instead "
+    "read {second}",
+    fields.RECORDS_REMAINING: "Incorrect declared batch size, records still remaining in file",
+}
+
+
+class RecordTable:
+    """Records of one batch.
+
+    Attributes:
+        data: uint8, 1-D: what positions count in, the mapped file or the decompressed stream.
+        matrix: int64, shape (column count, capacity); column numbers are the constants of `kernels.decode`.
+        count: rows that are filled.
+    """
+
+    __slots__ = ("count", "data", "matrix")
+
+    def __init__(self, data: ByteArray, matrix: Int64Array, count: int) -> None:
+        self.data = data
+        self.matrix = matrix
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def column(self, field: int) -> Int64Array:
+        """One column, int64[count], not a copy."""
+        return self.matrix[field, : self.count]
+
+    offset = property(lambda self: self.column(fields.OFFSET))
+    timestamp = property(lambda self: self.column(fields.TIMESTAMP), doc="Milliseconds.")
+    sequence = property(lambda self: self.column(fields.SEQUENCE), doc="-1 none.")
+    key_size = property(lambda self: self.column(fields.KEY_SIZE), doc="Bytes; -1 null.")
+    value_size = property(lambda self: self.column(fields.VALUE_SIZE), doc="Bytes; -1 null.")
+
+    def key(self, index: int) -> bytes | None:
+        """Key of record `index`, copied."""
+        return self._field(fields.KEY_POSITION, fields.KEY_SIZE, index)
+
+    def value(self, index: int) -> bytes | None:
+        """Value of record `index`, copied."""
+        return self._field(fields.VALUE_POSITION, fields.VALUE_SIZE, index)
+
+    def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
+        """Headers of record `index` in order, keys as they are in the file."""
+        position = int(self.matrix[fields.HEADERS_POSITION, index])
+        headers = []
+        for _ in range(int(self.matrix[fields.HEADER_COUNT, index])):
+            key, position = self._sized(position)
+            value, position = self._sized(position)
+            headers.append((key or b"", value))
+        return headers
+
+    def _field(self, position_field: int, size_field: int, index: int) -> bytes | None:
+        size = int(self.matrix[size_field, index])
+        if size < 0:
+            return None
+        position = int(self.matrix[position_field, index])
+        return self.data[position : position + size].tobytes()
+
+    def _sized(self, position: int) -> tuple[bytes | None, int]:
+        value = shift = 0
+        while True:
+            byte = int(self.data[position])
+            position += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        size = zigzag(value)
+        if size < 0:
+            return None, position
+        return self.data[position : position + size].tobytes(), position + size
+
+
+class BatchRecords:
+    """The records of one v2 batch: where their bytes are, and a decode that reads them in chunks.
+
+    A plain batch is decoded in place. A compressed one is decompressed, and its records are all checked before the first
+    is given out, because Kafka's iterator reads such a batch as a whole.
+    """
+
+    __slots__ = ("_outcome", "data", "state")
+
+    def __init__(self, data: ByteArray, table: BatchTable, row: int, state: Int64Array | None = None) -> None:
+        """`state`: int64 with the slots of `kernels.decode` first; one is made when not given."""
+        position = int(table.matrix[scan.POSITION, row])
+        size = int(table.matrix[scan.SIZE, row])
+        attributes = int(table.matrix[scan.ATTRIBUTES, row])
+        if size < HEADER_SIZE:
+            raise InvalidRecordError(None, java_class="java.lang.IndexOutOfBoundsException", position=position)
+        self.state = np.zeros(fields.STATE_COUNT, np.int64) if state is None else state
+        self._set_batch(table, row, attributes)
+        self._outcome: Decompressed | None = None
+        self.data = data
+        start, end = position + HEADER_SIZE, position + size
+        count = int(self.state[fields.RECORD_COUNT])
+        if attributes & CODEC_MASK and count != 0:
+            codec = _codec(attributes & CODEC_MASK, position)
+            magic = int(table.matrix[scan.MAGIC, row])
+            self._outcome = decompress(codec, data[start:end].data, magic, DECOMPRESSED_SIZE_MAX)
+            if not self._outcome.opened and self._outcome.error is not None:
+                raise self._outcome.error
+            self.data = self._outcome.data
+            start, end = 0, self._outcome.data.size
+        if count < 0:
+            raise InvalidRecordError(
+                f"Found invalid record count {count} in magic v{int(table.matrix[scan.MAGIC, row])} batch",
+                position=position,
+                offset=int(table.matrix[scan.BASE_OFFSET, row]),
+            )
+        self.state[fields.IS_STREAM] = int(self._outcome is not None)
+        self.state[fields.END_POSITION] = end
+        self._rewind(start)
+
+    def _set_batch(self, table: BatchTable, row: int, attributes: int) -> None:
+        state, matrix = self.state, table.matrix
+        state[fields.BASE_OFFSET] = matrix[scan.BASE_OFFSET, row]
+        state[fields.BASE_TIMESTAMP] = matrix[scan.BASE_TIMESTAMP, row]
+        state[fields.LOG_APPEND_TIME] = int(bool(attributes & LOG_APPEND_TIME_FLAG))
+        state[fields.MAX_TIMESTAMP] = matrix[scan.MAX_TIMESTAMP, row]
+        state[fields.BASE_SEQUENCE] = matrix[scan.BASE_SEQUENCE, row]
+        state[fields.RECORD_COUNT] = matrix[scan.RECORD_COUNT, row]
+
+    def _rewind(self, start: int) -> None:
+        self.state[fields.RECORD_INDEX] = 0
+        self.state[fields.NEXT_POSITION] = start
+        self.state[fields.ROW_COUNT] = 0
+
+    def chunks(self, matrix: Int64Array | None = None) -> Iterator[RecordTable]:
+        """RecordTables of at most the matrix's capacity, each overwriting the last one's rows.
+
+        Raises what reading the batch dies of, in Kafka's words: after the good records of a plain batch, before the
+        first record of a compressed one.
+        """
+        if matrix is None:
+            matrix = np.empty((fields.COLUMN_COUNT, CHUNK_ROW_COUNT), np.int64)
+        if self._outcome is None:
+            yield from self._decode(matrix)
+            return
+        start = int(self.state[fields.NEXT_POSITION])
+        chunk_count = 0
+        for chunk in self._decode(matrix):
+            chunk_count += 1
+        self._check_end()
+        if chunk_count == 1:
+            yield chunk
+        elif chunk_count > 1:
+            self._rewind(start)
+            yield from self._decode(matrix)
+
+    def _decode(self, matrix: Int64Array) -> Iterator[RecordTable]:
+        state = self.state
+        while state[fields.RECORD_INDEX] < state[fields.RECORD_COUNT]:
+            status = fields.decode_records(self.data, state, matrix, matrix.shape[1])
+            yield RecordTable(self.data, matrix, int(state[fields.ROW_COUNT]))
+            if status != fields.OK:
+                raise self.decode_error(status)
+
+    def decode_error(self, status: int) -> LogstoreError:
+        """What a failed decode dies of, in Kafka's words."""
+        if self._outcome is not None and self._outcome.error is not None:
+            if status in (fields.PREMATURE_END, fields.SIZE_BEYOND_STREAM):
+                return self._outcome.error
+        return record_error(status, self.state)
+
+    def _check_end(self) -> None:
+        if self._outcome is not None and self._outcome.error_at_end is not None and self.state[fields.RECORD_COUNT]:
+            raise self._outcome.error_at_end
+
+
+def record_error(status: int, state: Int64Array) -> LogstoreError:
+    """The error of a decode's status and details (`DefaultRecord`, `DefaultRecordBatch`)."""
+    detail, second = int(state[fields.DETAIL]), int(state[fields.SECOND_DETAIL])
+    java_class = "java.lang.IllegalArgumentException" if status == fields.VARINT_TOO_LONG else None
+    return InvalidRecordError(
+        _MESSAGES[status].format(detail=detail, second=second),
+        position=int(state[fields.NEXT_POSITION]),
+        java_class=java_class,
+    )
+
+
+def _codec(codec_id: int, position: int) -> Codec:
+    try:
+        return Codec(codec_id)
+    except ValueError as error:
+        raise unknown_codec(codec_id, position) from error
+
+
+def unknown_codec(codec_id: int, position: int) -> UnsupportedCompressionTypeError:
+    """The error of a codec id that Kafka does not know (`CompressionType.forId`)."""
+    return UnsupportedCompressionTypeError(
+        f"Unknown compression type id: {codec_id}", position=position, expected="0 to 4", found=codec_id
+    )

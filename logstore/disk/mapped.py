@@ -1,0 +1,76 @@
+"""A file as a read-only array: mapped, so that its pages are the page cache's and not this process's."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DataDirectoryError
+from .names import java_file
+from .system_errors import nio_error
+
+SEGMENT_SIZE_MAX = 2**31 - 1  # bytes; positions in a segment are 31-bit
+
+
+class MappedFile:
+    """A file of at most 2^31 - 1 bytes, mapped for reading.
+
+    Attributes:
+        path: as Java prints it.
+        data: uint8, 1-D, read-only; empty for an empty file.
+        size: bytes, at the time of opening: what a writer appends later is not seen.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Open and map `path`; raises DataDirectoryError (missing, a directory, unreadable, larger than a segment)."""
+        self.path = java_file(path)
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise nio_error(error, self.path) from error
+        try:
+            self._map: mmap.mmap | None = self._open(descriptor)
+        finally:
+            os.close(descriptor)
+        source = b"" if self._map is None else self._map
+        self.data: npt.NDArray[np.uint8] = np.frombuffer(source, dtype=np.uint8)
+
+    def _open(self, descriptor: int) -> mmap.mmap | None:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise DataDirectoryError("Is a directory", path=self.path, java_class="java.io.IOException")
+        self.size = status.st_size
+        if self.size > SEGMENT_SIZE_MAX:
+            raise DataDirectoryError(
+                f"The size of segment {self.path} ({self.size}) is larger than the maximum allowed segment size of "
+                f"{SEGMENT_SIZE_MAX}",
+                path=self.path,
+                java_class="org.apache.kafka.common.KafkaException",
+            )
+        if self.size == 0:
+            return None
+        return mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
+
+    def release(self, start: int, end: int) -> None:
+        """Give the pages of data[start:end] back: they stay in the page cache, not in this process's memory."""
+        if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        start -= start % mmap.PAGESIZE
+        end -= end % mmap.PAGESIZE
+        if end > start:
+            self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
+
+    def __enter__(self) -> MappedFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # the map itself goes when the last array over it does
+        self.data = np.empty(0, np.uint8)
+        self._map = None

@@ -1,0 +1,66 @@
+"""Big-endian integers, unaligned words and byte copies: what every other kernel is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .kernel import device, intrinsic
+
+MASK31 = (1 << 31) - 1
+MASK32 = (1 << 32) - 1
+MASK63 = (1 << 63) - 1
+
+
+@intrinsic("load64")
+def load64(data: Any, position: int) -> int:
+    """8 bytes as a signed little-endian word; the caller has checked the bounds."""
+    return int.from_bytes(bytes(data[position : position + 8]), "little", signed=True)
+
+
+@intrinsic("store64")
+def store64(data: Any, position: int, value: int) -> int:
+    """Write a signed little-endian word; the caller has checked the bounds."""
+    data[position : position + 8] = (value & ((1 << 64) - 1)).to_bytes(8, "little")
+    return value
+
+
+@device
+def be16(data: Any, position: int) -> int:
+    """Signed big-endian int16."""
+    value = (data[position] << 8) | data[position + 1]
+    return value - 65536 if value > 32767 else value
+
+
+@device
+def be32_unsigned(data: Any, position: int) -> int:
+    """Unsigned big-endian int32."""
+    high = (data[position] << 24) | (data[position + 1] << 16)
+    return high | (data[position + 2] << 8) | data[position + 3]
+
+
+@device
+def be32(data: Any, position: int) -> int:
+    """Signed big-endian int32."""
+    value = be32_unsigned(data, position)
+    return value - 4294967296 if value > 2147483647 else value
+
+
+@device
+def be64(data: Any, position: int) -> int:
+    """Signed big-endian int64."""
+    return (be32(data, position) << 32) | be32_unsigned(data, position + 4)
+
+
+@device
+def wrap32(value: int) -> int:
+    """A value as Java's int arithmetic leaves it."""
+    value = value & 4294967295
+    return value - 4294967296 if value > 2147483647 else value
+
+
+@device
+def wrap64(high: int, low: int) -> int:
+    """high + low as Java's long arithmetic leaves it (both within int64)."""
+    low_sum = (high & 4294967295) + (low & 4294967295)
+    high_sum = (high >> 32) + (low >> 32) + (low_sum >> 32)
+    return (wrap32(high_sum) << 32) | (low_sum & 4294967295)

@@ -1,0 +1,124 @@
+"""The scan: bytes of a `.log` to the columns of a batch table, one row a batch (`FileLogInputStream`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from .crc32c import crc32c_of
+from .kernel import device, kernel
+from .primitives import be16, be32, be32_unsigned, be64
+
+# Rows of the column matrix, one int64 a batch. v0/v1 entries fill what they have, the rest is -1.
+POSITION = 0  # byte position of the batch in the file
+SIZE = 1  # bytes of the whole batch
+BASE_OFFSET = 2  # v0/v1: the entry's offset, which is that of its last message
+PARTITION_LEADER_EPOCH = 3
+MAGIC = 4  # signed byte
+CRC = 5  # stored checksum, unsigned
+ATTRIBUTES = 6
+LAST_OFFSET_DELTA = 7  # 0 for v0/v1
+BASE_TIMESTAMP = 8
+MAX_TIMESTAMP = 9  # v1: the entry's timestamp
+PRODUCER_ID = 10
+PRODUCER_EPOCH = 11
+BASE_SEQUENCE = 12
+RECORD_COUNT = 13
+IS_VALID = 14  # 1 checksum right, 0 wrong, -1 not computed (v0/v1, or not asked for)
+COLUMN_COUNT = 15
+
+# Status of a scan.
+TABLE_FULL = 0  # go on at the next position
+END = 1  # 17 bytes or fewer are left, or the next batch reaches past the end
+LENGTH_TOO_SMALL = 2  # a length field below 14
+HEADER_BEYOND_FILE = 3  # a v2 header that the file is too short for
+
+# Slots of the result buffer.
+ROW_COUNT = 0
+NEXT_POSITION = 1
+BAD_LENGTH = 2
+RESULT_COUNT = 3
+
+
+@device
+def _fill_v2(data: Any, position: int, size: int, check_crc: int, columns: Any, capacity: int, row: int) -> int:
+    columns[PARTITION_LEADER_EPOCH * capacity + row] = be32(data, position + 12)
+    crc = be32_unsigned(data, position + 17)
+    columns[CRC * capacity + row] = crc
+    columns[ATTRIBUTES * capacity + row] = be16(data, position + 21)
+    columns[LAST_OFFSET_DELTA * capacity + row] = be32(data, position + 23)
+    columns[BASE_TIMESTAMP * capacity + row] = be64(data, position + 27)
+    columns[MAX_TIMESTAMP * capacity + row] = be64(data, position + 35)
+    columns[PRODUCER_ID * capacity + row] = be64(data, position + 43)
+    columns[PRODUCER_EPOCH * capacity + row] = be16(data, position + 51)
+    columns[BASE_SEQUENCE * capacity + row] = be32(data, position + 53)
+    columns[RECORD_COUNT * capacity + row] = be32(data, position + 57)
+    is_valid = -1
+    if check_crc == 1:
+        is_valid = 0
+        if size >= HEADER_SIZE and crc32c_of(data, position + 21, position + size) == crc:
+            is_valid = 1
+    columns[IS_VALID * capacity + row] = is_valid
+    return 0
+
+
+@device
+def _fill_legacy(data: Any, position: int, magic: int, columns: Any, capacity: int, row: int) -> int:
+    for column in range(PARTITION_LEADER_EPOCH, COLUMN_COUNT):
+        columns[column * capacity + row] = -1
+    columns[CRC * capacity + row] = be32_unsigned(data, position + 12)
+    columns[ATTRIBUTES * capacity + row] = data[position + 17]
+    columns[LAST_OFFSET_DELTA * capacity + row] = 0
+    if magic == 1:
+        columns[MAX_TIMESTAMP * capacity + row] = be64(data, position + 18)
+    return 0
+
+
+@kernel("u8*, i64, i64, i64, i64, i64*, i64, i64*")
+def scan_batches(
+    data: Any,
+    file_size: int,
+    position: int,
+    end: int,
+    check_crc: int,
+    columns: Any,
+    capacity: int,
+    result: Any,
+) -> int:
+    """Walk batches from `position` until `end` (≤ file_size) or until `capacity` rows are filled.
+
+    data: uint8[file_size]; columns: int64[COLUMN_COUNT, capacity], out; result: int64[RESULT_COUNT], out (rows filled,
+    position after the last of them, the offending length). Returns the status.
+    """
+    row = 0
+    status = TABLE_FULL
+    while row < capacity:
+        if position >= end - HEADER_UP_TO_MAGIC_SIZE:
+            status = END
+            break
+        length = be32(data, position + 8)
+        if length < LENGTH_MIN:
+            result[BAD_LENGTH] = length
+            status = LENGTH_TOO_SMALL
+            break
+        size = length + LOG_OVERHEAD_SIZE
+        if size > end - position:
+            status = END
+            break
+        magic = (data[position + 16] ^ 128) - 128
+        if magic >= 2 and file_size - position < HEADER_SIZE:
+            status = HEADER_BEYOND_FILE
+            break
+        columns[POSITION * capacity + row] = position
+        columns[SIZE * capacity + row] = size
+        columns[BASE_OFFSET * capacity + row] = be64(data, position)
+        if magic >= 2:
+            _fill_v2(data, position, size, check_crc, columns, capacity, row)
+        else:
+            _fill_legacy(data, position, magic, columns, capacity, row)
+        columns[MAGIC * capacity + row] = magic
+        position += size
+        row += 1
+    result[ROW_COUNT] = row
+    result[NEXT_POSITION] = position
+    return status

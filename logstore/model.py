@@ -1,0 +1,46 @@
+"""Enums that every module shares, with Kafka's numbers and names."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Codec(IntEnum):
+    """Attribute bits 0-2 of a batch (`CompressionType`); 5-7 do not exist."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def kafka_name(self) -> str:
+        """The name as Kafka's configuration and tools spell it."""
+        return self.name.lower()
+
+
+class TimestampType(IntEnum):
+    """Who set a record's timestamp (`TimestampType`)."""
+
+    NO_TIMESTAMP_TYPE = -1
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+    @property
+    def kafka_name(self) -> str:
+        """The name as Kafka's tools print it."""
+        return {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}[int(self)]
+
+
+class ControlRecordType(IntEnum):
+    """Type of a control record, from its key (`ControlRecordType`)."""
+
+    UNKNOWN = -1
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
