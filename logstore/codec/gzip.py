@@ -35,7 +35,7 @@ def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
     member = IgzipDecompressor(DECOMP_DEFLATE)
     try:
         data = member.decompress(payload[HEADER_SIZE:], size_max)
-    except IsalError:
+    except IsalError:  # type: ignore[misc]  # its stubs call the class an instance
         return None
     trailer = member.unused_data
     if not member.eof or len(trailer) != TRAILER_SIZE:
@@ -63,6 +63,8 @@ class GzipInput:
         self.buffer_end = 0
         self.ended = False
         self.member_ended = False
+        self.crc = 0
+        self.member_size = 0
         self._start_member(self._read_header(0))
         self.buffer_end = self.cursor
 

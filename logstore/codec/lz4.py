@@ -1,10 +1,10 @@
 """LZ4 frames as Kafka's `Lz4BlockInputStream` reads them.
 
-Magic 0x184D2204 little-endian, FLG (version 01, blocks independent, options), BD (largest block: 64 KiB to 4 MiB), content
-size if FLG says so, header checksum; then blocks: uint32 little-endian size (bit 31: stored), data, checksum if FLG
-says so; a size of 0 ends the frame. The content checksum must be there if FLG says so, but is not compared, and
-nothing after the frame is looked at. In batches of magic 0 the header checksum is not compared either: old clients
-computed it wrongly.
+Magic 0x184D2204 little-endian, FLG (version 01, blocks independent, options), BD (largest block: 64 KiB to 4 MiB),
+content size if FLG says so, header checksum; then blocks: uint32 little-endian size (bit 31: stored), data, checksum
+if FLG says so; a size of 0 ends the frame. The content checksum must be there if FLG says so, but is not compared,
+and nothing after the frame is looked at. In batches of magic 0 the header checksum is not compared either: old
+clients computed it wrongly.
 """
 
 from __future__ import annotations

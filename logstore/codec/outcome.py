@@ -14,6 +14,11 @@ ByteArray = npt.NDArray[np.uint8]
 EMPTY: ByteArray = np.empty(0, np.uint8)
 EMPTY.flags.writeable = False
 
+# Java allocates what a size claims before it looks further. The heap of Kafka's tools (256 MiB unless told) has no
+# room for an array like this; close below it depends on the heap's mood.
+_ARRAY_SIZE_REFUSED = 0x10000000
+_ARRAY_SIZE_IMPOSSIBLE = 2**31 - 2
+
 # What the Java streams throw as `IOException`; everything else passes Kafka's catch blocks untouched.
 IO_EXCEPTIONS = frozenset(
     {
@@ -43,6 +48,13 @@ class Decompressed(NamedTuple):
     error: LogstoreError | None = None
     error_at_end: LogstoreError | None = None
     opened: bool = True
+
+
+def array_refusal(size: int) -> str | None:
+    """Message of the `OutOfMemoryError` of `new byte[size]` in Kafka's tools; None where there is room."""
+    if size >= _ARRAY_SIZE_IMPOSSIBLE:
+        return "Requested array size exceeds VM limit"
+    return "Java heap space" if size >= _ARRAY_SIZE_REFUSED else None
 
 
 def java_text(error: LogstoreError) -> str:

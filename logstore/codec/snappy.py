@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logstore.codec.outcome import ByteArray, over_cap
+from logstore.codec.outcome import ByteArray, array_refusal, over_cap
 from logstore.errors import DecompressionError
 
 MAGIC = b"\x82SNAPPY\x00"
@@ -19,8 +19,6 @@ EXPANSION_MAX = 22
 
 CHUNK_SIZE = 2048
 BLOCK_SIZE_MAX = 0x20000000
-# Java allocates what a block declares; the heap of Kafka's tools (256 MiB unless told) has no room for this.
-ARRAY_SIZE_MAX = 0x10000000
 
 
 def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
@@ -59,21 +57,17 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
     return data
 
 
-def _io_error(message: str, java_class: str = "java.io.IOException") -> DecompressionError:
+def _error(message: str, java_class: str = "java.io.IOException") -> DecompressionError:
     return DecompressionError(message, java_class=java_class)
 
 
 def _snappy_io_error(code: str, message: str) -> DecompressionError:
-    return _io_error(f"[{code}] {message}", "org.xerial.snappy.SnappyIOException")
+    return _error(f"[{code}] {message}", "org.xerial.snappy.SnappyIOException")
 
 
 def _snappy_error(code: str, message: str) -> DecompressionError:
     """A `java.lang.Error`: Kafka's catch blocks let it pass."""
-    return _io_error(f"[{code}] {message}", "org.xerial.snappy.SnappyError")
-
-
-def _out_of_memory(message: str = "Java heap space") -> DecompressionError:
-    return _io_error(message, "java.lang.OutOfMemoryError")
+    return _error(f"[{code}] {message}", "org.xerial.snappy.SnappyError")
 
 
 def decode_block(block: memoryview, size_max: int) -> bytes:
@@ -86,21 +80,20 @@ def decode_block(block: memoryview, size_max: int) -> bytes:
     except CramjamError:
         size = None
     if size is None:
-        raise _io_error("PARSING_ERROR(2)")
+        raise _error("PARSING_ERROR(2)")
     if size >= 1 << 31:
-        raise _io_error(str(size - (1 << 32)), "java.lang.NegativeArraySizeException")
-    if size >= (1 << 31) - 2:
-        raise _out_of_memory("Requested array size exceeds VM limit")
-    if size >= ARRAY_SIZE_MAX:
-        raise _out_of_memory()
+        raise _error(str(size - (1 << 32)), "java.lang.NegativeArraySizeException")
+    refusal = array_refusal(size)
+    if refusal is not None:
+        raise _error(refusal, "java.lang.OutOfMemoryError")
     if size > EXPANSION_MAX * len(block):
-        raise _io_error("FAILED_TO_UNCOMPRESS(5)")
+        raise _error("FAILED_TO_UNCOMPRESS(5)")
     if size > size_max:
         raise over_cap(size_max)
     try:
         return bytes(snappy.decompress_raw(block))
     except CramjamError:
-        raise _io_error("FAILED_TO_UNCOMPRESS(5)") from None
+        raise _error("FAILED_TO_UNCOMPRESS(5)") from None
 
 
 class SnappyInput:
@@ -180,10 +173,11 @@ class SnappyInput:
                 "FAILED_TO_UNCOMPRESS",
                 f"Received chunkSize {size:,} is greater than max configured chunk size {BLOCK_SIZE_MAX:,}",
             )
-        if size >= ARRAY_SIZE_MAX:
-            raise _snappy_error("INVALID_CHUNK_SIZE", "Java heap space")
+        refusal = array_refusal(size)
+        if refusal is not None:
+            raise _snappy_error("INVALID_CHUNK_SIZE", refusal)
         block = self.payload[self.position : self.position + size]
         self.position += len(block)
         if len(block) < size:
-            raise _io_error("failed to read chunk")
+            raise _error("failed to read chunk")
         return block

@@ -99,7 +99,7 @@ def _is_loaded(start: int, end: int) -> bool:
 def _output(payload: memoryview, frame: Frame, size_max: int) -> _Output:
     from cramjam import DecompressionError as CramjamError
 
-    if frame.is_skippable or frame.state is State.BROKEN and not frame.blocks:
+    if frame.is_skippable or (frame.state is State.BROKEN and not frame.blocks):
         return _Output(EMPTY.data, frame.state, frame.start, frame.end)
     if frame.state is State.COMPLETE:
         try:

@@ -1,0 +1,125 @@
+"""The text of batches of magic 0 and 1 and of their records (`DumpLogSegments.printBatchLevel`, `dumpBatchRecords`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
+from logstore.errors import CorruptRecordError, LogstoreError
+from logstore.layout.legacy import MAGIC
+
+_ByteArray = npt.NDArray[np.uint8]
+
+
+class RecordTextOptions(Protocol):
+    """What the command line says about the text of records."""
+
+    print_contents: bool
+    skip_record_metadata: bool
+
+    @property
+    def parser(self) -> Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]] | None:
+        """Decoder of whole records, for internal topics."""
+
+    @property
+    def key_decoder(self) -> Callable[[bytes], str]:
+        """Text of a key, without a parser."""
+
+    @property
+    def value_decoder(self) -> Callable[[bytes], str]:
+        """Text of a value, without a parser."""
+
+
+def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[bytes]:
+    """The line of the batch of `size` bytes at `position`, in the pieces that are printed one by one.
+
+    Args:
+        data: uint8, 1-D, read-only: the file, in which the scan found the batch.
+
+    Raises:
+        CorruptRecordError: a negative magic, after the first piece.
+        UnsupportedCompressionTypeError: a codec id that Kafka does not know, after the first piece.
+    """
+    entry = legacy_entry(data, position, size)
+    yield f"offset: {entry.offset}".encode()
+    if entry.magic < 0:
+        raise CorruptRecordError(
+            f"Invalid magic used in LegacyRecord: {entry.magic}",
+            position=position + MAGIC,
+            java_class="java.lang.IllegalArgumentException",
+        )
+    yield (
+        f" position: {position} {entry.timestamp_type.kafka_name}: {entry.timestamp} size: {size} "
+        f"magic: {entry.magic} compresscodec: {entry.codec.kafka_name} crc: {entry.crc} "
+        f"isvalid: {_boolean(entry.is_valid)}\n"
+    ).encode()
+
+
+def legacy_record_lines(
+    data: _ByteArray, position: int, size: int, options: RecordTextOptions, size_max: int
+) -> Iterator[tuple[int, bytes]]:
+    """(offset, line) of every record of the batch of `size` bytes at `position`.
+
+    Args:
+        data: uint8, 1-D, read-only: the file.
+        options: whether and how to print keys and values.
+        size_max: bytes that the batch may have decompressed.
+
+    Raises:
+        What reading the records dies of, see `read_legacy_records`; of a record that fails while it is printed, what
+        was printed of its line comes first.
+    """
+    entry = legacy_entry(data, position, size)
+    type_name = entry.timestamp_type.kafka_name
+    for record in read_legacy_records(entry, size_max):
+        line = bytearray()
+        try:
+            if not options.skip_record_metadata:
+                line += _metadata(record, type_name).encode()
+            if options.print_contents:
+                line += _contents(record, options).encode("utf-8", "replace")
+        except LogstoreError:
+            yield record.offset, bytes(line)
+            raise
+        line += b"\n"
+        yield record.offset, bytes(line)
+
+
+def _metadata(record: LegacyRecord, type_name: str) -> str:
+    return (
+        f"| offset: {record.offset} {type_name}: {record.timestamp} keySize: {record.key_size} "
+        f"valueSize: {record.value_size} isValid: {_boolean(record.is_valid)} crc: {record.crc}"
+    )
+
+
+def _contents(record: LegacyRecord, options: RecordTextOptions) -> str:
+    key_text, value_text = _parsed(record, options)
+    prefix = "| " if options.skip_record_metadata else " "
+    text = ""
+    if key_text is not None:
+        text = f"{prefix}key: {key_text}"
+        prefix = " "
+    if value_text is not None:
+        text += f"{prefix}payload: {value_text}"
+    return text
+
+
+def _parsed(record: LegacyRecord, options: RecordTextOptions) -> tuple[str | None, str | None]:
+    if options.parser is not None:
+        key, value = record.key, record.value
+        return options.parser(
+            record.offset, None if key is None else bytes(key), None if value is None else bytes(value)
+        )
+    # In this order: a key that does not decode is found before a value whose size is wrong.
+    key = record.key
+    key_text = None if key is None else options.key_decoder(bytes(key))
+    value = record.value
+    return key_text, None if value is None else options.value_decoder(bytes(value))
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
