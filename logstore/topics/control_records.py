@@ -1,8 +1,8 @@
 """Control records as values: transaction markers and what KRaft writes about itself, in any topic.
 
-The key holds a version and the type, the value what the type says: markers a version and a body, KRaft's records a
-body that begins with its own version. Kafka reads every body as version 0 (`ControlRecordType`, `ControlRecordUtils`,
-`EndTransactionMarker`).
+The key holds a version and the type, the value what the type says: markers a version and a body, KRaft's
+records a body that begins with its own version. Kafka reads every body as version 0 (`ControlRecordType`,
+`ControlRecordUtils`, `EndTransactionMarker`).
 
 >>> read_type(bytes.fromhex("0000 0001")).name, read_coordinator_epoch(bytes.fromhex("0000 00000007"))
 ('COMMIT', 7)
@@ -17,6 +17,7 @@ from logstore.topics.schema import Message, Value, family
 
 _KEY_SIZE = 4
 
+_KNOWN_TYPES = frozenset(ControlRecordType)
 _MESSAGES = {
     ControlRecordType.LEADER_CHANGE: "LeaderChangeMessage",
     ControlRecordType.SNAPSHOT_HEADER: "SnapshotHeaderRecord",
@@ -43,11 +44,7 @@ def read_type_id(key: bytes) -> int:
 def read_type(key: bytes) -> ControlRecordType:
     """The type in a control record's key, UNKNOWN for a number that Kafka does not know."""
     type_id = read_type_id(key)
-    return (
-        ControlRecordType(type_id)
-        if type_id in ControlRecordType.__members__.values()
-        else ControlRecordType.UNKNOWN
-    )
+    return ControlRecordType(type_id) if type_id in _KNOWN_TYPES else ControlRecordType.UNKNOWN
 
 
 def read_coordinator_epoch(value: bytes) -> int:

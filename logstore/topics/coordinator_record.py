@@ -1,7 +1,8 @@
-"""Records of the coordinators' topics: a key of two bytes of type and a body, a value of two bytes of version and a body.
+"""Records of the coordinators' topics: keys of a type and a body, values of a version and a body.
 
-This holds for `__consumer_offsets`, `__transaction_state` and `__share_group_state` (`CoordinatorRecordSerde`). A null
-value is a tombstone. Keys have one version only; bytes behind a body are ignored, as Kafka does.
+This holds for `__consumer_offsets`, `__transaction_state` and `__share_group_state`
+(`CoordinatorRecordSerde`). Type and version are an int16. A null value is a tombstone. Keys have one version
+only; bytes behind a body are ignored, as Kafka does.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def read_key(topic: str, key: bytes) -> CoordinatorKey:
 
 
 def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
-    """Read the value of a record of `record_type`; raises SchemaError for an unknown version and a broken body."""
+    """Read the value of a `record_type`; raises SchemaError for an unknown version and a broken body."""
     message = _message(topic, record_type, "Value")
     version = _read_int16(value, "value")
     if version not in message.versions:

@@ -1,11 +1,13 @@
 """Doubles as Java prints them: `Double.toString` of Java 17, the oldest that Kafka 4.3 runs on.
 
-Up to Java 18 the digits are not always the fewest that tell a double from its neighbours: whole numbers from 2^54 on
-keep digits that do not matter (1.52587606865186074E18), and digit generation stops a little late now and then
-(8.270000000000001E21). Later versions print what Python's repr has; everyday quotas look the same in both.
+Up to Java 18 the digits are not always the fewest that tell a double from its neighbours: whole numbers from
+2^54 on keep digits that do not matter (1.52587606865186074E18), and digit generation stops late now and then
+(8.270000000000001E21). Later versions have the digits of Python's repr; everyday quotas look the same in all.
 
->>> [java_double(value) for value in (0.0, -1.5, 1048576.0, 1e7, 0.001, 0.00012, 1525876068651860736.0, 8.27e21)]
-['0.0', '-1.5', '1048576.0', '1.0E7', '0.001', '1.2E-4', '1.52587606865186074E18', '8.270000000000001E21']
+>>> [java_double(value) for value in (0.0, -1.5, 1048576.0, 1e7, 0.001, 0.00012)]
+['0.0', '-1.5', '1048576.0', '1.0E7', '0.001', '1.2E-4']
+>>> [java_double(value) for value in (1525876068651860736.0, 8.27e21)]
+['1.52587606865186074E18', '8.270000000000001E21']
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ _MANTISSA_BITS = 53
 
 
 def java_double(value: float) -> str:
-    """`Double.toString(value)`: plain from 0.001 to below 10 million, else with an exponent, always with a point."""
+    """`Double.toString(value)`: plain from 0.001 to below 10 million, else with an exponent."""
     if math.isnan(value):
         return "NaN"
     sign = "-" if math.copysign(1, value) < 0 else ""
@@ -68,9 +70,7 @@ def _shortest_digits(value: float, exponent: int, significant_bits: int) -> tupl
         is_low, is_high = rest < half, rest + half > unit * 10
         if digits or digit or is_high:
             digits.append(digit)
-            is_too_short = (
-                len(digits) == 1 and not -3 <= scale < 8
-            )  # an exponent follows: two digits at least
+            is_too_short = len(digits) == 1 and not -3 <= scale < 8  # an exponent follows: two digits at least
         else:
             scale -= 1  # the estimate was one too high
             is_too_short = not -3 <= scale < 8

@@ -1,28 +1,26 @@
-"""The JSON form of a message: what Kafka's generated `*JsonConverter.write` builds, and Jackson's text of it.
+"""The JSON text of a message: what Kafka's generated `*JsonConverter.write` builds, printed by Jackson.
 
-A tree is made of dict, list, str, int, bool, float, bytes (printed as base64) and None. Fields that the version does
-not have are left out, and so are tagged fields that hold their default.
+Fields stand in the schema's order; those that the version does not have are left out, and so are tagged
+fields that hold their default. bytes are base64, uuids are text, numbers print as Java prints them.
 
->>> from logstore.topics.schema import family
 >>> from logstore.topics.reader import read
+>>> from logstore.topics.schema import family
 >>> message = family("transaction_state")["TransactionLogKey"]
->>> text(tree(message, 0, read(message, 0, b"\\x00\\x04a\\"\\x1b\\xff")))
+>>> text(message, 0, read(message, 0, b"\\x00\\x04a\\"\\x1b\\xff"))
 '{"transactionalId":"a\\\\"\\\\u001B\ufffd"}'
 """
 
 from __future__ import annotations
 
-import base64
 import math
 import re
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from logstore.topics.java_double import java_double
-from logstore.topics.schema import Message, Struct, Value
-
-_NO_DEFAULT = object()
+from logstore.topics.schema import Field, Message, Struct, Value
 
 _ESCAPED = re.compile('["\\\\\x00-\x1f]')
 _ESCAPES = {chr(code): f"\\u{code:04X}" for code in range(0x20)} | {
@@ -35,70 +33,99 @@ _ESCAPES = {chr(code): f"\\u{code:04X}" for code in range(0x20)} | {
     "\r": "\\r",
 }
 
-_Convert = Callable[[Any], Any]
+_Write = Callable[[Any], str]
 
 
-def tree(message: Message, version: int, value: Value) -> Value:
-    """The JSON tree of `value` as a `message` of `version`, in the schema's order."""
-    return _root_converter(message, message.versions.nearest(version))(value)
+class JsonText(str):
+    """JSON that stands in the place of a bytes field: bytes that hold a message of their own."""
+
+    __slots__ = ()
+
+
+def text(message: Message, version: int, value: Value) -> JsonText:
+    """The JSON text of `value` as a `message` of `version`."""
+    return JsonText(_root_writer(message, message.versions.nearest(version))(value))
 
 
 @cache
-def _root_converter(message: Message, version: int) -> Callable[[Value], Value]:
-    return _struct_converter(message.root, version)
+def _root_writer(message: Message, version: int) -> Callable[[Value], str]:
+    return _struct_writer(message.root, version)
 
 
-def _struct_converter(struct: Struct, version: int) -> Callable[[Value], Value]:
-    present = [
-        (
-            field.name,
-            _NO_DEFAULT if field.tag is None else field.default,
-            None if field.struct is None else _struct_value_converter(field.struct, field.is_array, version),
-        )
-        for field in struct.fields
-        if version in field.versions
+def _struct_writer(struct: Struct, version: int) -> Callable[[Value], str]:
+    present = [field for field in struct.fields if version in field.versions]
+    if all(field.tag is None for field in present):
+        return _plain_writer(present, version)
+    optional = [
+        (field.name, f'"{field.name}":', field.tag is not None, field.default, _field_writer(field, version))
+        for field in present
     ]
 
-    def convert(value: Value) -> Value:
-        node: Value = {}
-        for name, left_out, convert_value in present:
-            item = value[name]
-            if left_out is _NO_DEFAULT or item != left_out:
-                node[name] = item if convert_value is None or item is None else convert_value(item)
-        return node
+    def write(value: Value) -> str:
+        items = [
+            head + write_field(value[name])
+            for name, head, may_miss, default, write_field in optional
+            if not may_miss or value[name] != default
+        ]
+        return "{" + ",".join(items) + "}"
 
-    return convert
-
-
-def _struct_value_converter(struct: Struct, is_array: bool, version: int) -> _Convert:
-    convert = _struct_converter(struct, version)
-    return (lambda items: [convert(item) for item in items]) if is_array else convert
+    return write
 
 
-def text(node: Any) -> str:
-    """`JsonNode.toString()` of a tree."""
-    if isinstance(node, str):
-        return _string(node)
-    if isinstance(node, dict):
-        return "{" + ",".join([f'"{name}":{text(item)}' for name, item in node.items()]) + "}"
-    if isinstance(node, list):
-        return "[" + ",".join(map(text, node)) + "]"
-    if node is None:
-        return "null"
-    if isinstance(node, bool):
-        return "true" if node else "false"
-    if isinstance(node, bytes):
-        return f'"{base64.b64encode(node).decode()}"'
-    return _float(node) if isinstance(node, float) else str(node)
+def _plain_writer(fields: list[Field], version: int) -> Callable[[Value], str]:
+    """The writer of a struct without tagged fields: one template."""
+    template = "{" + ",".join([f'"{field.name}":%s' for field in fields]) + "}"
+    writers = [(field.name, _field_writer(field, version)) for field in fields]
+    return lambda value: template % tuple([write(value[name]) for name, write in writers])
 
 
-def _string(value: str) -> str:
-    return '"' + (_ESCAPED.sub(_escape, value) if _ESCAPED.search(value) else value) + '"'
+def _field_writer(field: Field, version: int) -> _Write:
+    write = _WRITERS[field.kind] if field.struct is None else _struct_writer(field.struct, version)
+    if field.is_array:
+        write = _array_writer(write)
+    return _nullable_writer(write) if field.is_nullable else write
 
 
-def _escape(match: re.Match[str]) -> str:
-    return _ESCAPES[match[0]]
+def _array_writer(write: _Write) -> _Write:
+    return lambda items: "[" + ",".join([write(item) for item in items]) + "]"
 
 
-def _float(value: float) -> str:
+def _nullable_writer(write: _Write) -> _Write:
+    return lambda value: "null" if value is None else write(value)
+
+
+def string_text(value: str) -> str:
+    """A string as Jackson quotes it: only quotes, backslashes and control characters are escaped."""
+    if _ESCAPED.search(value):
+        value = _ESCAPED.sub(lambda match: _ESCAPES[match[0]], value)
+    return f'"{value}"'
+
+
+def _bool_text(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _float_text(value: float) -> str:
     return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
+
+
+def _uuid_text(value: str) -> str:
+    return f'"{value}"'
+
+
+def _bytes_text(value: bytes | JsonText) -> str:
+    return value if isinstance(value, JsonText) else f'"{b64encode(value).decode()}"'
+
+
+_WRITERS: dict[str, _Write] = {
+    "int8": str,
+    "int16": str,
+    "int32": str,
+    "int64": str,
+    "uint16": str,
+    "bool": _bool_text,
+    "float64": _float_text,
+    "uuid": _uuid_text,
+    "string": string_text,
+    "bytes": _bytes_text,
+}

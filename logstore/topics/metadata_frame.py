@@ -1,8 +1,8 @@
-"""The frame around a metadata record: frame version, record type and version as unsigned varints, then the body.
+"""The frame of a metadata record: frame version, record type and version as unsigned varints, then the body.
 
-`__cluster_metadata` and `__remote_log_metadata` write their record values like this (`AbstractApiMessageSerde`); keys
-are null. The frame version is 1. Unlike a coordinator's record, a body of an unknown version is read as the nearest
-known one, and bytes behind the body are an error.
+`__cluster_metadata` and `__remote_log_metadata` write their record values like this
+(`AbstractApiMessageSerde`); keys are null. The frame version is 1. Unlike a coordinator's record, a body of an
+unknown version is read as the nearest known one, and bytes behind the body are an error.
 
 >>> record = read_record("cluster_metadata", bytes.fromhex("01 14 00 00"))
 >>> record.message.name, record.version, record.fields
@@ -34,7 +34,8 @@ class MetadataRecord(NamedTuple):
 def read_record(topic: str, value: bytes) -> MetadataRecord:
     """Read a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
 
-    Raises SchemaError: a frame that is cut or not of version 1, an unknown record type, a broken body, garbage behind.
+    Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and
+    garbage behind it.
     """
     cursor = Cursor(value)
     _check_frame_version(_read_short(cursor, "frame version"))
@@ -42,9 +43,7 @@ def read_record(topic: str, value: bytes) -> MetadataRecord:
     version = cursor.version = _read_short(cursor, "version")
     message = record_types(topic).get(record_type)
     if message is None:
-        raise _error(
-            f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {record_type}"
-        )
+        raise _error(f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {record_type}")
     try:
         fields = read_from(cursor, message)
     except SchemaError as error:
@@ -57,8 +56,8 @@ def read_record(topic: str, value: bytes) -> MetadataRecord:
 def _check_frame_version(frame_version: int) -> None:
     if frame_version == 0:
         raise _error(
-            "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview release "
-            "of KRaft in 2.8 to newer versions are not supported."
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview "
+            "release of KRaft in 2.8 to newer versions are not supported."
         )
     if frame_version != FRAME_VERSION:
         raise _error(

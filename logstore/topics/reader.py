@@ -1,13 +1,13 @@
 """Reads a message from bytes by its schema, exactly as Kafka's generated `read` methods do.
 
-Values are plain Python: int, bool, float, str, bytes, list, dict, None. A uuid is the text that Kafka prints (22
-letters of URL-safe base64). A dict holds every field of the schema in its order; a field that the version does not
-have, or a tagged one that is not there, has its default. Tagged fields that the schema does not know are kept under
-`_unknownTaggedFields` as (tag, bytes) pairs.
+Values are plain Python: int, bool, float, str, bytes, list, dict, None. A uuid is the text that Kafka prints
+(22 letters of URL-safe base64). A dict holds every field of the schema in its order; a field that the version
+does not have, or a tagged one that is not there, has its default. Tagged fields that the schema does not know
+are kept under `_unknownTaggedFields` as (tag, bytes) pairs.
 
-What Kafka accepts is accepted (a version beyond the last one, bytes behind the end, a tagged field's size that does not
-fit it), what it refuses raises SchemaError with the message and `java_class` of the exception it throws. No length
-allocates before it was compared with the bytes that are left.
+What Kafka accepts is accepted (a version beyond the last one, bytes behind the end, a tagged field's size that
+does not fit it), what it refuses raises SchemaError with the message and `java_class` of the exception it
+throws. No length allocates before it was compared with the bytes that are left.
 
 >>> from logstore.topics.schema import family
 >>> message = family("consumer_offsets")["OffsetCommitValue"]
@@ -18,7 +18,8 @@ allocates before it was compared with the bytes that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache
 from struct import Struct as Packed
@@ -39,7 +40,7 @@ _Read = Callable[["Cursor"], Any]
 
 
 class Cursor:
-    """A position in bytes, with the primitives of Kafka's `ByteBufferAccessor`; `version` is the one asked for."""
+    """A position in bytes, read as `ByteBufferAccessor` does; `version` is the message version asked for."""
 
     __slots__ = ("data", "position", "version")
 
@@ -53,7 +54,7 @@ class Cursor:
         return len(self.data) - self.position
 
     def unsigned_varint(self) -> int:
-        """A varint of at most five bytes as a Java int: it may come out negative (`ByteUtils.readUnsignedVarint`)."""
+        """A varint of up to five bytes as a Java int, which may be negative (`ByteUtils.readUnsignedVarint`)."""
         data = self.data
         result = shift = 0
         for position in range(self.position, self.position + 5):
@@ -82,6 +83,16 @@ class Cursor:
         start = self.position
         self.position = start + size
         return self.data[start : self.position]
+
+
+@contextmanager
+def errors_at(offset: int | None) -> Iterator[None]:
+    """Lets a SchemaError from the block name the Kafka offset of the record."""
+    try:
+        yield
+    except SchemaError as error:
+        error.offset = offset
+        raise
 
 
 def java_int(value: int) -> int:
@@ -126,9 +137,7 @@ def _struct_reader(struct: Struct, version: int, is_flexible: bool) -> Callable[
 
     def read_struct(cursor: Cursor) -> Value:
         if last_version is not None and cursor.version > last_version:
-            raise SchemaError(
-                f"Can't read version {cursor.version} of {struct.name}", java_class=_UNSUPPORTED_VERSION
-            )
+            raise SchemaError(f"Can't read version {cursor.version} of {struct.name}", java_class=_UNSUPPORTED_VERSION)
         value = template.copy()
         for name, default in mutable_defaults:
             value[name] = deepcopy(default)
@@ -142,7 +151,7 @@ def _struct_reader(struct: Struct, version: int, is_flexible: bool) -> Callable[
 
 
 def _read_tagged_fields(cursor: Cursor, value: Value, known: dict[int, tuple[str, _Read | None]]) -> None:
-    """Read the tagged fields behind a flexible struct into `value`; the size of a known one is not looked at."""
+    """Read the tagged fields behind a flexible struct into `value`; the size of a known one is ignored."""
     for _ in range(cursor.unsigned_varint()):
         tag = cursor.unsigned_varint()
         size = cursor.unsigned_varint()

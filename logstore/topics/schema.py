@@ -11,10 +11,11 @@ A table states what Kafka's own message definitions state, in a grammar of one l
       struct Endpoint                            ... or once for the whole message
         port: uint16
 
-Types are `int8 int16 int32 int64 uint16 bool float64 uuid string bytes`, a struct's name, or `[]` before either; `?`
-behind the type: null is allowed wherever the field exists. Without `versions` a field is in all versions. A field
-with a `tag` is an optional tagged field. `ignorable`: a writer may leave out its value where the version has no place
-for it. Fields stand in the order of Kafka's definitions, which is the order on disk and in JSON.
+Types are `int8 int16 int32 int64 uint16 bool float64 uuid string bytes`, a struct's name, or `[]` before
+either; `?` behind the type: null is allowed wherever the field exists. Without `versions` a field is in all
+versions. A field with a `tag` is an optional tagged field. `ignorable`: a writer may leave out its value where
+the version has no place for it. Fields stand in the order of Kafka's definitions, which is the order on disk
+(tagged fields behind all others) and in JSON. A shared struct is told before those that use it.
 
 >>> marker = family("control_records")["EndTxnMarker"]
 >>> marker.versions, marker.flexible, [(f.name, f.kind) for f in marker.root.fields]
@@ -62,16 +63,16 @@ class Versions:
         return self.low <= version <= self.high
 
     def nearest(self, version: int) -> int:
-        """The version that Kafka's generated code treats `version` like: they have no conditions beyond the ends."""
-        return min(max(version, self.low), self.high)
+        """The version whose fields Kafka's generated code reads and writes for `version`."""
+        return self.low if version < self.low else self.high if version > self.high else version
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """One field of a message or struct.
 
-    `kind` is the type's name without `[]` and `?`; `struct` is set when it names one. `default` is the value in
-    versions without the field, and of a tagged field that is not on disk.
+    `kind` is the type's name without `[]` and `?`; `struct` is set when it names one. `default` is the value
+    in versions without the field, and of a tagged field that is not on disk.
     """
 
     name: str
@@ -89,8 +90,8 @@ class Field:
 class Struct:
     """A message's root, or a struct in it.
 
-    `versions` is where it may be read: Kafka's generated readers refuse higher ones, but only for a struct that is
-    told inside its field; for shared structs and roots it is None.
+    `versions` is where it may be read: Kafka's generated readers refuse higher ones, but only for a struct
+    that is told inside its field; for shared structs and roots it is None.
     """
 
     name: str
@@ -100,7 +101,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A message: `record_type` is its api key (None if it has none), `flexible` its first flexible version."""
+    """A message: `record_type` is its api key if it has one, `flexible` its first flexible version if any."""
 
     name: str
     record_type: int | None
@@ -190,9 +191,7 @@ def _message(line: _Line) -> Message:
 
 
 def _fields(line: _Line, versions: Versions, shared: dict[str, Struct]) -> tuple[Field, ...]:
-    return tuple(
-        _field(child, versions, shared) for child in line.children if not child.head.startswith("struct ")
-    )
+    return tuple(_field(child, versions, shared) for child in line.children if not child.head.startswith("struct "))
 
 
 def _field(line: _Line, within: Versions, shared: dict[str, Struct]) -> Field:

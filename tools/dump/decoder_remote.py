@@ -1,7 +1,7 @@
 """`toString` of the records of `__remote_log_metadata`, which is what the dump prints of them.
 
-Kafka builds its own objects from a record first (`RemoteLogMetadataSerde`); what their constructors refuse is an error
-of the record.
+Kafka builds its own objects from a record first (`RemoteLogMetadataSerde`); what their constructors refuse is
+an error of the record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NULL_POINTER = "java.lang.NullPointerException"
 
 
 def remote_log_metadata_text(value: bytes | None) -> str:
-    """The text of a record's value; raises SchemaError with the message of Kafka's exception (None where it has none)."""
+    """The text of a record's value; raises SchemaError with the message of Kafka's exception, if it has one."""
     if value is None:
         raise SchemaError(
             'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
@@ -60,10 +60,11 @@ def _segment_text(fields: Value) -> str:
 def _segment_snapshot_text(fields: Value) -> str:
     state = _segment_state(fields)
     return (
-        f"RemoteLogSegmentMetadataSnapshot{{segmentId={fields['segmentId']}, startOffset={fields['startOffset']}, "
-        f"endOffset={fields['endOffset']}, maxTimestampMs={fields['maxTimestampMs']}, "
-        f"segmentLeaderEpochs={_leader_epochs(fields)}, segmentSizeInBytes={fields['segmentSizeInBytes']}, "
-        f"customMetadata={_custom_metadata(fields)}, state={state}, txnIdxEmpty={_boolean(fields['txnIndexEmpty'])}}}"
+        f"RemoteLogSegmentMetadataSnapshot{{segmentId={fields['segmentId']}, "
+        f"startOffset={fields['startOffset']}, endOffset={fields['endOffset']}, "
+        f"maxTimestampMs={fields['maxTimestampMs']}, segmentLeaderEpochs={_leader_epochs(fields)}, "
+        f"segmentSizeInBytes={fields['segmentSizeInBytes']}, customMetadata={_custom_metadata(fields)}, "
+        f"state={state}, txnIdxEmpty={_boolean(fields['txnIndexEmpty'])}}}"
     )
 
 
@@ -105,7 +106,7 @@ def _topic_id_partition(fields: Value) -> str:
 
 
 def _leader_epochs(fields: Value) -> str:
-    """The map of leader epochs to start offsets in the order of epochs; of one epoch the last offset counts."""
+    """The map of leader epochs to start offsets, in the order of epochs; the last offset of an epoch counts."""
     offsets = {entry["leaderEpoch"]: entry["offset"] for entry in fields["segmentLeaderEpochs"]}
     if not offsets:
         raise _illegal_argument("segmentLeaderEpochs can not be null or empty")

@@ -1,7 +1,8 @@
 """What the dump prints of a record's key and value: the `MessageParser`s and `Decoder`s of DumpLogSegments.
 
-A parser takes (offset, key, value) and gives (text of the key or None, text of the payload or None). What the real
-tool prints as an error in the place of a record is text here too; what it dies of is raised as a LogstoreError.
+A parser takes (offset, key, value) and gives (text of the key or None, text of the payload or None). What the
+real tool prints as an error in the place of a record is text here too; what it dies of is raised as a
+LogstoreError.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _CONTROL_TITLES = {
 
 
 def message_parser(name: str) -> MessageParser:
-    """The parser behind a decoder flag: offsets, transaction, share-group-state, cluster-metadata, remote-log-metadata."""
+    """The parser behind a decoder flag.
+
+    `name` is offsets, transaction, share-group-state, cluster-metadata or remote-log-metadata.
+    """
     return _PARSERS[name]
 
 
@@ -50,7 +54,7 @@ def decoder(class_name: str) -> Callable[[bytes], str]:
 
 
 def control_record_text(key: bytes | None, value: bytes | None) -> str:
-    """What follows a control record's metadata, from the leading blank on; raises what the real tool dies of."""
+    """What follows a control record's metadata, with the blank before it; raises what the real tool dies of."""
     if key is None:
         raise _null_pointer("duplicate", "key")
     type_id = control_records.read_type_id(key)
@@ -156,7 +160,7 @@ _PARSERS: dict[str, MessageParser] = {
 
 
 def _decode_array(data: bytes) -> str:
-    """An array prints as its type and a hash of where it lies in memory; a hash of what it holds is as good."""
+    """Java prints a byte array as its type and an arbitrary hash; here it is a hash of the bytes."""
     return f"[B@{zlib.crc32(data) & 0x7FFFFFFF:x}"
 
 

@@ -1,0 +1,34 @@
+"""Records of `__cluster_metadata`, the log of KRaft's controllers: brokers, topics, partitions, configs, …
+
+Keys are null. A value comes as its message and a dict whose keys are the fields of `tables/cluster_metadata.txt`.
+
+>>> record = decode_value(bytes.fromhex("01 02 00 07 6f7264657273 00112233445566778899aabbccddeeff 00"))
+>>> record.message.name, record.fields
+('TopicRecord', {'name': 'orders', 'topicId': 'ABEiM0RVZneImaq7zN3u_w'})
+"""
+
+from __future__ import annotations
+
+from logstore.errors import SchemaError
+from logstore.topics.metadata_frame import MetadataRecord, read_record
+from logstore.topics.reader import errors_at
+
+TOPIC = "__cluster_metadata"
+
+
+def decode_value(value: bytes, *, offset: int | None = None) -> MetadataRecord:
+    """A metadata record; its kind is `record.message.name`, e.g. `PartitionRecord`.
+
+    Stricter than Kafka's own reader: a version beyond the last one that 4.3.1 knows is refused, because nobody can
+    tell what it means. Raises SchemaError, which names `offset`, for that and for whatever does not parse.
+    """
+    with errors_at(offset):
+        record = read_record("cluster_metadata", value)
+        versions = record.message.versions
+        if record.version not in versions:
+            raise SchemaError(
+                f"Found an unknown version {record.version} of {record.message.name}",
+                expected=f"version {versions.low} to {versions.high}",
+                found=record.version,
+            )
+    return record

@@ -1,0 +1,180 @@
+"""Records of `__consumer_offsets`: committed offsets, groups, and what the newer group protocols keep.
+
+Committed offsets and groups of the classic protocol come as dataclasses; all other records as dicts whose
+keys are the fields of `tables/consumer_offsets.txt`.
+
+>>> key = decode_key(bytes.fromhex("0001 0003 677270 0001 74 00000003"))
+>>> key
+OffsetKey(group_id='grp', topic='t', partition=3, is_legacy=False)
+>>> decode_value(key, bytes.fromhex("0003 000000000000002a 00000005 0001 6d 00000174876e8000")).offset
+42
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid
+from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue, read_key, read_value
+from logstore.topics.reader import Cursor, errors_at, read_from, underflow
+from logstore.topics.schema import Value, family
+
+TOPIC = "__consumer_offsets"
+
+_TABLE = "consumer_offsets"
+_LEGACY_OFFSET_COMMIT, _OFFSET_COMMIT, _GROUP_METADATA = 0, 1, 2
+_NO_TOPIC_ID = format_uuid(ZERO_UUID)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetKey:
+    """Whose offset in which partition. `is_legacy`: by the old record type, which means the same."""
+
+    group_id: str
+    topic: str
+    partition: int
+    is_legacy: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """A group of the classic protocol."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """A committed offset: the next one to read.
+
+    `leader_epoch` and `expire_timestamp_ms` are -1 and `topic_id` None where the record does not have them.
+    """
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int
+    topic_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a classic group; `subscription` and `assignment` are in the words of the protocol type."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadata:
+    """A classic group after a rebalance; `state_timestamp_ms` is -1 where the record does not have it."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    state_timestamp_ms: int
+    members: tuple[GroupMember, ...]
+
+
+def decode_key(key: bytes, *, offset: int | None = None) -> OffsetKey | GroupKey | CoordinatorKey:
+    """What a record is about.
+
+    Raises SchemaError, which names `offset`, for an unknown record type and a broken body.
+    """
+    with errors_at(offset):
+        found = read_key(_TABLE, key)
+    fields = found.fields
+    if found.record_type in (_LEGACY_OFFSET_COMMIT, _OFFSET_COMMIT):
+        is_legacy = found.record_type == _LEGACY_OFFSET_COMMIT
+        return OffsetKey(fields["group"], fields["topic"], fields["partition"], is_legacy)
+    if found.record_type == _GROUP_METADATA:
+        return GroupKey(fields["group"])
+    return found
+
+
+def decode_value(
+    key: OffsetKey | GroupKey | CoordinatorKey, value: bytes | None, *, offset: int | None = None
+) -> CommittedOffset | GroupMetadata | CoordinatorValue | None:
+    """What a record says of its decoded `key`, None for a tombstone.
+
+    Raises SchemaError, which names `offset`, for an unknown version and a broken body.
+    """
+    if value is None:
+        return None
+    with errors_at(offset):
+        found = read_value(_TABLE, _record_type(key), value)
+    if isinstance(key, OffsetKey):
+        return _committed_offset(found.fields)
+    if isinstance(key, GroupKey):
+        return _group_metadata(found.fields)
+    return found
+
+
+def decode_subscription(subscription: bytes) -> Value:
+    """The subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`).
+
+    A version beyond the last is read as the last: Kafka promises to keep the order of fields. Raises SchemaError.
+    """
+    return _embedded("ConsumerProtocolSubscription", subscription)
+
+
+def decode_assignment(assignment: bytes) -> Value:
+    """The assignment of such a member (`ConsumerProtocolAssignment`), read like its subscription."""
+    return _embedded("ConsumerProtocolAssignment", assignment)
+
+
+def _record_type(key: OffsetKey | GroupKey | CoordinatorKey) -> int:
+    if isinstance(key, OffsetKey):
+        return _LEGACY_OFFSET_COMMIT if key.is_legacy else _OFFSET_COMMIT
+    return _GROUP_METADATA if isinstance(key, GroupKey) else key.record_type
+
+
+def _committed_offset(fields: Value) -> CommittedOffset:
+    topic_id = fields.get("topicId", _NO_TOPIC_ID)
+    return CommittedOffset(
+        offset=fields["offset"],
+        leader_epoch=fields.get("leaderEpoch", -1),
+        metadata=fields["metadata"],
+        commit_timestamp_ms=fields["commitTimestamp"],
+        expire_timestamp_ms=fields.get("expireTimestamp", -1),
+        topic_id=None if topic_id == _NO_TOPIC_ID else topic_id,
+    )
+
+
+def _group_metadata(fields: Value) -> GroupMetadata:
+    return GroupMetadata(
+        protocol_type=fields["protocolType"],
+        generation=fields["generation"],
+        protocol=fields["protocol"],
+        leader=fields["leader"],
+        state_timestamp_ms=fields["currentStateTimestamp"],
+        members=tuple(map(_group_member, fields["members"])),
+    )
+
+
+def _group_member(fields: Value) -> GroupMember:
+    return GroupMember(
+        member_id=fields["memberId"],
+        group_instance_id=fields["groupInstanceId"],
+        client_id=fields["clientId"],
+        client_host=fields["clientHost"],
+        rebalance_timeout_ms=fields["rebalanceTimeout"],
+        session_timeout_ms=fields["sessionTimeout"],
+        subscription=fields["subscription"],
+        assignment=fields["assignment"],
+    )
+
+
+def _embedded(message_name: str, data: bytes) -> Value:
+    if len(data) < 2:
+        raise underflow()
+    version = int.from_bytes(data[:2], signed=True)
+    return read_from(Cursor(data, version, position=2), family("consumer_protocol")[message_name])
