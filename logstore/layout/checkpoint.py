@@ -32,9 +32,7 @@ _LINE_END = re.compile("\r\n|\n|\r")
 _WHITESPACE = re.compile("[ \t\n\x0b\f\r]+")
 
 
-def parse_checkpoint(
-    data: bytes, *, version: int, path: str, parse_entry: Callable[[list[str]], T | None]
-) -> list[T]:
+def parse_checkpoint(data: bytes, *, version: int, path: str, parse_entry: Callable[[list[str]], T | None]) -> list[T]:
     """The entries of a checkpoint, in file order.
 
     Args:
@@ -58,9 +56,7 @@ def parse_checkpoint(
         return []
     entry_count = _header_number(lines[1], path)
     if entry_count < 0:
-        raise CheckpointFormatError(
-            f"Illegal Capacity: {entry_count}", java_class="java.lang.IllegalArgumentException"
-        )
+        raise CheckpointFormatError(f"Illegal Capacity: {entry_count}", java_class="java.lang.IllegalArgumentException")
     entries = []
     for line in lines[2:]:
         entry = parse_entry(split_fields(line))

@@ -21,7 +21,7 @@ FILE_NAME = ".kafka_cleanshutdown"
 def parse_clean_shutdown(data: bytes) -> int | None:
     """The broker epoch, or None where the content does not tell; raises nothing, as Kafka does."""
     try:
-        content = json.loads(data)
+        content, _ = json.JSONDecoder().raw_decode(data.decode("utf-8", "replace").lstrip())
     except (ValueError, RecursionError):
         return None
     epoch = content.get("brokerEpoch") if isinstance(content, dict) else None

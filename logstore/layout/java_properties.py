@@ -45,19 +45,22 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    parts: list[str] = []
-    for natural_line in _LINE_END.split(text):
+    natural_lines = _LINE_END.split(text)
+    if not natural_lines[-1]:
+        natural_lines.pop()
+    logical_line = ""
+    for index, natural_line in enumerate(natural_lines):
         line = natural_line.lstrip(_BLANKS)
-        if not parts and line[:1] in ("", "#", "!"):
+        if not logical_line and line[:1] in ("", "#", "!"):
             continue
         backslash_count = len(line) - len(line.rstrip("\\"))
         if backslash_count % 2:
-            parts.append(line[:-1])
-            continue
-        yield "".join([*parts, line])
-        parts.clear()
-    if parts and (line := "".join(parts)):
-        yield line
+            line = line[:-1]
+            if index + 1 < len(natural_lines):
+                logical_line += line
+                continue
+        yield logical_line + line
+        logical_line = ""
 
 
 def _unescaped(text: str) -> str:
@@ -69,7 +72,5 @@ def _unescape(escape: re.Match[str]) -> str:
     if len(character) == 5:
         return chr(int(character[1:], 16))
     if character == "u":
-        raise CheckpointFormatError(
-            "Malformed \\uxxxx encoding.", java_class="java.lang.IllegalArgumentException"
-        )
+        raise CheckpointFormatError("Malformed \\uxxxx encoding.", java_class="java.lang.IllegalArgumentException")
     return _CONTROL_CHARACTERS.get(character, character)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from ..errors import CheckpointFormatError
@@ -16,7 +15,8 @@ from ..errors import CheckpointFormatError
 SIZE = 16
 ZERO_UUID = bytes(SIZE)
 _LONGEST_TEXT = 24
-_BASE64 = re.compile("[A-Za-z0-9_-]*")
+_DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_PADDING = ord("=")
 
 
 def parse_uuid(text: str) -> bytes:
@@ -26,16 +26,8 @@ def parse_uuid(text: str) -> bytes:
         CheckpointFormatError: with java_class IllegalArgumentException; Kafka's text for a wrong length.
     """
     if len(text) > _LONGEST_TEXT:
-        raise _error(
-            f"Input string with prefix `{text[:_LONGEST_TEXT]}` is too long to be decoded as a base64 UUID"
-        )
-    digits = text.rstrip("=") if len(text) % 4 == 0 and not text.endswith("===") else text
-    valid = _BASE64.match(digits)
-    if valid is None or valid.end() < len(digits):
-        raise _error(f"Illegal base64 character {ord(digits[valid.end() if valid else 0]):x}")
-    if len(digits) % 4 == 1:
-        raise _error("Last unit does not have enough valid bits")
-    data = urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
+        raise _error(f"Input string with prefix `{text[:_LONGEST_TEXT]}` is too long to be decoded as a base64 UUID")
+    data = _decoded(text)
     if len(data) != SIZE:
         raise _error(
             f"Input string `{text}` decoded as {len(data)} bytes, which is not equal to the expected "
@@ -47,6 +39,36 @@ def parse_uuid(text: str) -> bytes:
 def format_uuid(data: bytes) -> str:
     """The 22 characters for 16 bytes."""
     return urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of `text` as `Base64.getUrlDecoder().decode` gives them: the last digits' surplus bits may be set."""
+    characters = text.encode("iso-8859-1", "replace")
+    if len(characters) == 1:
+        raise _error("Input byte[] should at least have 2 bytes for base64 bytes")
+    digit_count = len(characters.rstrip(b"="))
+    padding_count = len(characters) - digit_count
+    for index, character in enumerate(characters[:digit_count]):
+        if character not in _DIGITS and character != _PADDING:
+            signed = character - 256 if character > 127 else character
+            raise _error(f"Illegal base64 character {signed:x}")
+        if character == _PADDING:
+            digit_count, padding_count = index, len(characters) - index
+            break
+    if digit_count % 4 == 1:
+        raise _error("Last unit does not have enough valid bits")
+    if padding_count:
+        _check_padding(characters, digit_count)
+    return urlsafe_b64decode(characters[:digit_count] + b"=" * (-digit_count % 4))
+
+
+def _check_padding(characters: bytes, digit_count: int) -> None:
+    """Raise unless what follows the digits is the padding that they need."""
+    missing_count = -digit_count % 4
+    if missing_count == 0 or (missing_count == 2 and characters[digit_count : digit_count + 2] != b"=="):
+        raise _error("Input byte array has wrong 4-byte ending unit")
+    if len(characters) > digit_count + missing_count:
+        raise _error(f"Input byte array has incorrect ending byte at {digit_count + missing_count}")
 
 
 def _error(text: str) -> CheckpointFormatError:

@@ -107,8 +107,7 @@ def parse_producer_snapshot(data: bytes) -> ProducerSnapshot:
     remaining = len(data) - HEADER_SIZE
     if entry_count > remaining:
         raise _schema_error(
-            f"Tried to allocate a collection of size {entry_count}, "
-            f"but there are only {remaining} bytes remaining."
+            f"Tried to allocate a collection of size {entry_count}, but there are only {remaining} bytes remaining."
         )
     if entry_count * ENTRY_SIZE > remaining:
         raise _buffer_underflow()
@@ -133,9 +132,7 @@ def first_sequence(last_sequence: int, offset_delta: int) -> int:
     (5, 2147483646)
     """
     sequence = (
-        last_sequence - offset_delta
-        if last_sequence >= offset_delta
-        else last_sequence - offset_delta + (1 << 31)
+        last_sequence - offset_delta if last_sequence >= offset_delta else last_sequence - offset_delta + (1 << 31)
     )
     return (sequence + (1 << 31)) % (1 << 32) - (1 << 31)
 

@@ -28,7 +28,10 @@ from .kafka_uuid import ZERO_UUID, format_uuid, parse_uuid
 FILE_NAME = "quorum-state"
 LOWEST_VERSION = 0
 HIGHEST_VERSION = 1
-_ABOUT = "QuorumStateData"
+_FIELDS = {
+    0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
+    1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
+}
 
 
 class QuorumState(NamedTuple):
@@ -50,78 +53,76 @@ def parse_quorum_state(data: bytes, *, path: str) -> QuorumState:
     """
     node = _json_object(data, path)
     if "data_version" not in node:
-        raise _error(f"Deserialized node {json.dumps(node)} does not have data_version field", path)
-    data_version = _int(node["data_version"], path)
-    if data_version not in range(LOWEST_VERSION, HIGHEST_VERSION + 1):
-        raise _error(
-            f"data_version ({data_version}) is not within the min ({LOWEST_VERSION}) and max "
-            f"({HIGHEST_VERSION}) supported version",
-            path,
+        raise _read_error(json.dumps(node), path)
+    data_version = _int(node["data_version"])
+    if data_version not in _FIELDS:
+        raise CheckpointFormatError(
+            f"data_version ({data_version}) is not within the min ({LOWEST_VERSION}) and max ({HIGHEST_VERSION}) "
+            "supported version",
+            path=path,
             java_class="java.lang.IllegalStateException",
         )
-    required = _FIELDS[data_version]
-    for field in required:
+    for field in _FIELDS[data_version]:
         if field not in node:
-            raise _field_error(
-                f"unable to locate field '{field}', which is mandatory in version {data_version}", path
-            )
+            raise _field_error(f": unable to locate field '{field}', which is mandatory in version {data_version}")
     return QuorumState(
         data_version=data_version,
-        leader_id=_int(node["leaderId"], path),
-        leader_epoch=_int(node["leaderEpoch"], path),
-        voted_id=_int(node["votedId"], path),
-        voted_directory_id=_directory_id(node.get("votedDirectoryId"), path),
-        voter_ids=_voter_ids(node.get("currentVoters"), path),
+        leader_id=_int(node["leaderId"]),
+        leader_epoch=_int(node["leaderEpoch"]),
+        voted_id=_int(node["votedId"]),
+        voted_directory_id=_directory_id(node.get("votedDirectoryId")),
+        voter_ids=_voter_ids(node.get("currentVoters")),
     )
 
 
-_FIELDS = {
-    0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
-    1: ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId"),
-}
-
-
 def _json_object(data: bytes, path: str) -> dict[str, Any]:
-    lines = text_lines(data, path=path)
-    if not lines:
-        raise _error("File ended prematurely.", path)
     try:
-        node = json.loads(lines[0])
+        lines = text_lines(data, path=path)
+        node, _ = json.JSONDecoder().raw_decode(lines[0].lstrip() if lines else "null")
     except (ValueError, RecursionError) as error:
-        raise _error(str(error), path) from None
+        raise _read_error(str(error), path) from error
     if not isinstance(node, dict):
-        raise _error(f"Deserialized node {json.dumps(node)} is not an object node", path)
+        raise _read_error(json.dumps(node), path)
     return node
 
 
-def _int(value: object, path: str) -> int:
+def _int(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -(1 << 31) <= value < 1 << 31:
-        raise _field_error(f"expected an integer, but got {json.dumps(value)}", path)
+        raise _field_error(f": expected an integer, but got {json.dumps(value)}")
     return value
 
 
-def _directory_id(value: object, path: str) -> str | None:
+def _directory_id(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _field_error(f"expected a JSON string type, but got {json.dumps(value)}", path)
+        raise _field_error(f" expected a JSON string type, but got {json.dumps(value)}")
     directory_id = parse_uuid(value)
     return None if directory_id == ZERO_UUID else format_uuid(directory_id)
 
 
-def _voter_ids(value: object, path: str) -> tuple[int, ...]:
+def _voter_ids(value: object) -> tuple[int, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise _field_error(f"expected a JSON array, but got {json.dumps(value)}", path)
-    return tuple(_int(voter.get("voterId") if isinstance(voter, dict) else None, path) for voter in value)
+        raise _field_error(f" expected a JSON array, but got {json.dumps(value)}")
+    for voter in value:
+        if not isinstance(voter, dict) or "voterId" not in voter:
+            raise CheckpointFormatError(
+                "Voter: unable to locate field 'voterId', which is mandatory in version 0",
+                java_class="java.lang.RuntimeException",
+            )
+    return tuple(_int(voter["voterId"]) for voter in value)
 
 
-def _field_error(text: str, path: str) -> CheckpointFormatError:
-    return _error(f"{_ABOUT}: {text}", path, java_class="java.lang.RuntimeException")
+def _field_error(text: str) -> CheckpointFormatError:
+    return CheckpointFormatError(f"QuorumStateData{text}", java_class="java.lang.RuntimeException")
 
 
-def _error(
-    text: str, path: str, *, java_class: str = "java.io.UncheckedIOException"
-) -> CheckpointFormatError:
-    return CheckpointFormatError(text, path=path, java_class=java_class)
+def _read_error(cause: str, path: str) -> CheckpointFormatError:
+    return CheckpointFormatError(
+        f"Error while reading the Quorum status from the file {path}",
+        expected="a JSON object with data_version",
+        found=cause,
+        java_class="java.io.UncheckedIOException",
+    )

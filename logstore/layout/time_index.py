@@ -81,8 +81,7 @@ class TimeIndex:
         prefix = f"Corrupt time index found, time index file ({self.path}) has non-zero size but the last"
         if last_timestamp < first_timestamp:
             raise CorruptIndexError(
-                f"{prefix} timestamp is {last_timestamp} which is less than the first timestamp "
-                f"{first_timestamp}"
+                f"{prefix} timestamp is {last_timestamp} which is less than the first timestamp {first_timestamp}"
             )
         if last_offset < self.base_offset:
             raise CorruptIndexError(

@@ -49,9 +49,16 @@ ENTRY_DTYPE = np.dtype(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransactionIndex:
-    """The entries of one `.txnindex`: `path` absolute, all columns int64 and of one length."""
+    """The entries of one `.txnindex`, up to the first one of an unknown version.
+
+    Attributes:
+        path: absolute, for messages.
+        unknown_version: of the entry behind the last one here; None if all entries are here.
+        versions, producer_ids, …: int64, one per entry.
+    """
 
     path: str
+    unknown_version: int | None
     versions: NDArray[np.int64]
     producer_ids: NDArray[np.int64]
     first_offsets: NDArray[np.int64]
@@ -67,8 +74,13 @@ class TransactionIndex:
 
         Returns:
             int64 row numbers, ascending, and whether the search ends here or goes on in the next segment.
+
+        Raises:
+            CorruptIndexError: the search comes to an entry of an unknown version.
         """
         decisive = np.flatnonzero(self.last_stable_offsets >= upper_bound_offset)
+        if not decisive.size:
+            self.require_all()
         end = int(decisive[0]) + 1 if decisive.size else self.entry_count
         wanted = (self.last_offsets[:end] >= fetch_offset) & (self.first_offsets[:end] < upper_bound_offset)
         return np.flatnonzero(wanted), bool(decisive.size)
@@ -82,6 +94,17 @@ class TransactionIndex:
                 f"less than start offset {start_offset}"
             )
 
+        self.require_all()
+
+    def require_all(self) -> None:
+        """Raise CorruptIndexError, in Kafka's words and a `KafkaException` there, if an entry's version is unknown."""
+        if self.unknown_version is not None:
+            raise CorruptIndexError(
+                f"Unexpected aborted transaction version {self.unknown_version} in transaction index {self.path}, "
+                f"current version is {CURRENT_VERSION}",
+                java_class="org.apache.kafka.common.KafkaException",
+            )
+
     def _entry_text(self, row: int) -> str:
         return (
             f"AbortedTxn(version={self.versions[row]}, producerId={self.producer_ids[row]}, "
@@ -91,23 +114,16 @@ class TransactionIndex:
 
 
 def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> TransactionIndex:
-    """The entries in `data`, the whole file.
-
-    Raises:
-        CorruptIndexError: an entry's version is above 0, in Kafka's words (a `KafkaException` there).
-    """
+    """The entries in `data`, the whole file; raises nothing, see `TransactionIndex.require_all`."""
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
-    versions = entries["version"].astype(np.int64)
-    unknown = np.flatnonzero(versions > CURRENT_VERSION)
+    unknown = np.flatnonzero(entries["version"] > CURRENT_VERSION)
+    unknown_version = int(entries["version"][unknown[0]]) if unknown.size else None
     if unknown.size:
-        raise CorruptIndexError(
-            f"Unexpected aborted transaction version {versions[unknown[0]]} in transaction index {path}, "
-            f"current version is {CURRENT_VERSION}",
-            java_class="org.apache.kafka.common.KafkaException",
-        )
+        entries = entries[: unknown[0]]
     return TransactionIndex(
         path=path,
-        versions=versions,
+        unknown_version=unknown_version,
+        versions=entries["version"].astype(np.int64),
         producer_ids=entries["producer_id"].astype(np.int64),
         first_offsets=entries["first_offset"].astype(np.int64),
         last_offsets=entries["last_offset"].astype(np.int64),

@@ -15,12 +15,15 @@ printed. Source: `DumpLogSegments.main` and its `TimeIndexDumpErrors`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.disk.names import absolute_path
+
+T = TypeVar("T")
+OffsetArray = NDArray[np.int64]
 
 _CHUNK_ROW_COUNT = 1 << 16
 _FIRST_TABLE_SIZE = 16
@@ -35,38 +38,37 @@ class Findings:
 
     def __init__(self, immediate: Callable[[str], None]) -> None:
         self.immediate = immediate
-        self._index_mismatches: dict[str, dict[int, int]] = {}
-        self._timestamp_mismatches: dict[str, list[tuple[int, int]]] = {}
-        self._timestamps_out_of_order: dict[str, list[tuple[int, int]]] = {}
-        self._offsets_not_found: dict[str, list[tuple[int, int]]] = {}
-        self._non_consecutive: dict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+        self._index_mismatches = _HashMap[tuple[int, int]]()
+        self._timestamp_mismatches = _HashMap[tuple[int, int]]()
+        self._timestamps_out_of_order = _HashMap[tuple[int, int]]()
+        self._offsets_not_found = _HashMap[tuple[int, int]]()
+        self._non_consecutive = _HashMap[tuple[OffsetArray, OffsetArray]]()
 
     def index_mismatch(self, path: str, index_offset: int, log_offset: int) -> None:
         """The batch at the entry's position ends with another offset; the last per index offset counts."""
-        self._index_mismatches.setdefault(absolute_path(path), {})[index_offset] = log_offset
+        self._index_mismatches.append(path, (index_offset, log_offset))
 
     def timestamp_mismatch(self, path: str, index_timestamp: int, log_timestamp: int) -> None:
         """The records of the entry's batch have another largest timestamp."""
-        self._timestamp_mismatches.setdefault(absolute_path(path), []).append(
-            (index_timestamp, log_timestamp)
-        )
+        self._timestamp_mismatches.append(path, (index_timestamp, log_timestamp))
 
     def timestamp_out_of_order(self, path: str, index_timestamp: int, previous_timestamp: int) -> None:
         """The entry's timestamp is not above the previous entry's."""
-        pairs = self._timestamps_out_of_order.setdefault(absolute_path(path), [])
-        pairs.append((index_timestamp, previous_timestamp))
+        self._timestamps_out_of_order.append(path, (index_timestamp, previous_timestamp))
 
     def indexed_offset_not_found(self, path: str, index_offset: int, log_offset: int) -> None:
         """No batch ends with the entry's offset; `log_offset` is where the next one ends, else -1."""
-        self._offsets_not_found.setdefault(absolute_path(path), []).append((index_offset, log_offset))
+        self._offsets_not_found.append(path, (index_offset, log_offset))
 
-    def non_consecutive(self, path: str, previous: NDArray[np.int64], following: NDArray[np.int64]) -> None:
+    def non_consecutive(self, path: str, previous: OffsetArray, following: OffsetArray) -> None:
         """Pairs of record offsets that are not consecutive: int64 arrays of one length, kept as they are.
 
         May be called many times a file; of one previous offset the last pair counts.
         """
-        if previous.size:
-            self._non_consecutive.setdefault(absolute_path(path), []).append((previous, following))
+        # Java asks its map once a pair; for its order only the first two times matter
+        for rows in (slice(0, 1), slice(1, None)):
+            if previous[rows].size:
+                self._non_consecutive.append(path, (previous[rows], following[rows]))
 
     def lines(self) -> Iterator[str]:
         """The five sections, line by line without line ends."""
@@ -74,22 +76,25 @@ class Findings:
             "Mismatches in :{}",
             "  Index offset: {}, log offset: {}",
             self._index_mismatches,
-            lambda log_offsets: sorted(log_offsets.items(), reverse=True),
+            lambda mismatches: sorted(dict(mismatches).items(), reverse=True),
         )
         yield from _section(
             "Found timestamp mismatch in :{}",
             "  Index timestamp: {}, log timestamp: {}",
             self._timestamp_mismatches,
+            iter,
         )
         yield from _section(
             "Found out of order timestamp in :{}",
             "  Index timestamp: {}, Previously indexed timestamp: {}",
             self._timestamps_out_of_order,
+            iter,
         )
         yield from _section(
             "The following indexed offsets are not found in :{}",
             "Indexed offset: {}, found log offset: {}",
             self._offsets_not_found,
+            iter,
         )
         yield from _section(
             "Non-consecutive offsets in {}",
@@ -102,17 +107,17 @@ class Findings:
 def _section(
     title: str,
     line: str,
-    findings_by_path: dict[str, Any],
-    pairs: Callable[[Any], Iterable[tuple[int, int]]] = iter,
+    findings_by_path: _HashMap[T],
+    pairs: Callable[[list[T]], Iterable[tuple[int, int]]],
 ) -> Iterator[str]:
     """`title` with each path, and `line` with each of the path's pairs."""
-    for path in _hash_map_order(findings_by_path):
+    for path in findings_by_path.java_order():
         yield title.format(path)
         for pair in pairs(findings_by_path[path]):
             yield line.format(*pair)
 
 
-def _last_pairs(chunks: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Iterator[tuple[int, int]]:
+def _last_pairs(chunks: list[tuple[OffsetArray, OffsetArray]]) -> Iterator[tuple[int, int]]:
     """All pairs by ascending first number; of equal ones only the last."""
     previous = np.concatenate([chunk[0] for chunk in chunks])
     following = np.concatenate([chunk[1] for chunk in chunks])
@@ -125,13 +130,29 @@ def _last_pairs(chunks: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> It
         yield from zip(previous[rows].tolist(), following[rows].tolist(), strict=True)
 
 
-def _hash_map_order(keys: Iterable[str]) -> list[str]:
-    """`keys`, in order of insertion, as a `java.util.HashMap<String, …>` iterates over them."""
-    keys = list(keys)
-    table_size = _FIRST_TABLE_SIZE
-    while len(keys) > table_size * 3 // 4:
-        table_size *= 2
-    return sorted(keys, key=lambda key: _spread_hash(key) & (table_size - 1))
+class _HashMap(dict[str, list[T]]):
+    """Lists by path, in the order that a `java.util.HashMap` filled with `computeIfAbsent` has.
+
+    That method doubles the table before it looks, when the one before left it too full, and puts a new key first
+    in its bucket.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table_size = _FIRST_TABLE_SIZE
+
+    def append(self, path: str, finding: T) -> None:
+        """Add to the list of the absolute `path`, a new one if there is none."""
+        if len(self) > self._table_size * 3 // 4:
+            self._table_size *= 2
+        self.setdefault(absolute_path(path), []).append(finding)
+
+    def java_order(self) -> list[str]:
+        """The keys as Java iterates over them."""
+        order = list(self)
+        order.reverse()
+        order.sort(key=lambda path: _spread_hash(path) & (self._table_size - 1))
+        return order
 
 
 def _spread_hash(text: str) -> int:

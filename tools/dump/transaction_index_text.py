@@ -16,9 +16,7 @@ from logstore.layout.transaction_index import parse_transaction_index
 from .findings import Findings
 
 
-def dump_transaction_index(
-    path: str, options: object, out: Callable[[bytes], None], findings: Findings
-) -> None:
+def dump_transaction_index(path: str, options: object, out: Callable[[bytes], None], findings: Findings) -> None:
     """Print one line per entry; no option and no finding concerns this file.
 
     Nothing is printed for a file that is missing, and of a damaged one not the entries before the damage.
@@ -30,10 +28,9 @@ def dump_transaction_index(
     if not os.path.exists(path):
         return
     if os.path.isdir(path):
-        raise DataDirectoryError(
-            f"{java_file(path)}: Is a directory", java_class="java.nio.file.FileSystemException"
-        )
+        raise DataDirectoryError(f"{java_file(path)}: Is a directory", java_class="java.nio.file.FileSystemException")
     index = parse_transaction_index(read_file(path), path=absolute_path(path))
+    index.require_all()
     columns = np.stack(
         [
             index.versions,
