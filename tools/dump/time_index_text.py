@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from logstore.columns.batch_table import scan_chunk
-from logstore.columns.record_table import BatchRecords
+from logstore.columns.legacy import legacy_entry, read_legacy_records
+from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
 from logstore.disk.mapped import SEGMENT_SIZE_MAX
 from logstore.disk.names import file_name, java_file, sibling
 from logstore.disk.side_files import read_offset_index, read_time_index
@@ -79,5 +80,10 @@ def _checked_lines(
 def _max_record_timestamp(records: SegmentRecords, position: int) -> int:
     """The largest timestamp of the records of the batch at `position`, -1 if it has none."""
     table = scan_chunk(records.data, position, records.size, capacity=1)
-    chunks = BatchRecords(records.data, table, 0).chunks()
-    return max((int(chunk.timestamp.max(initial=UNKNOWN_TIMESTAMP)) for chunk in chunks), default=UNKNOWN_TIMESTAMP)
+    if int(table.magic[0]) < 2:
+        entry = legacy_entry(records.data, position, int(table.size[0]))
+        timestamps = [record.timestamp for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)]
+    else:
+        chunks = BatchRecords(records.data, table, 0).chunks()
+        timestamps = [int(chunk.timestamp.max(initial=UNKNOWN_TIMESTAMP)) for chunk in chunks]
+    return max([UNKNOWN_TIMESTAMP, *timestamps])
