@@ -53,6 +53,4 @@ def test_where_kafka_runs_out_of_memory_any_exception_will_do() -> None:
 
 
 def test_log_lines_of_the_real_tool_are_no_answer() -> None:
-    assert same(
-        "[2026-01-02 03:04:05,678] WARN careful (x.Y)\nIgnoring unknown file x\n", "Ignoring unknown file x\n"
-    )
+    assert same("[2026-01-02 03:04:05,678] WARN careful (x.Y)\nIgnoring unknown file x\n", "Ignoring unknown file x\n")

@@ -131,11 +131,14 @@ def _about_file(path: Path, relative: str, turn: Iterator[list[str]]) -> Iterato
         yield [*files, "--print-data-log", "--index-sanity-check"]
 
 
+def decoder_of(path: Path) -> str | None:
+    """The option that reads the records of this log, if it is one of an internal topic."""
+    names = [path.name, path.parent.name, path.parent.name.rsplit("-", 1)[0]]
+    return next((DECODERS[name] for name in names if name in DECODERS), None)
+
+
 def _about_log(path: Path, files: list[str], turn: Iterator[list[str]]) -> Iterator[list[str]]:
-    decoder = next(
-        (DECODERS[part.rsplit("-", 1)[0]] for part in path.parts if part.rsplit("-", 1)[0] in DECODERS), None
-    )
-    decoder = decoder or DECODERS.get(path.parent.name) or DECODERS.get(path.name)
+    decoder = decoder_of(path)
     size = path.stat().st_size
     if decoder is not None:
         yield [decoder, *files]

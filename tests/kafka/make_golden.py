@@ -77,8 +77,15 @@ def make(oracle: Oracle, name: str, workshop: Path) -> Path:
 
 def record_dumps(oracle: Oracle, name: str, directory: Path) -> None:
     """Asks the real tool everything in the matrix about `directory`."""
+    before = contents(directory)
     dumps = oracle.dump(directory, argvs_of(name, directory))
+    if contents(directory) != before:
+        raise RuntimeError(f"the real tool changed {name}: an answer may depend on the one before")
     write_rows(answers(name), [vars(dump) for dump in dumps])
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

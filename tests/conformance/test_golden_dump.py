@@ -1,0 +1,60 @@
+"""`logstore dump` prints of every golden directory what the real tool printed, byte for byte."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.comparison import comparable_stdout, differences
+from tests.conformance.dumping import disagreement
+from tests.golden.archive import NAMES, answers, read_rows
+
+LOGSTORE = Path(sys.executable).with_name("logstore")
+ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
+ROWS_OF_THE_EXECUTABLE = 12
+LINES_BEFORE_THE_READER_LEAVES = 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dump_equals_the_real_tool(name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(golden(name))
+    problem = disagreement(read_rows(answers(name)))
+    assert not problem, problem
+
+
+def test_the_executable_answers_as_the_library_does(golden: Callable[[str], Path]) -> None:
+    rows = read_rows(answers("demo"))
+    for row in rows[:: len(rows) // ROWS_OF_THE_EXECUTABLE]:
+        done = subprocess.run(
+            [LOGSTORE, "dump", *row["argv"]], cwd=golden("demo"), env=ENVIRONMENT, capture_output=True, check=False
+        )
+        found = (done.returncode, done.stdout.decode(), done.stderr.decode())
+        base = str(golden("demo"))
+        masked = (found[0], found[1].replace(base, "@BASE@"), found[2].replace(base, "@BASE@"))
+        assert differences(row["argv"], (row["rc"], row["stdout"], row["stderr"]), masked) == []
+
+
+def test_a_reader_that_leaves_early_ends_it_quietly(golden: Callable[[str], Path]) -> None:
+    log = "cluster-metadata-decoder/00000000000000000000.log"
+    argv = ["--cluster-metadata-decoder", "--files", ",".join([log] * 20)]
+    process = subprocess.Popen(
+        [LOGSTORE, "dump", *argv],
+        cwd=golden("schemas"),
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    head = [process.stdout.readline().decode() for _ in range(LINES_BEFORE_THE_READER_LEAVES)]
+    process.stdout.close()
+    complaints = process.stderr.read().decode()
+    process.stderr.close()
+    process.wait()
+    expected = next(row for row in read_rows(answers("schemas")) if row["argv"] == [argv[0], "--files", log])
+    assert comparable_stdout(expected["stdout"]).startswith("".join(head))
+    assert complaints == ""
