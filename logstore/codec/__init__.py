@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Decompressed", "decompress"]
 
 
-def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int) -> Decompressed:
+def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int = 0) -> Decompressed:
     """Decompress the record stream of one batch (`Compression.wrapForInput`, `ChunkedBytesStream`).
 
     Args:
@@ -28,13 +28,16 @@ def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int) -> 
         payload: uint8, 1-D, contiguous: the compressed stream, all of it.
         magic: of the batch. 0 forgives LZ4's header checksum; below 2 the records are a message set.
         size_max: bytes; a stream that is larger is refused with a `DecompressionError`.
+        payload_offset: bytes of the batch before the payload; LZ4's error texts count from there.
 
     Nothing is raised: what goes wrong is in the result, next to the bytes that come before it.
     """
     if codec is Codec.NONE:
         return Decompressed(np.frombuffer(payload, np.uint8))
     data = _whole(codec, payload, magic, size_max)
-    return _as_java(codec, payload, magic, size_max) if data is None else Decompressed(data)
+    if data is not None:
+        return Decompressed(data)
+    return _as_java(codec, payload, magic, size_max, payload_offset)
 
 
 def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
@@ -56,18 +59,18 @@ def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> Byte
     return decode(payload, size_max)
 
 
-def _as_java(codec: Codec, payload: memoryview, magic: int, size_max: int) -> Decompressed:
+def _as_java(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int) -> Decompressed:
     """The slow path: the Java stream's own way through the payload."""
     from logstore.codec.replay import replay
 
     try:
-        stream, chunk_size = _open(codec, payload, magic, size_max)
+        stream, chunk_size = _open(codec, payload, magic, size_max, payload_offset)
     except DecompressionError as cause:
         return failed_to_open(cause)
     return replay(stream, chunk_size, magic, size_max)
 
 
-def _open(codec: Codec, payload: memoryview, magic: int, size_max: int) -> tuple[Input, int]:
+def _open(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int) -> tuple[Input, int]:
     if codec is Codec.GZIP:
         from logstore.codec import gzip
 
@@ -79,7 +82,7 @@ def _open(codec: Codec, payload: memoryview, magic: int, size_max: int) -> tuple
     if codec is Codec.LZ4:
         from logstore.codec import lz4
 
-        return lz4.Lz4Input(payload, magic), lz4.CHUNK_SIZE
+        return lz4.Lz4Input(payload, magic, payload_offset), lz4.CHUNK_SIZE
     from logstore.codec import zstd
 
     return zstd.ZstdInput(payload, size_max), zstd.CHUNK_SIZE

@@ -87,8 +87,9 @@ def _underflow() -> DecompressionError:
 class Lz4Input:
     """`Lz4BlockInputStream` over the payload."""
 
-    def __init__(self, payload: memoryview, magic: int) -> None:
+    def __init__(self, payload: memoryview, magic: int, payload_offset: int) -> None:
         self.payload = payload
+        self.payload_offset = payload_offset
         self.block = b""
         self.block_position = 0
         self.ended = False
@@ -169,8 +170,14 @@ class Lz4Input:
         try:
             size = lz4.decompress_block_into(compressed, data.data)
         except CramjamError:
-            raise _error("net.jpountz.lz4.LZ4Exception: Error decoding offset of input buffer") from None
+            raise self._refused_block(compressed) from None
         return data[:size].tobytes()
+
+    def _refused_block(self, compressed: memoryview) -> DecompressionError:
+        from logstore.codec.lz4_block import refused_position
+
+        position = self.payload_offset + self.position + refused_position(compressed, self.block_size_max) + 1
+        return _error(f"net.jpountz.lz4.LZ4Exception: Error decoding offset {position} of input buffer")
 
     def _uint32(self) -> int | None:
         if self.position + 4 > len(self.payload):

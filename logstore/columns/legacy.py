@@ -101,6 +101,11 @@ class LegacyRecord(NamedTuple):
         return self._field(self._value_size_position)
 
     @property
+    def value_position(self) -> int:
+        """Position in `message` of the first byte of the value, if it has one."""
+        return self._value_size_position + 4
+
+    @property
     def _key_size_position(self) -> int:
         return layout.MESSAGE_KEY_SIZE_V0 if self.magic == 0 else layout.MESSAGE_KEY_SIZE_V1
 
@@ -175,9 +180,10 @@ def _unwrapped(wrapper: LegacyRecord, codec: Codec, size_max: int) -> list[Legac
     payload = wrapper.value
     if payload is None:
         raise invalid(f"Found invalid compressed record set with null value (magic = {wrapper.magic})")
+    payload_offset = layout.ENTRY_OVERHEAD_SIZE + wrapper.value_position
     timestamp, timestamp_type = wrapper.timestamp, wrapper.timestamp_type
     records = []
-    for offset, message in _entries(decompress(codec, payload, wrapper.magic, size_max)):
+    for offset, message in _entries(decompress(codec, payload, wrapper.magic, size_max, payload_offset)):
         record = LegacyRecord(offset, message)
         if record.magic == 1:
             record = record._replace(wrapper_timestamp=timestamp, wrapper_timestamp_type=timestamp_type)

@@ -1,0 +1,75 @@
+"""Raw LZ4 blocks: where in a broken one the C decoder gives up, which Kafka's error text tells.
+
+A block is sequences of token (literal length 4 bits, match length 4 bits), literal length's extra bytes, literals,
+match offset (uint16 little-endian), match length's extra bytes. The last sequence ends with its literals.
+"""
+
+from __future__ import annotations
+
+LENGTH_MASK = 15
+MATCH_SIZE_MIN = 4
+LAST_LITERALS_SIZE = 5
+MATCH_FIND_LIMIT = 12
+
+
+class _Refused(Exception):
+    """The position to tell."""
+
+
+def refused_position(block: memoryview, capacity: int) -> int:
+    """Bytes of `block` read before the decoder, given room for `capacity` bytes, finds it wrong.
+
+    Only to be asked of a block that does not decode.
+    """
+    try:
+        _walk(block, capacity)
+    except _Refused as refused:
+        position: int = refused.args[0]
+        return position
+    return len(block)
+
+
+def _walk(block: memoryview, capacity: int) -> None:
+    end = len(block)
+    position = output_size = 0
+    if end == 0:
+        raise _Refused(0)
+    while True:
+        token = block[position]
+        position += 1
+        literal_size = token >> 4
+        if literal_size == LENGTH_MASK:
+            if position >= end - LENGTH_MASK:
+                raise _Refused(position)
+            extra, position = _extra_length(block, position, end - LENGTH_MASK)
+            literal_size += extra
+        output_size += literal_size
+        is_last = position + literal_size > end - (2 + 1 + LAST_LITERALS_SIZE)
+        if output_size > capacity - MATCH_FIND_LIMIT or is_last:
+            if position + literal_size != end or output_size > capacity:
+                raise _Refused(position)
+            return
+        position += literal_size
+        offset = block[position] | block[position + 1] << 8
+        position += 2
+        match_size = token & LENGTH_MASK
+        if match_size == LENGTH_MASK:
+            extra, position = _extra_length(block, position, end - LAST_LITERALS_SIZE + 1)
+            match_size += extra
+        match_size += MATCH_SIZE_MIN
+        if offset > output_size or output_size + match_size > capacity - LAST_LITERALS_SIZE:
+            raise _Refused(position)
+        output_size += match_size
+
+
+def _extra_length(block: memoryview, position: int, limit: int) -> tuple[int, int]:
+    """(sum of the bytes up to the first that is not 255, position after it)."""
+    length = 0
+    while True:
+        byte = block[position]
+        position += 1
+        length += byte
+        if position > limit:
+            raise _Refused(position)
+        if byte != 255:
+            return length, position
