@@ -10,6 +10,10 @@ LENGTH_MASK = 15
 MATCH_SIZE_MIN = 4
 LAST_LITERALS_SIZE = 5
 MATCH_FIND_LIMIT = 12
+# Far enough from both ends a short sequence is copied without a look at how a block has to end.
+SHORTCUT_INPUT_SIZE = 16
+SHORTCUT_OUTPUT_SIZE = 32
+SHORTCUT_OFFSET_MIN = 8
 
 
 class _Refused(Exception):
@@ -38,6 +42,11 @@ def _walk(block: memoryview, capacity: int) -> None:
         token = block[position]
         position += 1
         literal_size = token >> 4
+        is_shortcut = (
+            literal_size < LENGTH_MASK
+            and position < end - SHORTCUT_INPUT_SIZE
+            and output_size <= capacity - SHORTCUT_OUTPUT_SIZE
+        )
         if literal_size == LENGTH_MASK:
             if position >= end - LENGTH_MASK:
                 raise _Refused(position)
@@ -45,7 +54,7 @@ def _walk(block: memoryview, capacity: int) -> None:
             literal_size += extra
         output_size += literal_size
         is_last = position + literal_size > end - (2 + 1 + LAST_LITERALS_SIZE)
-        if output_size > capacity - MATCH_FIND_LIMIT or is_last:
+        if not is_shortcut and (output_size > capacity - MATCH_FIND_LIMIT or is_last):
             if position + literal_size != end or output_size > capacity:
                 raise _Refused(position)
             return
@@ -56,8 +65,12 @@ def _walk(block: memoryview, capacity: int) -> None:
         if match_size == LENGTH_MASK:
             extra, position = _extra_length(block, position, end - LAST_LITERALS_SIZE + 1)
             match_size += extra
+            is_shortcut = False
         match_size += MATCH_SIZE_MIN
-        if offset > output_size or output_size + match_size > capacity - LAST_LITERALS_SIZE:
+        if offset > output_size:
+            raise _Refused(position)
+        is_shortcut = is_shortcut and offset >= SHORTCUT_OFFSET_MIN
+        if not is_shortcut and output_size + match_size > capacity - LAST_LITERALS_SIZE:
             raise _Refused(position)
         output_size += match_size
 
