@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from logstore.errors import LogstoreError
 from logstore.topics import schema
-from logstore_tools.dump.decoders import control_record_text, message_parser
+from logstore_tools.dump.decoders import control_record_text, decoder, message_parser
 from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
 
@@ -37,6 +38,7 @@ DECODERS = {
     "remote-log-metadata": ("remote_log_metadata", "--remote-log-metadata-decoder"),
 }
 LOG = "00000000000000000000.log"
+ARRAY = re.compile(r"\[B@[0-9a-f]+")
 SEED = 431
 #: values of one type and version, changed copies of one of them
 VALUES, CHANGES = 6, 12
@@ -261,3 +263,28 @@ def _control_pairs(
         yield bytes(2) + key_type.to_bytes(2), None
     yield None, marker
     yield bytes.fromhex("00000009"), None
+
+
+@pytest.mark.parametrize("name", ["StringDecoder", "IntegerDecoder", "LongDecoder", "DefaultDecoder", "Decoder2"])
+def test_decoder_classes_print_and_fail_as_the_real_ones(name: str, oracle: Oracle, tmp_path: Path) -> None:
+    class_name = f"org.apache.kafka.tools.api.{name}"
+    values = [b"", b"abc", bytes(4), b"\xff" * 7, bytes(range(8)), b"\x80" * 9, "é😀".encode(), b"\xed\xa0\x80"]
+    for number, value in enumerate(values):
+        tmp_path.joinpath(str(number)).mkdir()
+        tmp_path.joinpath(str(number), LOG).write_bytes(naive.batch([(value, value), (None, None)]))
+    options = ["--skip-record-metadata", "--key-decoder-class", class_name, "--value-decoder-class", class_name]
+    dumps = oracle.dump(tmp_path, [["--files", f"{number}/{LOG}", *options] for number in range(len(values))])
+    for value, dump in zip(values, dumps, strict=True):
+        expected: tuple[int, str, str]
+        try:
+            text = decoder(class_name)(value)
+            expected = 0, f"| key: {text} payload: {text}\n\n", ""
+        except LogstoreError as error:
+            reason = "" if error.message is None else f": {error.message}"
+            expected = 1, "", f'Exception in thread "main" {error.java_class}{reason}'
+        printed = dump.stdout.split("\n", 3)[3] if dump.stdout.count("\n") > 2 else ""
+        found = dump.rc, printed, dump.stderr.split("\n", 1)[0]
+        if name == "DefaultDecoder":
+            expected = *expected[:1], ARRAY.sub("[B@", expected[1]), expected[2]
+            found = *found[:1], ARRAY.sub("[B@", found[1]), found[2]
+        assert found == expected, value
