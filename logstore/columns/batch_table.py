@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ Int64Array = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
 
 CHUNK_ROW_COUNT = 4096
+WINDOW_SIZE = 8 * 1024 * 1024  # bytes; small enough to be in the cache for the next kernel
+PARALLEL_SIZE_MIN = 1024 * 1024  # bytes; below, a thread costs more than it saves
 
 
 class BatchTable:
@@ -113,41 +115,50 @@ FIELD_NAMES = {
 
 
 def scan_chunk(
-    data: ByteArray,
-    position: int,
-    end: int,
-    *,
-    check_crc: bool = False,
-    capacity: int = CHUNK_ROW_COUNT,
+    data: ByteArray, position: int, end: int, *, check_crc: bool = False, capacity: int = CHUNK_ROW_COUNT
 ) -> BatchTable:
-    """Up to `capacity` batches from `position`, none reaching past `end` (`FileLogInputStream.nextBatch`).
+    """The next batches from `position`: a table of at most `capacity` rows over about WINDOW_SIZE bytes.
+
+    Goes on at `next_position` while `status` is MORE (`FileLogInputStream.nextBatch`).
 
     Args:
         data: uint8, 1-D, contiguous, maybe read-only: the whole file.
         position: bytes; where a batch starts.
-        end: bytes, at most len(data).
-        check_crc: compute CRC-32C into `is_valid`; costs a pass over all bytes.
-        capacity: rows.
+        end: bytes, at most len(data); no batch reaches past it.
+        check_crc: compute CRC-32C into `is_valid`, on two threads: a pass over all bytes.
     """
     matrix = np.empty((fields.COLUMN_COUNT, capacity), np.int64)
     result = np.zeros(fields.RESULT_COUNT, np.int64)
-    status = fields.scan_batches(data, data.size, position, end, int(check_crc), matrix, capacity, result)
+    window_end = position + WINDOW_SIZE
+    status = fields.scan_batches(data, data.size, position, window_end, end, matrix, capacity, result)
     row_count, next_position, bad_length = result.tolist()
-    return BatchTable(matrix, row_count, status, next_position, bad_length)
+    table = BatchTable(matrix, row_count, status, next_position, bad_length)
+    if check_crc:
+        _check_crc(data, table)
+    return table
+
+
+def _check_crc(data: ByteArray, table: BatchTable) -> None:
+    def check(row: int, row_end: int) -> None:
+        fields.check_batches(data, table.matrix, table.capacity, row, row_end)
+
+    if table.count < 2 or table.next_position - int(table.position[0]) < PARALLEL_SIZE_MIN:
+        check(0, table.count)
+        return
+    half_position = (int(table.position[0]) + table.next_position) // 2
+    half = int(np.searchsorted(table.position, half_position))
+    helper = threading.Thread(target=check, args=(half, table.count))
+    helper.start()
+    check(0, half)
+    helper.join()
 
 
 def scan(data: ByteArray, position: int = 0, end: int | None = None, *, check_crc: bool = False) -> BatchTable:
     """All batches from `position` to `end`, as `scan_chunk`; memory is 120 bytes a batch."""
     end = data.size if end is None else end
-    chunks = [scan_chunk(data, position, end, check_crc=check_crc)]
-    while chunks[-1].status == fields.TABLE_FULL:
-        chunks.append(scan_chunk(data, chunks[-1].next_position, end, check_crc=check_crc))
-    last = chunks[-1]
-    matrix = np.concatenate([c.matrix[:, : c.count] for c in chunks], axis=1)
-    return BatchTable(np.ascontiguousarray(matrix), matrix.shape[1], last.status, last.next_position, last.bad_length)
-
-
-def empty_like(table: BatchTable, rows: Any) -> BatchTable:
-    """The same table with only the given rows (an index or mask array)."""
-    matrix = np.ascontiguousarray(table.matrix[:, : table.count][:, rows])
-    return BatchTable(matrix, matrix.shape[1], table.status, table.next_position, table.bad_length)
+    tables = [scan_chunk(data, position, end, check_crc=check_crc)]
+    while tables[-1].status == fields.MORE:
+        tables.append(scan_chunk(data, tables[-1].next_position, end, check_crc=check_crc))
+    last = tables[-1]
+    matrix = np.concatenate([t.matrix[:, : t.count] for t in tables], axis=1)
+    return BatchTable(matrix, matrix.shape[1], last.status, last.next_position, last.bad_length)

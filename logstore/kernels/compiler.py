@@ -18,7 +18,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from .byte_pointer import BYTE_POINTER
-from .kernel import DEVICE_FUNCTIONS, KERNELS, Kernel
+from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Kernel
 from .native import symbol
 
 _NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64)}
@@ -71,14 +71,17 @@ def _with_compiled_globals(function: Callable[..., Any], cache: dict[Callable[..
         helper = names.get(name)
         if isinstance(helper, python_types.FunctionType) and helper in DEVICE_FUNCTIONS:
             if helper not in cache:
-                intrinsic_name = DEVICE_FUNCTIONS[helper]
-                if intrinsic_name is None:
-                    jit = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-                    cache[helper] = jit(_with_compiled_globals(helper, cache))
-                else:
-                    cache[helper] = _INTRINSICS[intrinsic_name]
+                cache[helper] = _compiled_helper(helper, cache)
             names[name] = cache[helper]
     return python_types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+
+
+def _compiled_helper(helper: Callable[..., Any], cache: dict[Callable[..., Any], Any]) -> Any:
+    form = DEVICE_FUNCTIONS[helper]
+    if form in _INTRINSICS:
+        return _INTRINSICS[form]
+    options = {"forceinline": form == INLINED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(nogil=True, error_model="numpy", **options)(_with_compiled_globals(helper, cache))
 
 
 def _c_wrapper(kernel: Kernel, target: str) -> ir.Module:
@@ -121,6 +124,26 @@ def _store64(typingctx: Any, data: Any, position: Any, value: Any) -> Any:
     return types.int64(BYTE_POINTER, types.int64, types.int64), codegen
 
 
+@intrinsic
+def _wrap32(typingctx: Any, value: Any) -> Any:
+    """The low 32 bits, sign-extended."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.sext(builder.trunc(arguments[0], ir.IntType(32)), ir.IntType(64))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def _add64(typingctx: Any, left: Any, right: Any) -> Any:
+    """A sum that may overflow."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.add(*arguments)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
 def _has_crc32c() -> bool:
     features = llvm.get_host_cpu_features()
     if platform.machine() in ("x86_64", "AMD64"):
@@ -160,6 +183,8 @@ def _has_crc32c_constant(typingctx: Any) -> Any:
 
 _INTRINSICS = {
     "load64": _load64,
+    "wrap32": _wrap32,
+    "add64": _add64,
     "store64": _store64,
     "has_crc32c": _has_crc32c_constant,
     "crc32c_word": _crc32c_word,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernel import device, intrinsic, kernel
+from .kernel import called, device, intrinsic, kernel
 from .primitives import MASK32, load64
 
 POLYNOMIAL = 0x82F63B78
@@ -30,12 +30,16 @@ def _tables() -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _shift_tables(zero_size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """table[i, b]: the register b << 8i after `zero_size` zero bytes, shape (4, 256): CRC is linear in its register."""
+    """table[i, b]: the register b << 8i after `zero_size` (a power of two) zero bytes, shape (4, 256).
+
+    The CRC is linear in its register, so a table applied to itself doubles the number of zero bytes.
+    """
     byte_table = _tables()[0]
     rows = np.stack([np.arange(256, dtype=np.int64) << (8 * i) for i in range(4)])
-    for _ in range(zero_size):
-        rows = (rows >> 8) ^ byte_table[rows & 255]
-    return np.ascontiguousarray(rows)
+    table = (rows >> 8) ^ byte_table[rows & 255]
+    for _ in range(zero_size.bit_length() - 1):
+        table = table[0][table & 255] ^ table[1][table >> 8 & 255] ^ table[2][table >> 16 & 255] ^ table[3][table >> 24]
+    return np.ascontiguousarray(table)
 
 
 TABLES = _tables().ravel()
@@ -64,7 +68,7 @@ def _update_bytes(crc: int, data: Any, start: int, end: int) -> int:
     return crc
 
 
-@device
+@called
 def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 8 <= end:
@@ -95,7 +99,7 @@ def _shifted(table: Any, crc: int) -> int:
     )
 
 
-@device
+@called
 def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 3 * BLOCK_SIZE <= end:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import device, kernel
-from .primitives import wrap32, wrap64
+from .kernel import called, device, kernel
+from .primitives import add64, wrap32
 from .varint import (
     TOO_LONG,
     read_varint,
@@ -75,7 +75,7 @@ def skip_field(data: Any, position: int, end: int) -> int:
     return packed + (size << 32)
 
 
-@device
+@called
 def _skip_headers(data: Any, position: int, end: int, count: int, state: Any) -> int:
     """Past `count` headers; -1 bad structure, -2 bad key size (in state[DETAIL])."""
     for _ in range(count):
@@ -115,12 +115,12 @@ def _decode_deltas(data: Any, start: int, end: int, state: Any, columns: Any, ca
         columns[TIMESTAMP * capacity + row] = state[MAX_TIMESTAMP]
     else:
         delta = varlong_value(data, start + 1, size)
-        columns[TIMESTAMP * capacity + row] = wrap64(state[BASE_TIMESTAMP], delta)
+        columns[TIMESTAMP * capacity + row] = add64(state[BASE_TIMESTAMP], delta)
     packed = read_varint(data, start + 1 + size, end)
     if packed < 0:
         return -1
     offset_delta = varint_value(packed)
-    columns[OFFSET * capacity + row] = wrap64(state[BASE_OFFSET], offset_delta)
+    columns[OFFSET * capacity + row] = add64(state[BASE_OFFSET], offset_delta)
     sequence = -1
     if state[BASE_SEQUENCE] >= 0:
         sequence = sequence_after(state[BASE_SEQUENCE], offset_delta)
@@ -130,45 +130,43 @@ def _decode_deltas(data: Any, start: int, end: int, state: Any, columns: Any, ca
 
 @device
 def _decode_headers(data: Any, position: int, end: int, state: Any, columns: Any, capacity: int, row: int) -> int:
-    """Header count and headers. Status; state[NEXT_POSITION] := after them."""
+    """Header count and headers. Position after them, or minus the status."""
     packed = read_varint(data, position, end)
     if packed < 0:
-        return BAD_STRUCTURE
+        return -BAD_STRUCTURE
     count = varint_value(packed)
     position = varint_position(packed)
     columns[HEADER_COUNT * capacity + row] = count
     columns[HEADERS_POSITION * capacity + row] = position
-    if count != 0:
-        state[DETAIL] = count
-        if count < 0:
-            return BAD_HEADER_COUNT
-        if count > end - position:
-            return HEADER_COUNT_BEYOND_RECORD
-        position = _skip_headers(data, position, end, count, state)
-        if position == -2:
-            return BAD_HEADER_KEY_SIZE
-        if position < 0:
-            return BAD_STRUCTURE
-    state[NEXT_POSITION] = position
-    return OK
+    if count == 0:
+        return position
+    state[DETAIL] = count
+    if count < 0:
+        return -BAD_HEADER_COUNT
+    if count > end - position:
+        return -HEADER_COUNT_BEYOND_RECORD
+    position = _skip_headers(data, position, end, count, state)
+    if position == -2:
+        return -BAD_HEADER_KEY_SIZE
+    return -BAD_STRUCTURE if position < 0 else position
 
 
 @device
 def _decode_body(data: Any, start: int, end: int, state: Any, columns: Any, capacity: int, row: int) -> int:
-    """One record's fields from `start`, not past `end`. Status; state[NEXT_POSITION] := after it."""
+    """One record's fields from `start`, not past `end`. Position after it, or minus the status."""
     position = _decode_deltas(data, start, end, state, columns, capacity, row)
     if position < 0:
-        return BAD_STRUCTURE
+        return -BAD_STRUCTURE
     packed = skip_field(data, position, end)
     if packed < 0:
-        return BAD_STRUCTURE
+        return -BAD_STRUCTURE
     size = max(varint_value(packed), -1)
     position = varint_position(packed)
     columns[KEY_SIZE * capacity + row] = size
     columns[KEY_POSITION * capacity + row] = position - max(size, 0)
     packed = skip_field(data, position, end)
     if packed < 0:
-        return BAD_STRUCTURE
+        return -BAD_STRUCTURE
     size = max(varint_value(packed), -1)
     position = varint_position(packed)
     columns[VALUE_SIZE * capacity + row] = size
@@ -176,55 +174,64 @@ def _decode_body(data: Any, start: int, end: int, state: Any, columns: Any, capa
     return _decode_headers(data, position, end, state, columns, capacity, row)
 
 
+@called
+def _bad_length(data: Any, position: int, packed: int, is_stream: int, state: Any) -> int:
+    """Minus the status of a length varint that does not end."""
+    # a stream that ends inside the varint reads as 0xff and so becomes too long
+    if packed == TOO_LONG and is_stream == 0:
+        state[DETAIL] = too_long_value(data, position)
+        return -VARINT_TOO_LONG
+    return -PREMATURE_END
+
+
 @device
-def _decode_record(data: Any, state: Any, columns: Any, capacity: int, row: int) -> int:
-    """Length and body of the record at state[NEXT_POSITION]. Status."""
-    end = state[END_POSITION]
-    is_stream = state[IS_STREAM]
-    packed = read_varint(data, state[NEXT_POSITION], end)
+def _decode_record(
+    data: Any, position: int, end: int, is_stream: int, state: Any, columns: Any, capacity: int, row: int
+) -> int:
+    """Length and body of the record at `position`. Position after it, or minus the status."""
+    packed = read_varint(data, position, end)
     if packed < 0:
-        # a stream that ends inside the varint reads as 0xff and so becomes too long
-        if packed == TOO_LONG and is_stream == 0:
-            state[DETAIL] = too_long_value(data, state[NEXT_POSITION])
-            return VARINT_TOO_LONG
-        return PREMATURE_END
+        return _bad_length(data, position, packed, is_stream, state)
     length = varint_value(packed)
     start = varint_position(packed)
     if is_stream == 1 and length < 0:
-        return PREMATURE_END
-    state[DETAIL] = length
+        return -PREMATURE_END
     if length > end - start:
-        state[SECOND_DETAIL] = end - start
-        return SIZE_BEYOND_STREAM if is_stream == 1 else SIZE_BEYOND_BATCH
-    limit = start + length if is_stream == 1 else end
-    status = _decode_body(data, start, limit, state, columns, capacity, row)
-    if status != OK:
-        return status
-    read_size = state[NEXT_POSITION] - start
-    if read_size != length:
         state[DETAIL] = length
-        state[SECOND_DETAIL] = read_size
-        return SIZE_MISMATCH
-    return OK
+        state[SECOND_DETAIL] = end - start
+        return -SIZE_BEYOND_STREAM if is_stream == 1 else -SIZE_BEYOND_BATCH
+    limit = start + length if is_stream == 1 else end
+    position = _decode_body(data, start, limit, state, columns, capacity, row)
+    if position >= 0 and position - start != length:
+        state[DETAIL] = length
+        state[SECOND_DETAIL] = position - start
+        return -SIZE_MISMATCH
+    return position
 
 
 @device
 def decode_chunk(data: Any, state: Any, columns: Any, capacity: int) -> int:
     """Records of one batch from state[NEXT_POSITION] until `capacity` rows or the batch's count. Status."""
     count = state[RECORD_COUNT]
+    end = state[END_POSITION]
+    is_stream = state[IS_STREAM]
     index = state[RECORD_INDEX]
+    position = state[NEXT_POSITION]
     row = 0
     status = OK
     while index < count and row < capacity:
-        status = _decode_record(data, state, columns, capacity, row)
-        if status != OK:
+        after = _decode_record(data, position, end, is_stream, state, columns, capacity, row)
+        if after < 0:
+            status = -after
             break
+        position = after
         index += 1
-        if index == count and state[NEXT_POSITION] != state[END_POSITION]:
+        if index == count and position != end:
             status = RECORDS_REMAINING
             break
         row += 1
     state[RECORD_INDEX] = index
+    state[NEXT_POSITION] = position
     state[ROW_COUNT] = row
     return status
 

@@ -14,8 +14,8 @@ from ..layout.batch import (
 )
 from . import decode, scan
 from .decode import decode_chunk, sequence_after, skip_field
-from .kernel import device, kernel
-from .primitives import be16, be32, wrap64
+from .kernel import called, device, kernel
+from .primitives import add64, be16, be32
 from .text import literal, literal_pool, put, put_decimal, put_utf8
 from .varint import read_varint, varint_position, varint_value
 
@@ -106,7 +106,7 @@ def put_number(out: Any, o: int, pool: Any, label: int, value: int) -> int:
     return put_decimal(out, put(out, o, pool, label), pool, value)
 
 
-@device
+@called
 def put_batch_identity(out: Any, o: int, pool: Any, table: Any, capacity: int, row: int) -> int:
     """The first half of a batch line, up to the delete horizon."""
     base_offset = table[scan.BASE_OFFSET * capacity + row]
@@ -117,7 +117,7 @@ def put_batch_identity(out: Any, o: int, pool: Any, table: Any, capacity: int, r
     if base_sequence != -1:
         last_sequence = sequence_after(base_sequence, delta)
     o = put_number(out, o, pool, BASE_OFFSET, base_offset)
-    o = put_number(out, o, pool, LAST_OFFSET, wrap64(base_offset, delta))
+    o = put_number(out, o, pool, LAST_OFFSET, add64(base_offset, delta))
     o = put_number(out, o, pool, COUNT, table[scan.RECORD_COUNT * capacity + row])
     o = put_number(out, o, pool, BASE_SEQUENCE, base_sequence)
     o = put_number(out, o, pool, LAST_SEQUENCE, last_sequence)
@@ -151,7 +151,7 @@ def codec_label(codec: int) -> int:
     return CODEC_LZ4 if codec == 3 else CODEC_ZSTD
 
 
-@device
+@called
 def put_batch_place(out: Any, o: int, pool: Any, table: Any, capacity: int, row: int) -> int:
     """The second half of a batch line, from the position on."""
     attributes = table[scan.ATTRIBUTES * capacity + row]
@@ -166,7 +166,7 @@ def put_batch_place(out: Any, o: int, pool: Any, table: Any, capacity: int, row:
     return put(out, o, pool, IS_VALID if is_valid == 1 else IS_INVALID)
 
 
-@device
+@called
 def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
     """Bytes of all header keys of a record that decoded well, commas included."""
     total = count
@@ -178,7 +178,7 @@ def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
     return total
 
 
-@device
+@called
 def put_header_keys(out: Any, o: int, pool: Any, data: Any, position: int, end: int, count: int) -> int:
     """Header keys joined by commas."""
     for index in range(count):
@@ -206,7 +206,7 @@ def put_contents(out: Any, o: int, pool: Any, data: Any, records: Any, capacity:
     return o
 
 
-@device
+@called
 def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: int, row: int) -> int:
     """The text of an end-transaction marker that `is_marker` accepted."""
     is_commit = be16(data, records[decode.KEY_POSITION * capacity + row] + 2)
@@ -214,7 +214,7 @@ def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: i
     return put_number(out, o, pool, MARKER_COMMIT if is_commit == 1 else MARKER_ABORT, epoch)
 
 
-@device
+@called
 def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
     """1 for a well-formed ABORT or COMMIT record; the odd ones are left to Python."""
     key = records[decode.KEY_POSITION * capacity + row]
@@ -277,7 +277,7 @@ def record_line_size_max(data: Any, records: Any, row: int, state: Any) -> int:
     return RECORD_LINE_SIZE_MAX + UTF8_GROWTH_MAX * size
 
 
-@device
+@called
 def note_gap(offset: int, gaps: Any, state: Any) -> int:
     """Remember that `offset` does not follow the previous one; 0 when there is no room."""
     count = state[GAP_COUNT]
@@ -306,7 +306,7 @@ def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: An
             status = OUT_FULL
             break
         offset = records[decode.OFFSET * capacity + row]
-        if offset != wrap64(state[PREVIOUS_OFFSET], 1) and note_gap(offset, gaps, state) == 0:
+        if offset != add64(state[PREVIOUS_OFFSET], 1) and note_gap(offset, gaps, state) == 0:
             status = GAPS_FULL
             break
         state[PREVIOUS_OFFSET] = offset
@@ -343,7 +343,7 @@ def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, s
         state[CHUNK_ROW] = 0
 
 
-@device
+@called
 def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
     """Set the state to the first record of a row's batch."""
     attributes = table[scan.ATTRIBUTES * capacity + row]
@@ -365,7 +365,7 @@ def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
     return 0
 
 
-@device
+@called
 def put_batch_line(table: Any, capacity: int, pool: Any, out: Any, state: Any) -> int:
     """The line of row state[ROW]. Status."""
     row = state[ROW]

@@ -24,7 +24,9 @@ import numpy as np
 F = TypeVar("F", bound=Callable[..., Any])
 
 KERNELS: dict[str, Kernel] = {}
-DEVICE_FUNCTIONS: dict[Callable[..., Any], str | None] = {}
+INLINED = "inlined"
+CALLED = "called"
+DEVICE_FUNCTIONS: dict[Callable[..., Any], str] = {}  # how it is compiled: INLINED, CALLED, or the intrinsic's name
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
@@ -80,8 +82,14 @@ def kernel(signature: str) -> Callable[[Callable[..., int]], Kernel]:
 
 
 def device(function: F) -> F:
-    """Mark a function that kernels call; it is compiled into them."""
-    DEVICE_FUNCTIONS[function] = None
+    """Mark a function that kernels call; it is compiled into each place that calls it."""
+    DEVICE_FUNCTIONS[function] = INLINED
+    return function
+
+
+def called(function: F) -> F:
+    """Mark a function that kernels call seldom, or from many places; it is compiled once and called."""
+    DEVICE_FUNCTIONS[function] = CALLED
     return function
 
 

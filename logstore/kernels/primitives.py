@@ -6,9 +6,7 @@ from typing import Any
 
 from .kernel import device, intrinsic
 
-MASK31 = (1 << 31) - 1
 MASK32 = (1 << 32) - 1
-MASK63 = (1 << 63) - 1
 
 
 @intrinsic("load64")
@@ -27,8 +25,7 @@ def store64(data: Any, position: int, value: int) -> int:
 @device
 def be16(data: Any, position: int) -> int:
     """Signed big-endian int16."""
-    value = (data[position] << 8) | data[position + 1]
-    return value - 65536 if value > 32767 else value
+    return wrap32((data[position] << 24) | (data[position + 1] << 16)) >> 16
 
 
 @device
@@ -41,8 +38,7 @@ def be32_unsigned(data: Any, position: int) -> int:
 @device
 def be32(data: Any, position: int) -> int:
     """Signed big-endian int32."""
-    value = be32_unsigned(data, position)
-    return value - 4294967296 if value > 2147483647 else value
+    return wrap32(be32_unsigned(data, position))
 
 
 @device
@@ -51,16 +47,13 @@ def be64(data: Any, position: int) -> int:
     return (be32(data, position) << 32) | be32_unsigned(data, position + 4)
 
 
-@device
+@intrinsic("wrap32")
 def wrap32(value: int) -> int:
     """A value as Java's int arithmetic leaves it."""
-    value = value & 4294967295
-    return value - 4294967296 if value > 2147483647 else value
+    return (value + 2147483648 & 4294967295) - 2147483648
 
 
-@device
-def wrap64(high: int, low: int) -> int:
-    """high + low as Java's long arithmetic leaves it (both within int64)."""
-    low_sum = (high & 4294967295) + (low & 4294967295)
-    high_sum = (high >> 32) + (low >> 32) + (low_sum >> 32)
-    return (wrap32(high_sum) << 32) | (low_sum & 4294967295)
+@intrinsic("add64")
+def add64(left: int, right: int) -> int:
+    """left + right as Java's long arithmetic leaves it."""
+    return (left + right + (1 << 63) & ((1 << 64) - 1)) - (1 << 63)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from .crc32c import crc32c_of
-from .kernel import device, kernel
+from .kernel import called, kernel
 from .primitives import be16, be32, be32_unsigned, be64
 
 # Rows of the column matrix, one int64 a batch. v0/v1 entries fill what they have, the rest is -1.
@@ -28,7 +28,7 @@ IS_VALID = 14  # 1 checksum right, 0 wrong, -1 not computed (v0/v1, or not asked
 COLUMN_COUNT = 15
 
 # Status of a scan.
-TABLE_FULL = 0  # go on at the next position
+MORE = 0  # the table is full or the window is done: go on at the next position
 END = 1  # 17 bytes or fewer are left, or the next batch reaches past the end
 LENGTH_TOO_SMALL = 2  # a length field below 14
 HEADER_BEYOND_FILE = 3  # a v2 header that the file is too short for
@@ -40,11 +40,10 @@ BAD_LENGTH = 2
 RESULT_COUNT = 3
 
 
-@device
-def _fill_v2(data: Any, position: int, size: int, check_crc: int, columns: Any, capacity: int, row: int) -> int:
+@called
+def _fill_v2(data: Any, position: int, columns: Any, capacity: int, row: int) -> int:
     columns[PARTITION_LEADER_EPOCH * capacity + row] = be32(data, position + 12)
-    crc = be32_unsigned(data, position + 17)
-    columns[CRC * capacity + row] = crc
+    columns[CRC * capacity + row] = be32_unsigned(data, position + 17)
     columns[ATTRIBUTES * capacity + row] = be16(data, position + 21)
     columns[LAST_OFFSET_DELTA * capacity + row] = be32(data, position + 23)
     columns[BASE_TIMESTAMP * capacity + row] = be64(data, position + 27)
@@ -53,16 +52,11 @@ def _fill_v2(data: Any, position: int, size: int, check_crc: int, columns: Any, 
     columns[PRODUCER_EPOCH * capacity + row] = be16(data, position + 51)
     columns[BASE_SEQUENCE * capacity + row] = be32(data, position + 53)
     columns[RECORD_COUNT * capacity + row] = be32(data, position + 57)
-    is_valid = -1
-    if check_crc == 1:
-        is_valid = 0
-        if size >= HEADER_SIZE and crc32c_of(data, position + 21, position + size) == crc:
-            is_valid = 1
-    columns[IS_VALID * capacity + row] = is_valid
+    columns[IS_VALID * capacity + row] = -1
     return 0
 
 
-@device
+@called
 def _fill_legacy(data: Any, position: int, magic: int, columns: Any, capacity: int, row: int) -> int:
     for column in range(PARTITION_LEADER_EPOCH, COLUMN_COUNT):
         columns[column * capacity + row] = -1
@@ -76,23 +70,16 @@ def _fill_legacy(data: Any, position: int, magic: int, columns: Any, capacity: i
 
 @kernel("u8*, i64, i64, i64, i64, i64*, i64, i64*")
 def scan_batches(
-    data: Any,
-    file_size: int,
-    position: int,
-    end: int,
-    check_crc: int,
-    columns: Any,
-    capacity: int,
-    result: Any,
+    data: Any, file_size: int, position: int, window_end: int, end: int, columns: Any, capacity: int, result: Any
 ) -> int:
-    """Walk batches from `position` until `end` (≤ file_size) or until `capacity` rows are filled.
+    """Walk batches from `position` until one starts at or after `window_end`, or `end`, or `capacity` rows are filled.
 
     data: uint8[file_size]; columns: int64[COLUMN_COUNT, capacity], out; result: int64[RESULT_COUNT], out (rows filled,
-    position after the last of them, the offending length). Returns the status.
+    position after the last of them, the offending length). No batch reaches past `end` (≤ file_size). Returns the status.
     """
     row = 0
-    status = TABLE_FULL
-    while row < capacity:
+    status = MORE
+    while row < capacity and position < window_end:
         if position >= end - HEADER_UP_TO_MAGIC_SIZE:
             status = END
             break
@@ -113,12 +100,32 @@ def scan_batches(
         columns[SIZE * capacity + row] = size
         columns[BASE_OFFSET * capacity + row] = be64(data, position)
         if magic >= 2:
-            _fill_v2(data, position, size, check_crc, columns, capacity, row)
+            _fill_v2(data, position, columns, capacity, row)
         else:
             _fill_legacy(data, position, magic, columns, capacity, row)
         columns[MAGIC * capacity + row] = magic
         position += size
         row += 1
+    if status == MORE and position >= end:
+        status = END
     result[ROW_COUNT] = row
     result[NEXT_POSITION] = position
     return status
+
+
+@kernel("u8*, i64*, i64, i64, i64")
+def check_batches(data: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
+    """Compute the checksums of v2 rows `row` … `row_end` - 1 into IS_VALID; returns the wrong ones."""
+    wrong_count = 0
+    while row < row_end:
+        if columns[MAGIC * capacity + row] >= 2:
+            position = columns[POSITION * capacity + row]
+            size = columns[SIZE * capacity + row]
+            is_valid = 0
+            if size >= HEADER_SIZE:
+                crc = crc32c_of(data, position + 21, position + size)
+                is_valid = 1 if crc == columns[CRC * capacity + row] else 0
+            columns[IS_VALID * capacity + row] = is_valid
+            wrong_count += 1 - is_valid
+        row += 1
+    return wrong_count

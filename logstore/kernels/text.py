@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernel import device, kernel
+from .kernel import called, device, kernel
 from .primitives import load64, store64
 
 SLACK_SIZE = 64
@@ -32,8 +32,15 @@ def literal_pool() -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(bytes(_pool) + bytes(SLACK_SIZE), dtype=np.uint8)
 
 
-DIGIT_PAIRS = literal("".join(f"{n:02d}" for n in range(60))) // 128
-literal("".join(f"{n:02d}" for n in range(60, 100)))
+def _digit_words(form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """For each number below 1000 its digits as the low bytes of a word and their count as the highest byte."""
+    texts = [form.format(n).encode() for n in range(1000)]
+    words = [int.from_bytes(text, "little") | len(text) << 56 for text in texts]
+    return np.array(words, dtype=np.int64)
+
+
+PADDED_DIGITS = _digit_words("{:03d}")
+LEADING_DIGITS = _digit_words("{}")
 INT64_MIN = literal("-9223372036854775808")
 REPLACEMENT = literal("�")
 
@@ -49,77 +56,83 @@ def put(out: Any, o: int, pool: Any, number: int) -> int:
 
 
 @device
-def decimal_size(value: int) -> int:
-    """Digits of a non-negative number."""
-    size = 1
-    if value >= 10000000000000000:
-        return decimal_size_large(value)
-    if value >= 100000000:
-        size = 9
-        value = value // 100000000
-    if value >= 10000:
-        size += 4
-        value = value // 10000
-    if value >= 100:
-        size += 2
-        value = value // 100
-    if value >= 10:
-        size += 1
-    return size
+def put_leading(out: Any, o: int, value: int) -> int:
+    """Write a number below 1000 without leading zeros."""
+    word = LEADING_DIGITS[value]
+    store64(out, o, word)
+    return o + (word >> 56)
 
 
 @device
-def decimal_size_large(value: int) -> int:
-    """Digits of a number of 17 digits or more."""
-    size = 17
-    value = value // 10000000000000000
-    while value >= 10:
-        size += 1
-        value = value // 10
-    return size
+def put_padded(out: Any, o: int, value: int) -> int:
+    """Write a number below 1000 as three digits."""
+    store64(out, o, PADDED_DIGITS[value])
+    return o + 3
+
+
+@device
+def put_below_million(out: Any, o: int, value: int) -> int:
+    """Write a number below 10^6 without leading zeros."""
+    if value < 1000:
+        return put_leading(out, o, value)
+    high = value // 1000
+    return put_padded(out, put_leading(out, o, high), value - high * 1000)
+
+
+@device
+def put_six(out: Any, o: int, value: int) -> int:
+    """Write a number below 10^6 as six digits."""
+    high = value // 1000
+    return put_padded(out, put_padded(out, o, high), value - high * 1000)
 
 
 @device
 def put_decimal(out: Any, o: int, pool: Any, value: int) -> int:
-    """Write a signed decimal."""
+    """Write a signed decimal, in groups of three digits."""
     if value < 0:
         if value == -9223372036854775808:
             return put(out, o, pool, INT64_MIN)
         out[o] = 45
         o += 1
         value = -value
-    end = o + decimal_size(value)
-    at = end
-    while value >= 100:
-        quotient = value // 100
-        pair = DIGIT_PAIRS + 2 * (value - quotient * 100)
-        at -= 2
-        out[at] = pool[pair]
-        out[at + 1] = pool[pair + 1]
-        value = quotient
-    if value >= 10:
-        out[at - 2] = pool[DIGIT_PAIRS + 2 * value]
-        out[at - 1] = pool[DIGIT_PAIRS + 2 * value + 1]
-    else:
-        out[at - 1] = 48 + value
-    return end
+    if value < 1000000:
+        return put_below_million(out, o, value)
+    millions = value // 1000000
+    value = value - millions * 1000000
+    if millions < 1000000:
+        return put_six(out, put_below_million(out, o, millions), value)
+    billions = millions // 1000000
+    millions = millions - billions * 1000000
+    if billions < 1000000:
+        return put_six(out, put_six(out, put_below_million(out, o, billions), millions), value)
+    return put_huge(out, o, billions, millions, value)
+
+
+@called
+def put_huge(out: Any, o: int, billions: int, millions: int, value: int) -> int:
+    """Write a number of 19 digits: `billions` counts 10^12 and has seven digits."""
+    first = billions // 1000000
+    o = put_six(out, put_leading(out, o, first), billions - first * 1000000)
+    return put_six(out, put_six(out, o, millions), value)
 
 
 @device
 def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
     """Copy bytes as they are; returns 1 when one of them is not ASCII."""
     high = 0
-    at = 0
-    while at + 8 <= size:
-        word = load64(data, start + at)
-        store64(out, o + at, word)
-        high |= word & -9187201950435737472
-        at += 8
-    while at < size:
+    if size >= 8:
+        for at in range(0, size - 8, 8):
+            word = load64(data, start + at)
+            store64(out, o + at, word)
+            high |= word
+        word = load64(data, start + size - 8)
+        store64(out, o + size - 8, word)
+        high |= word
+        return 1 if high & -9187201950435737472 != 0 else 0
+    for at in range(size):
         byte = data[start + at]
         out[o + at] = byte
         high |= byte & 128
-        at += 1
     return 1 if high != 0 else 0
 
 
@@ -128,6 +141,12 @@ def put_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> i
     """Write bytes as `new String(bytes, UTF_8)` printed again: malformed input becomes U+FFFD, in Java's grouping."""
     if put_bytes(out, o, data, start, size) == 0:
         return o + size
+    return put_broken_utf8(out, o, pool, data, start, size)
+
+
+@called
+def put_broken_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> int:
+    """`put_utf8`, character by character."""
     at = start
     end = start + size
     while at < end:

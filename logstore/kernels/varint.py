@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import device
+from .kernel import called, device
 from .primitives import wrap32
 
 PAST_END = -1
@@ -17,6 +17,16 @@ def read_varint(data: Any, position: int, end: int) -> int:
 
     PAST_END when `end` comes first, TOO_LONG when the fifth byte goes on. Positions stay below 2^31, as a segment does.
     """
+    if position < end and data[position] < 128:
+        return (position + 1 << 32) | data[position]
+    if position + 1 < end and data[position + 1] < 128:
+        return (position + 2 << 32) | (data[position] & 127) | (data[position + 1] << 7)
+    return _read_long_varint(data, position, end)
+
+
+@called
+def _read_long_varint(data: Any, position: int, end: int) -> int:
+    """`read_varint` for any number of bytes."""
     value = 0
     shift = 0
     while position < end:
@@ -44,7 +54,7 @@ def varint_value(packed: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-@device
+@called
 def too_long_value(data: Any, position: int) -> int:
     """What the first five bytes of a varint that is TOO_LONG amount to, for the error message."""
     value = 0

@@ -50,7 +50,7 @@ class LogDump:
             self._print_table(table)
             self.file.release(position, table.next_position)
             position = table.next_position
-            if table.status != scan.TABLE_FULL:
+            if table.status != scan.MORE:
                 break
         error = table.error(self.file.path)
         if error is not None:
