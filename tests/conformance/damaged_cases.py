@@ -13,7 +13,19 @@ from tests.golden.matrix import decoder_of
 from tests.naive.dice import Dice
 
 ANSWERS = GOLDEN / "damaged.dump.jsonl.xz"
-DIRECTORIES = ("demo", "records", "transactions", "compacted", "groups", "cluster", "legacy", "control", "schemas")
+DIRECTORIES = (
+    "demo",
+    "records",
+    "transactions",
+    "compacted",
+    "groups",
+    "cluster",
+    "legacy",
+    "control",
+    "schemas",
+    "streams",
+    "random",
+)
 LARGEST_BYTES = 16_000
 
 

@@ -25,6 +25,9 @@ NAMES = (
     "legacy",
     "control",
     "schemas",
+    "streams",
+    "edges",
+    "random",
 )
 
 

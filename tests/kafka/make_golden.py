@@ -18,6 +18,7 @@ from tests.golden.archive import NAMES, answers, store, unpack, write_rows
 from tests.golden.matrix import argvs_of
 from tests.golden.provenance import write_hashes
 from tests.kafka.broker import Broker
+from tests.kafka.hand_written import write_edges, write_random_segments, write_streams
 from tests.kafka.oracle import Oracle
 
 NOT_KEPT = (".lock", "__cluster_metadata-0/quorum-state.tmp")
@@ -25,7 +26,7 @@ NOT_KEPT = (".lock", "__cluster_metadata-0/quorum-state.tmp")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a directory comes to be: what runs, on which broker (none: by hand), and how the broker ends."""
+    """How a directory comes to be: which Java class runs, on which broker (if any), and how the broker ends."""
 
     main_class: str
     arguments: tuple[str, ...] = ()
@@ -57,11 +58,16 @@ RECIPES = {
     "schemas": Recipe("GoldenSchemas", broker=False),
 }
 
+HAND_WRITTEN = {"streams": write_streams, "edges": write_edges, "random": write_random_segments}
+
 
 def make(oracle: Oracle, name: str, workshop: Path) -> Path:
     """The data directory `name`, as its recipe leaves it, in `workshop`."""
-    recipe = RECIPES[name]
     directory = workshop / name
+    if name in HAND_WRITTEN:
+        HAND_WRITTEN[name](directory)
+        return directory
+    recipe = RECIPES[name]
     if not recipe.broker:
         directory.mkdir()
         oracle.run(recipe.main_class, str(directory), cwd=workshop)

@@ -53,9 +53,12 @@ class Batch:
     producer_epoch: int = -1
     base_sequence: int = -1
     leader_epoch: int = 0
+    stream: bytes | None = None  # in place of the compressed records
 
     def to_bytes(self) -> bytes:
-        records = compressed(self.codec, b"".join(record_bytes(record) for record in self.records))
+        records = self.stream
+        if records is None:
+            records = compressed(self.codec, b"".join(record_bytes(record) for record in self.records))
         after_crc = struct.pack(
             ">hiqqqhii",
             self.codec | self.flags,
