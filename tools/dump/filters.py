@@ -12,6 +12,7 @@ import numpy.typing as npt
 from logstore.columns.batch_table import BatchTable
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
+from logstore.layout.batch import NO_PRODUCER_ID
 
 from .arguments import Arguments
 
@@ -68,6 +69,15 @@ class RecordFilter:
             for index in np.flatnonzero(passes):
                 passes[index] = table.key(int(index)) == self.key
         return passes
+
+    def passes(self, offset: int, timestamp_ms: int, key: bytes | None) -> bool:
+        """Whether one record of a batch without producer id passes."""
+        return (
+            self.producer_id in (None, NO_PRODUCER_ID)
+            and self.offsets[0] <= offset <= self.offsets[1]
+            and self.timestamps_ms[0] <= timestamp_ms <= self.timestamps_ms[1]
+            and self.key in (None, key)
+        )
 
 
 def _bounds(text: str | None, separators: str, parse: Callable[[str], int]) -> tuple[int, int]:

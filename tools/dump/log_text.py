@@ -14,7 +14,7 @@ from logstore.layout.batch import CODEC_MASK
 
 from .filtered_text import print_filtered
 from .findings import Findings
-from .legacy_run import print_legacy
+from .legacy_rows import print_legacy
 from .log_header import log_header
 from .options import MAX_BYTES_DEFAULT, DumpOptions
 from .output import Output
