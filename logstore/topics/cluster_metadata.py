@@ -10,8 +10,8 @@ Keys are null. A value comes as its message and a dict whose keys are the fields
 from __future__ import annotations
 
 from logstore.errors import SchemaError
+from logstore.topics.cursor import errors_at
 from logstore.topics.metadata_frame import MetadataRecord, read_record
-from logstore.topics.reader import errors_at
 
 TOPIC = "__cluster_metadata"
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid
 from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue, read_key, read_value
-from logstore.topics.reader import Cursor, errors_at, read_from, underflow
+from logstore.topics.cursor import Cursor, errors_at, underflow
+from logstore.topics.reader import read_from
 from logstore.topics.schema import Value, family
 
 TOPIC = "__consumer_offsets"

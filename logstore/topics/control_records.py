@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from logstore.errors import InvalidRecordError
 from logstore.model import ControlRecordType
-from logstore.topics.reader import read, underflow
+from logstore.topics.cursor import underflow
+from logstore.topics.reader import read
 from logstore.topics.schema import Message, Value, family
 
 _KEY_SIZE = 4

@@ -3,6 +3,7 @@
 Up to Java 18 the digits are not always the fewest that tell a double from its neighbours: whole numbers from
 2^54 on keep digits that do not matter (1.52587606865186074E18), and digit generation stops late now and then
 (8.270000000000001E21). Later versions have the digits of Python's repr; everyday quotas look the same in all.
+Beyond 2^63 the last digit is, very rarely, not the one that Java 17 rounds to.
 
 >>> [java_double(value) for value in (0.0, -1.5, 1048576.0, 1e7, 0.001, 0.00012)]
 ['0.0', '-1.5', '1048576.0', '1.0E7', '0.001', '1.2E-4']

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from logstore.errors import SchemaError
-from logstore.topics.reader import Cursor, read_from
+from logstore.topics.cursor import Cursor
+from logstore.topics.reader import read_from
 from logstore.topics.schema import Message, Value, record_types
 
 FRAME_VERSION = 1

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from logstore.errors import SchemaError
 from logstore.topics.coordinator_record import read_key, read_value
-from logstore.topics.reader import errors_at
+from logstore.topics.cursor import errors_at
 from logstore.topics.schema import Value
 
 TOPIC = "__transaction_state"

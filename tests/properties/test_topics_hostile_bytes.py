@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from logstore.errors import LogstoreError
 from logstore.layout.utf8 import java_utf8
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
+from logstore.topics.cursor import java_int
+from logstore.topics.java_double import java_double
 from logstore.topics.json_form import string_text
-from logstore.topics.reader import java_int
 from logstore.topics.schema import record_types
 from logstore_tools.dump.decoders import control_record_text, message_parser
 
@@ -107,3 +108,10 @@ def test_quoted_text_is_json_and_comes_back(text: str) -> None:
 def test_a_java_int_is_the_lower_half(value: int) -> None:
     assert -(2**31) <= java_int(value) < 2**31
     assert (java_int(value) - value) % 2**32 == 0
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63).map(float))
+def test_a_double_comes_back_from_its_text(value: float) -> None:
+    text = java_double(value)
+    assert float(text) == value
+    assert "." in text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from logstore.errors import SchemaError
-from logstore.topics.reader import Cursor, read
+from logstore.topics.cursor import Cursor
+from logstore.topics.reader import read
 from logstore.topics.schema import parse_table
 
 MESSAGES = parse_table("""

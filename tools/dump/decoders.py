@@ -16,7 +16,8 @@ from logstore.layout.utf8 import java_utf8
 from logstore.model import ControlRecordType
 from logstore.topics import control_records, coordinator_record, json_form, metadata_frame
 from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue
-from logstore.topics.reader import Cursor, read_from, underflow
+from logstore.topics.cursor import Cursor, underflow
+from logstore.topics.reader import read_from
 from logstore.topics.schema import Value, family
 
 from .decoder_remote import remote_log_metadata_text

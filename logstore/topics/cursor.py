@@ -1,0 +1,79 @@
+"""Steps through the bytes of a message with the primitives of Kafka's `ByteBufferAccessor` and their errors.
+
+>>> cursor = Cursor(bytes.fromhex("ac02 616263"))
+>>> cursor.unsigned_varint(), cursor.array(3), cursor.remaining_bytes
+(300, b'abc', 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from logstore.errors import SchemaError
+
+
+class Cursor:
+    """A position in bytes, read as `ByteBufferAccessor` does; `version` is the message version asked for."""
+
+    __slots__ = ("data", "position", "version")
+
+    def __init__(self, data: bytes, version: int = 0, position: int = 0) -> None:
+        self.data = data
+        self.position = position
+        self.version = version
+
+    @property
+    def remaining_bytes(self) -> int:
+        return len(self.data) - self.position
+
+    def unsigned_varint(self) -> int:
+        """A varint of up to five bytes as a Java int, which may be negative (`ByteUtils.readUnsignedVarint`)."""
+        data = self.data
+        result = shift = 0
+        for position in range(self.position, self.position + 5):
+            if position >= len(data):
+                raise underflow()
+            byte = data[position]
+            result |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                self.position = position + 1
+                return java_int(result)
+        raise SchemaError(
+            "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
+            f"{result & 0xFFFFFFFF:x}",
+            java_class="java.lang.IllegalArgumentException",
+        )
+
+    def array(self, size: int) -> bytes:
+        """`size` bytes (`readArray`)."""
+        if size > self.remaining_bytes:
+            raise SchemaError(
+                f"Error reading byte array of {size} byte(s): only {self.remaining_bytes} byte(s) available"
+            )
+        if size < 0:
+            raise SchemaError(str(size), java_class="java.lang.NegativeArraySizeException")
+        start = self.position
+        self.position = start + size
+        return self.data[start : self.position]
+
+
+@contextmanager
+def errors_at(offset: int | None) -> Iterator[None]:
+    """Lets a SchemaError from the block name the Kafka offset of the record."""
+    try:
+        yield
+    except SchemaError as error:
+        error.offset = offset
+        raise
+
+
+def java_int(value: int) -> int:
+    """The lower 32 bits of `value`, signed."""
+    return ((value & 0xFFFFFFFF) ^ 0x80000000) - 0x80000000
+
+
+def underflow() -> SchemaError:
+    """What a read beyond the end raises; Java's exception has no message."""
+    return SchemaError(None, java_class="java.nio.BufferUnderflowException")
