@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LARGE_BYTES = 30_000
+MANY_SMALL_LOGS = ("streams", "edges", "random")
 DECODERS = {
     "__consumer_offsets": "--offsets-decoder",
     "__transaction_state": "--transaction-log-decoder",
@@ -112,6 +113,9 @@ def argvs_of(name: str, directory: Path) -> list[list[str]]:
     """All calls about the golden directory `name`, to be made inside it."""
     files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     turn = itertools.cycle(ODD_LOG_OPTIONS)
+    if name in MANY_SMALL_LOGS:
+        logs = [str(path.relative_to(directory)) for path in files]
+        return [["--files", log, *options] for log in logs for options in ([], ["--print-data-log"], next(turn))]
     argvs = [argv for path in files for argv in _about_file(path, str(path.relative_to(directory)), turn)]
     for partition in sorted({path.parent for path in files}):
         argvs += _about_partition(directory, partition)
