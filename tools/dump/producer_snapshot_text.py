@@ -13,9 +13,7 @@ from logstore.layout.producer_snapshot import ProducerSnapshot, first_sequence
 from .findings import Findings
 
 
-def dump_producer_snapshot(
-    path: str, options: object, out: Callable[[bytes], None], findings: Findings
-) -> None:
+def dump_producer_snapshot(path: str, options: object, out: Callable[[bytes], None], findings: Findings) -> None:
     """Print one line per producer, in file order; no option says anything about this file.
 
     Of a damaged file only the message is printed, through `findings.immediate`, and dumping goes on.
