@@ -16,7 +16,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin, models, register_model
 
 
-class BytePointer(types.Type):  # type: ignore[misc]
+class BytePointer(types.Type):
     """Type of `u8*` arguments."""
 
     def __init__(self) -> None:
@@ -27,13 +27,13 @@ BYTE_POINTER = BytePointer()
 
 
 @register_model(BytePointer)
-class _BytePointerModel(models.PrimitiveModel):  # type: ignore[misc]
+class _BytePointerModel(models.PrimitiveModel):
     def __init__(self, manager: Any, numba_type: Any) -> None:
         super().__init__(manager, numba_type, ir.IntType(8).as_pointer())
 
 
 @infer_global(operator.getitem)
-class _GetItem(AbstractTemplate):  # type: ignore[misc]
+class _GetItem(AbstractTemplate):
     def generic(self, arguments: Any, keywords: Any) -> Any:
         if arguments[0] == BYTE_POINTER and isinstance(arguments[1], types.Integer):
             return signature(types.int64, BYTE_POINTER, types.int64)
@@ -41,7 +41,7 @@ class _GetItem(AbstractTemplate):  # type: ignore[misc]
 
 
 @infer_global(operator.setitem)
-class _SetItem(AbstractTemplate):  # type: ignore[misc]
+class _SetItem(AbstractTemplate):
     def generic(self, arguments: Any, keywords: Any) -> Any:
         if arguments[0] == BYTE_POINTER and isinstance(arguments[1], types.Integer):
             return signature(types.none, BYTE_POINTER, types.int64, types.int64)
