@@ -73,6 +73,9 @@ def _header_edges() -> Iterator[tuple[str, bytes]]:
     yield from ((name, batch.to_bytes()) for name, batch in batches.items())
     for codec in range(1, 8):
         yield f"no-records-codec-{codec}", Batch(3, codec=codec, stream=b"").to_bytes()
+    for length in (13, 14, 17, 22, 30, 48, 49):
+        for magic in (0, 1, 2):
+            yield f"short-{length}-magic-{magic}", struct.pack(">qiib", 3, length, 0, magic) + bytes(length - 5)
     for magic in (3, 127, 128, 255):
         whole = bytearray(GOOD.to_bytes())
         whole[MAGIC_AT] = magic
