@@ -72,18 +72,19 @@ def parse_arguments(argv: list[str], options: dict[str, str]) -> Arguments:
         if not _is_option(token):
             found.words.append(token)
             continue
-        name, _, value = token.lstrip("-").partition("=") if token[:3] != "---" else (token[2:], "", "")
+        is_long = token.startswith("--")
+        name, equals, value = token[2 if is_long else 1 :].partition("=")
         if name not in options:
-            raise _unrecognized(name if token.startswith("--") else name[:1])
-        _take(found, name, value, rest, options[name])
+            raise _unrecognized(name if is_long else name[:1])
+        _take(found, name, value if equals else None, rest, options[name])
     return found
 
 
-def _take(found: Arguments, name: str, value: str, rest: list[str], arity: str) -> None:
+def _take(found: Arguments, name: str, value: str | None, rest: list[str], arity: str) -> None:
     values = found.values.setdefault(name, [])
     if arity == "none":
         return
-    if value:
+    if value is not None:
         values.append(value)
     elif arity == "required":
         if not rest:

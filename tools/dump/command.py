@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
+import os
 from typing import BinaryIO, TextIO
 
 from logstore.disk.names import java_file
@@ -10,54 +10,101 @@ from logstore.errors import LogstoreError
 
 from .files import dump_file
 from .findings import Findings
+from .jobs import run_jobs
 from .options import DumpOptions
 from .output import Output
+from .progress import Progress
+from .sources import expand
 
 KAFKA_VERSION = "4.3.1"
-ABOUT = (
-    "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
-    "corrupt log segment."
-)
+PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
 
 
 def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     """Dump what `argv` (the words after `dump`) asks for; returns the exit code of Kafka's tool.
 
-    Output goes to `stdout` as UTF-8; what Kafka's tool dies of goes to `stderr` as the first line of its stack trace.
+    Text goes to `stdout` as UTF-8; what Kafka's tool dies of goes to `stderr` as the first line of its stack trace.
     """
-    out = Output(stdout)
     try:
-        code = _run(argv, out, stderr)
+        code = _run(argv, stdout, stderr)
     except LogstoreError as error:
-        out.close()
         stderr.write(java_line(error) + "\n")
-        return 1
-    out.close()
+        code = 1
+    stdout.flush()
     return code
 
 
-def _run(argv: list[str], out: Output, stderr: TextIO) -> int:
+def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     options = DumpOptions.parse(argv)
     if not argv or options.arguments.has("help"):
-        stderr.write(f"{ABOUT}\n{_help_table()}")
+        from .help import help_text
+
+        stderr.write(help_text(with_own_options=bool(argv)))
         return 1
     if options.arguments.has("version"):
-        out.print(KAFKA_VERSION)
+        stdout.write(f"{KAFKA_VERSION}\n".encode())
         return 0
-    if not options.arguments.has("files"):
-        stderr.write(f'Missing required argument "[files]"\n{_help_table()}')
+    if options.arguments.has("files"):
+        paths = options.files
+    elif options.arguments.words:
+        paths = expand(options.arguments.words)
+    else:
+        from .help import kafka_option_table
+
+        stderr.write(f'Missing required argument "[files]"\n{kafka_option_table()}')
         return 1
-    findings = Findings(lambda line: _print_line(stderr, line))
-    for path in options.files:
-        dump_file(java_file(path), options, out, findings)
-    for line in findings.lines():
-        _print_line(stderr, line)
+    _dump_all([java_file(path) for path in paths], options, stdout, stderr)
     return 0
 
 
+def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO) -> None:
+    findings = Findings(lambda line: _print_line(stderr, line))
+    input_size = sum(_size(path) for path in paths)
+    if input_size < PARALLEL_SIZE_MIN:
+        _dump_here(paths, options, stdout, findings)
+    else:
+        progress = Progress(stderr, input_size)
+        try:
+            _dump_in_workers(paths, options, stdout, findings, progress)
+        finally:
+            progress.close()
+    for line in findings.lines():
+        _print_line(stderr, line)
+
+
+def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings) -> None:
+    out = Output.to_stream(stdout)
+    try:
+        for path in paths:
+            dump_file(path, options, out, findings)
+    finally:
+        out.flush()
+
+
+def _dump_in_workers(
+    paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings, progress: Progress
+) -> None:
+    def dump(path: str, out: Output, found: Findings) -> None:
+        dump_file(path, options, out, found, progress.advance)
+
+    for job in run_jobs(paths, dump):
+        for array, size in job.buffers():
+            stdout.write(array[:size].data)
+        for line in job.immediate_lines:
+            findings.immediate(line)
+        if job.error is not None:
+            raise job.error
+        findings.merge(job.findings)
+
+
 def java_line(error: LogstoreError) -> str:
-    """The first line of the stack trace that the JVM prints for an uncaught exception."""
+    """The first line of the stack trace that the JVM prints for an uncaught exception.
+
+    An error that Kafka has no words for is told in full.
+    """
     text = f'Exception in thread "main" {error.java_class}'
+    if error.java_class is None or error.advice is not None:
+        return f"logstore: {error}"
     return text if error.message is None else f"{text}: {error.message}"
 
 
@@ -65,5 +112,8 @@ def _print_line(stream: TextIO, line: str) -> None:
     stream.write(line + "\n")
 
 
-def _help_table() -> str:
-    return resources.files(__package__).joinpath("kafka_help.txt").read_text()
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0  # the dump of this file says what is wrong with it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from logstore.disk.names import file_name
 
 from .findings import Findings
@@ -12,14 +14,23 @@ from .producer_snapshot_text import dump_producer_snapshot
 from .transaction_index_text import dump_transaction_index
 
 
-def dump_file(path: str, options: DumpOptions, out: Output, findings: Findings) -> None:
-    """Print the file at `path` (as Java normalises it) with its `Dumping` line."""
+def dump_file(
+    path: str,
+    options: DumpOptions,
+    out: Output,
+    findings: Findings,
+    advance: Callable[[int], None] = lambda size: None,
+) -> None:
+    """Print the file at `path` (as Java normalises it) with its `Dumping` line.
+
+    `advance` is told the bytes of a log that are done.
+    """
     out.print(f"Dumping {path}")
     name = file_name(path)
     dot = name.rfind(".")
     suffix = name[dot:] if dot >= 0 else ""
     if suffix in (".log", ".checkpoint"):
-        dump_log(path, options, out, findings)
+        dump_log(path, options, out, findings, advance)
     elif suffix == ".index":
         from .offset_index_text import dump_offset_index
 

@@ -70,6 +70,20 @@ class Findings:
             if previous[rows].size:
                 self._non_consecutive.append(path, (previous[rows], following[rows]))
 
+    def merge(self, other: Findings) -> None:
+        """Add what `other` found, as if it had been found here, after all that was."""
+        for own, others in zip(self._sections(), other._sections(), strict=True):
+            own.merge(others)
+
+    def _sections(self) -> tuple[_HashMap[Any], ...]:
+        return (
+            self._index_mismatches,
+            self._timestamp_mismatches,
+            self._timestamps_out_of_order,
+            self._offsets_not_found,
+            self._non_consecutive,
+        )
+
     def lines(self) -> Iterator[str]:
         """The five sections, line by line without line ends."""
         yield from _section(
@@ -146,6 +160,12 @@ class _HashMap(dict[str, list[T]]):
         if len(self) > self._table_size * 3 // 4:
             self._table_size *= 2
         self.setdefault(absolute_path(path), []).append(finding)
+
+    def merge(self, other: _HashMap[T]) -> None:
+        """Append everything in `other`."""
+        for path, findings in other.items():
+            for finding in findings:
+                self.append(path, finding)
 
     def java_order(self) -> list[str]:
         """The keys as Java iterates over them."""

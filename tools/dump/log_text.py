@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, scan_chunk
@@ -10,6 +12,7 @@ from logstore.disk.mapped import MappedFile
 from logstore.disk.names import file_name
 from logstore.kernels import decode, scan
 from logstore.kernels import dump_text as kernel
+from logstore.kernels.primitives import add64
 from logstore.layout.batch import CODEC_MASK
 
 from .filtered_text import print_filtered
@@ -41,14 +44,15 @@ class LogDump:
         self.state[kernel.GAP_CAPACITY] = GAP_CAPACITY
         self.state[kernel.PREVIOUS_OFFSET] = -1
 
-    def run(self) -> None:
-        """Print the file's batches, then what is wrong at its end."""
+    def run(self, advance: Callable[[int], None]) -> None:
+        """Print the file's batches, then what is wrong at its end; `advance` is told the bytes done."""
         end = self.options.end_of(self.file.size, self.file.path)
         position = 0
         while True:
             table = scan_chunk(self.file.data, position, end, check_crc=True)
             self._print_table(table)
             self.file.release(position, table.next_position)
+            advance(table.next_position - position)
             position = table.next_position
             if table.status != scan.MORE:
                 break
@@ -120,7 +124,7 @@ class LogDump:
     def note_offset(self, offset: int) -> None:
         """Compare a record that no kernel printed with the one before."""
         state = self.state
-        if offset != int(state[kernel.PREVIOUS_OFFSET]) + 1:
+        if offset != add64(int(state[kernel.PREVIOUS_OFFSET]), 1):
             count = int(state[kernel.GAP_COUNT])
             self.gaps[:, count] = state[kernel.PREVIOUS_OFFSET], offset
             state[kernel.GAP_COUNT] = count + 1
@@ -137,14 +141,14 @@ class LogDump:
             self.state[kernel.GAP_COUNT] = 0
 
 
-def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings) -> None:
+def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, advance: Callable[[int], None]) -> None:
     """Print the log file at `path`; a dead end is raised after the output so far."""
     options.check_decoders()
     _ = options.max_bytes
     out.print(log_header(path))
     with MappedFile(path) as file:
         dump = LogDump(file, options, out, findings)
-        dump.run()
+        dump.run(advance)
         dump.flush_gaps()
 
 

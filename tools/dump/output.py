@@ -1,9 +1,8 @@
-"""Standard output: text is collected in a buffer that kernels fill, and written while the next buffer is filled."""
+"""Where text goes: a buffer that kernels fill, handed over when it is full."""
 
 from __future__ import annotations
 
-import queue
-import threading
+from collections.abc import Callable
 from typing import BinaryIO
 
 import numpy as np
@@ -12,26 +11,34 @@ import numpy.typing as npt
 from logstore.kernels.text import SLACK_SIZE
 
 BUFFER_SIZE = 2 * 1024 * 1024  # bytes
-BUFFER_COUNT = 3
+
+Buffer = npt.NDArray[np.uint8]
 
 
 class Output:
-    """Bytes to a stream, in order.
+    """Bytes, in order.
 
-    `array[size:capacity]` is free for a kernel to fill, with SLACK_SIZE bytes behind it. The first full buffer starts a
-    thread that writes, so that small dumps stay in one thread. A failed write (a closed pipe, a full disk) is raised by
-    the next call.
+    `array[size:capacity]` is free for a kernel to fill, with SLACK_SIZE bytes behind it.
+
+    Args:
+        hand_over: takes a filled buffer and the bytes in it, and returns the buffer to go on with.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream = stream
+    def __init__(self, hand_over: Callable[[Buffer, int], Buffer]) -> None:
+        self._hand_over = hand_over
+        self.array = new_buffer()
         self.capacity = BUFFER_SIZE
-        self.array = _buffer(BUFFER_SIZE)
         self.size = 0
-        self._free: queue.Queue[npt.NDArray[np.uint8]] = queue.Queue()
-        self._full: queue.Queue[tuple[npt.NDArray[np.uint8], int] | None] = queue.Queue()
-        self._thread: threading.Thread | None = None
-        self._error: OSError | ValueError | None = None
+
+    @classmethod
+    def to_stream(cls, stream: BinaryIO) -> Output:
+        """Write each filled buffer to `stream`, in the caller's thread."""
+
+        def write(array: Buffer, size: int) -> Buffer:
+            stream.write(array[:size].data)
+            return array
+
+        return cls(write)
 
     def write(self, text: bytes) -> None:
         """Append bytes."""
@@ -45,49 +52,16 @@ class Output:
                 self.flush()
 
     def print(self, text: str) -> None:
-        """Append a line."""
+        """Append a line; what is no text, as half of a surrogate pair, prints as `?`, as in Java."""
         self.write(text.encode("utf-8", "replace") + b"\n")
 
     def flush(self) -> None:
-        """Hand the filled buffer to the writer and take an empty one."""
-        self._raise_error()
-        if self.size == 0:
-            return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._write_all, daemon=True)
-            self._thread.start()
-            for _ in range(BUFFER_COUNT - 1):
-                self._free.put(_buffer(BUFFER_SIZE))
-        self._full.put((self.array, self.size))
-        self.array = self._free.get()
-        self.size = 0
-
-    def close(self) -> None:
-        """Write all that is left and flush the stream."""
-        if self._thread is None:
-            self.stream.write(self.array[: self.size].data)
-        else:
-            self._full.put((self.array, self.size))
-            self._full.put(None)
-            self._thread.join()
-            self._raise_error()
-        self.size = 0
-        self.stream.flush()
-
-    def _write_all(self) -> None:
-        while (filled := self._full.get()) is not None:
-            array, size = filled
-            if self._error is None:
-                try:
-                    self.stream.write(array[:size].data)
-                except (OSError, ValueError) as error:
-                    self._error = error
-            self._free.put(array)
-
-    def _raise_error(self) -> None:
-        if self._error is not None:
-            raise self._error
+        """Hand the filled buffer over."""
+        if self.size:
+            self.array = self._hand_over(self.array, self.size)
+            self.size = 0
 
 
-def _buffer(size: int) -> npt.NDArray[np.uint8]:
-    return np.empty(size + SLACK_SIZE, np.uint8)
+def new_buffer() -> Buffer:
+    """An empty buffer of BUFFER_SIZE and its slack."""
+    return np.empty(BUFFER_SIZE + SLACK_SIZE, np.uint8)

@@ -1,0 +1,36 @@
+"""What `logstore dump --help` says: Kafka's own table, to the byte, then what is beyond it."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+_ABOUT = (
+    "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
+    "corrupt log segment."
+)
+
+_OWN_OPTIONS = """
+Beyond kafka-dump-log:
+  logstore dump [options] PATH...
+                        without --files: files, directories (a partition or a
+                        data directory) and quoted globs, in order
+  --format json         one JSON object a line; keys and values as UTF-8 or
+                        base64, headers as a list
+  --offset A:B          records at offsets A to B; A:, :B and A alone work too
+  --time A:B            records with timestamps from A to B in milliseconds, or
+                        A/B in ISO 8601 (UTC unless it says otherwise)
+  --producer-id N       batches of this producer
+  --key TEXT            records with exactly this key
+Several files are dumped side by side, their text comes in the given order.
+"""
+
+
+def kafka_option_table() -> str:
+    """The options as the real tool lists them."""
+    return resources.files(__package__ or "").joinpath("kafka_help.txt").read_text()
+
+
+def help_text(*, with_own_options: bool) -> str:
+    """The whole help; without arguments at all exactly what the real tool prints."""
+    text = f"{_ABOUT}\n{kafka_option_table()}"
+    return text + _OWN_OPTIONS if with_own_options else text
