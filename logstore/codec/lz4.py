@@ -19,8 +19,8 @@ FLG_PLAIN = 0x60
 FLG_BLOCK_CHECKSUM, FLG_CONTENT_SIZE, FLG_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 HEADER_SIZE = 7
 STORED = 0x80000000
-# One byte of a block lengthens a match by at most 255.
-EXPANSION_MAX = 255
+# One byte of a block lengthens a match by at most 255; a capacity is a multiple of 256, see `_decode_block`.
+EXPANSION_MAX = 256
 
 CHUNK_SIZE = 2048
 
@@ -28,7 +28,6 @@ CHUNK_SIZE = 2048
 def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
     """The bytes of a frame without any option, as Kafka writes it; None if it is anything but."""
     from cramjam import DecompressionError as CramjamError
-    from cramjam import lz4
     from xxhash import xxh32_intdigest
 
     if len(payload) < HEADER_SIZE or payload[:4] != MAGIC or payload[4] != FLG_PLAIN:
@@ -51,25 +50,37 @@ def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteAr
         position = start + (word & ~STORED)
         if position > len(payload) or position - start > block_size_max:
             return None
-        stored = word >= STORED
-        blocks.append((payload[start:position], stored))
-        size_bound += position - start if stored else min(block_size_max, EXPANSION_MAX * (position - start))
+        is_stored = word >= STORED
+        capacity = position - start if is_stored else min(block_size_max, EXPANSION_MAX * (position - start))
+        blocks.append((payload[start:position], is_stored, capacity))
+        size_bound += capacity
     data = np.empty(min(size_bound, size_max), np.uint8)
     view = data.data
     size = 0
     try:
-        for block, stored in blocks:
-            if stored:
-                view[size : size + len(block)] = block
-                size += len(block)
+        for block, is_stored, capacity in blocks:
+            if is_stored:
+                view[size : size + capacity] = block
+                size += capacity
             else:
-                block_size = lz4.decompress_block_into(block, view[size : size + block_size_max])
+                block_size = _decode_block(block, view[size : size + capacity], capacity)
                 if block_size == 0:
                     return None
                 size += block_size
     except (CramjamError, ValueError):
         return None
     return data[:size]
+
+
+def _decode_block(block: memoryview, place: memoryview, capacity: int) -> int:
+    """Decode a raw block into `place` and say how many bytes it was.
+
+    cramjam takes a block with or without its size before it, and tries the other if one fails. So the capacity goes
+    before it as its size: four bytes which begin, read as a block, with a match out of nothing, and so never pass.
+    """
+    from cramjam import lz4
+
+    return lz4.decompress_block_into(capacity.to_bytes(4, "little") + block, place)
 
 
 def _error(message: str | None, java_class: str = "java.io.IOException") -> DecompressionError:
@@ -164,11 +175,11 @@ class Lz4Input:
 
     def _decode(self, compressed: memoryview) -> bytes:
         from cramjam import DecompressionError as CramjamError
-        from cramjam import lz4
 
-        data = np.empty(min(self.block_size_max, EXPANSION_MAX * len(compressed)), np.uint8)
+        capacity = min(self.block_size_max, EXPANSION_MAX * len(compressed))
+        data = np.empty(capacity, np.uint8)
         try:
-            size = lz4.decompress_block_into(compressed, data.data)
+            size = _decode_block(compressed, data.data, capacity)
         except CramjamError:
             raise self._refused_block(compressed) from None
         return data[:size].tobytes()

@@ -1,0 +1,132 @@
+"""The dump's lines for magic 0 and 1, with what is printed before the tool dies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from logstore.errors import LogstoreError, SchemaError
+from logstore_tools.dump.legacy_text import legacy_batch_line, legacy_record_lines
+from tests.naive import legacy
+from tests.naive.legacy import Message
+
+# Written by Kafka's own MemoryRecordsBuilder, printed by its DumpLogSegments: key `k1`, value `v1`, LogAppendTime.
+ENTRY = bytes.fromhex("00000000000000070000001a8028631401080000018bcfe56800000000026b31000000027631")
+LINE = (
+    b"offset: 7 position: 3 LogAppendTime: 1700000000000 size: 38 magic: 1 compresscodec: none crc: 2150130452 "
+    b"isvalid: true\n"
+)
+METADATA = b"| offset: 7 LogAppendTime: 1700000000000 keySize: 2 valueSize: 2 isValid: true crc: 2150130452"
+
+
+@dataclass
+class Options:
+    print_contents: bool = False
+    skip_record_metadata: bool = False
+    parser: object = None
+
+    @staticmethod
+    def key_decoder(data: bytes) -> str:
+        return data.decode()
+
+    @staticmethod
+    def value_decoder(data: bytes) -> str:
+        return data.decode()
+
+
+def batch_text(entry: bytes) -> tuple[bytes, LogstoreError | None]:
+    data = np.frombuffer(b"pad" + entry, np.uint8)
+    text = b""
+    try:
+        for piece in legacy_batch_line(data, 3, len(entry)):
+            text += piece
+    except LogstoreError as error:
+        return text, error
+    return text, None
+
+
+def record_text(entry: bytes, options: Options) -> tuple[list[tuple[int, bytes]], LogstoreError | None]:
+    data = np.frombuffer(b"pad" + entry, np.uint8)
+    lines = []
+    try:
+        for line in legacy_record_lines(data, 3, len(entry), options, 1 << 20):
+            lines.append(line)
+    except LogstoreError as error:
+        return lines, error
+    return lines, None
+
+
+def test_the_batch_line_is_kafkas() -> None:
+    assert batch_text(ENTRY) == (LINE, None)
+
+
+@pytest.mark.parametrize(("codec", "name"), [(1, b"gzip"), (2, b"snappy"), (3, b"lz4"), (4, b"zstd")])
+def test_a_wrapper_names_its_codec(codec: int, name: bytes) -> None:
+    text, error = batch_text(legacy.entry(0, legacy.message(0, None, b"", attributes=codec)))
+    assert error is None
+    assert b" NoTimestampType: -1 size: 26 magic: 0 compresscodec: " + name + b" crc: " in text
+
+
+@pytest.mark.parametrize(
+    ("magic", "attributes", "message"),
+    [(1, 6, "Unknown compression type id: 6"), (-3, 0, "Invalid magic used in LegacyRecord: -3")],
+)
+def test_only_the_offset_is_printed_before_a_header_that_is_wrong(magic: int, attributes: int, message: str) -> None:
+    text, error = batch_text(legacy.entry(9, legacy.message(magic, b"k", b"v", attributes=attributes)))
+    assert text == b"offset: 9"
+    assert error is not None
+    assert (error.java_class, error.message) == ("java.lang.IllegalArgumentException", message)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (Options(), METADATA),
+        (Options(print_contents=True), METADATA + b" key: k1 payload: v1"),
+        (Options(print_contents=True, skip_record_metadata=True), b"| key: k1 payload: v1"),
+        (Options(skip_record_metadata=True), b""),
+        (
+            Options(print_contents=True, parser=lambda offset, key, value: (f"{offset}{key!r}", None)),
+            METADATA + b" key: 7b'k1'",
+        ),
+    ],
+)
+def test_the_record_line_is_kafkas(options: Options, line: bytes) -> None:
+    assert record_text(ENTRY, options) == ([(7, line + b"\n")], None)
+
+
+def test_null_key_and_value_print_no_contents() -> None:
+    entry = legacy.message_set(1, [Message(7, 5, None, None)])
+    options = Options(print_contents=True, skip_record_metadata=True)
+    assert record_text(entry, options) == ([(7, b"\n")], None)
+
+
+def test_the_metadata_stays_when_the_contents_do_not_decode() -> None:
+    def refuse(data: bytes) -> str:
+        raise SchemaError(None, java_class="java.nio.BufferUnderflowException")
+
+    options = Options(print_contents=True)
+    options.value_decoder = refuse  # type: ignore[method-assign]
+    lines, error = record_text(ENTRY, options)
+    assert lines == [(7, METADATA)]
+    assert error is not None
+    assert error.java_class == "java.nio.BufferUnderflowException"
+
+
+def test_a_size_that_cannot_be_read_leaves_no_line_but_the_offset_counts() -> None:
+    entry = legacy.entry(7, legacy.message(1, b"k1", b"v1")[:16])
+    lines, error = record_text(entry, Options())
+    assert lines == [(7, b"")]
+    assert error is not None
+    assert error.java_class == "java.lang.IndexOutOfBoundsException"
+
+
+def test_the_type_of_the_timestamp_is_the_batchs() -> None:
+    inner = legacy.message_set(1, [Message(0, 1234, None, b"v")])
+    wrapper = legacy.wrapped(0, [Message(0, 1234, None, b"v")])
+    assert inner
+    lines, error = record_text(wrapper, Options())
+    assert error is None
+    assert lines[0][1].startswith(b"| offset: 0 NoTimestampType: -1 ")
