@@ -34,15 +34,20 @@ class FoundBatch(NamedTuple):
 class _Chain:
     """Batches from some start to the end of the file, or to the row of another chain that goes on from there."""
 
-    def __init__(self, positions: NDArray[np.int64], last_offsets: NDArray[np.int64], joined: _Place | None):
+    def __init__(self, positions: NDArray[np.int64], last_offsets: NDArray[np.int64], joined: _Place | None) -> None:
         self.positions = positions
         self.last_offsets = last_offsets
         self.joined = joined
         starts = np.arange(0, positions.size, _BLOCK_SIZE)
         self._block_maxima = np.maximum.reduceat(last_offsets, starts) if positions.size else last_offsets
 
+    def row_at(self, position: int) -> int:
+        """Row of the batch at `position`, -1 if none begins there."""
+        row = int(self.positions.searchsorted(position))
+        return row if row < self.positions.size and self.positions[row] == position else -1
+
     def rows_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Row of the batch at each position, -1 where none begins."""
+        """`row_at` of many: int64, same length."""
         rows = np.searchsorted(self.positions, positions)
         rows[rows == self.positions.size] = 0
         return np.where(self.positions[rows] == positions, rows, -1)
@@ -59,8 +64,9 @@ class _Chain:
         return found
 
     def _first_in_block(self, start: int, end: int, offset: int) -> int | None:
-        rows = np.flatnonzero(self.last_offsets[start:end] >= offset)
-        return start + int(rows[0]) if rows.size else None
+        is_found = self.last_offsets[start:end] >= offset
+        row = int(is_found.argmax()) if is_found.size else 0
+        return start + row if is_found.size and is_found[row] else None
 
 
 class _Place(NamedTuple):
@@ -95,9 +101,10 @@ class BatchChains:
         return None
 
     def _place_at(self, position: int) -> _Place:
-        known = self._known_place(np.array([position], dtype=np.int64))
-        if known is not None:
-            return known[1]
+        for known in self._chains:
+            row = known.row_at(position)
+            if row >= 0:
+                return _Place(known, row)
         chain = self._new_chain(position)
         if chain.positions.size:
             self._chains.append(chain)
