@@ -27,10 +27,12 @@ GOOD = Batch(0, RECORDS, last_offset_delta=2)
 
 
 def edge_segments() -> dict[str, bytes]:
-    """Name of the edge to the content of a log: a good batch, the odd one, a good one."""
+    """Name of the edge to the content of a log: a good batch, the odd one and, mostly, another good one."""
     odd = dict(_odd_batches())
     tail = Batch(10, RECORDS[:1]).to_bytes()
-    return {name: GOOD.to_bytes() + content + tail for name, content in odd.items()}
+    segments = {name: GOOD.to_bytes() + content + tail for name, content in odd.items()}
+    at_the_end = {f"last-{name}": GOOD.to_bytes() + content for name, content in odd.items() if "short" in name}
+    return segments | at_the_end
 
 
 def _odd_batches() -> Iterator[tuple[str, bytes]]:
