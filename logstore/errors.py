@@ -1,8 +1,8 @@
 """The closed list of errors: what went wrong, where, what was expected, what was found, what to do.
 
 Every error inherits from `LogstoreError` and from the builtin that a caller would catch. `message` is in Kafka's own
-words where Kafka has words for it; `kafka_name` and `kafka_code` are those of `org.apache.kafka.common.protocol.Errors`;
-`java_class` is the exception that the real tools die of, so that a command line can print the same first line.
+words where Kafka has words for it; `kafka_name` and `kafka_code` are those of Kafka's `Errors`; `java_class` is the
+exception that the real tools die of, so that a command line can print the same first line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class LogstoreError(Exception):
         offset: Kafka offset of the batch or record.
         expected, found: the two sides of the check that failed.
         advice: what to do now.
-        java_class: full name of the exception that Kafka's own tool ends with, when it is not the class's usual one.
+        java_class: full name of the exception that Kafka's own tool ends with, when it is not the class's usual one;
+            None where Kafka has no such error.
     """
 
     kafka_name: str | None = None
@@ -134,5 +135,3 @@ class DataDirectoryError(LogstoreError, OSError):
 
 class UsageError(LogstoreError, ValueError):
     """A wrong call: an unknown option, a value out of range, two options that exclude each other."""
-
-    java_class = "java.lang.IllegalArgumentException"

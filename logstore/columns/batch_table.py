@@ -1,4 +1,4 @@
-"""BatchTable: one row a batch, one int64 column a header field. The value that everything above the kernels passes on."""
+"""BatchTable: one row a batch, one int64 column a header field; what everything above the kernels passes on."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class BatchTable:
     """Batches in the order of the file.
 
     Attributes:
-        matrix: int64, shape (column count, capacity), C-contiguous; row i of a column is batch i. Column numbers are the
-            constants of `kernels.scan`.
+        matrix: int64, shape (column count, capacity), C-contiguous; row i of a column is batch i. Column numbers are
+            the constants of `kernels.scan`.
         count: rows that are filled.
         status: why the scan stopped, a status of `kernels.scan`.
         next_position: bytes; where the scan stopped, the end of the last batch.

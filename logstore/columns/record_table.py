@@ -110,8 +110,8 @@ class RecordTable:
 class BatchRecords:
     """The records of one v2 batch: where their bytes are, and a decode that reads them in chunks.
 
-    A plain batch is decoded in place. A compressed one is decompressed, and its records are all checked before the first
-    is given out, because Kafka's iterator reads such a batch as a whole.
+    A plain batch is decoded in place. A compressed one is decompressed, and its records are all checked before the
+    first is given out, because Kafka's iterator reads such a batch as a whole.
     """
 
     __slots__ = ("_outcome", "data", "state")
@@ -173,12 +173,10 @@ class BatchRecords:
             yield from self._decode(matrix)
             return
         start = int(self.state[fields.NEXT_POSITION])
-        chunk_count = 0
-        for chunk in self._decode(matrix):
-            chunk_count += 1
+        chunk_count = sum(1 for _ in self._decode(matrix))
         self._check_end()
         if chunk_count == 1:
-            yield chunk
+            yield RecordTable(self.data, matrix, int(self.state[fields.ROW_COUNT]))
         elif chunk_count > 1:
             self._rewind(start)
             yield from self._decode(matrix)
@@ -193,9 +191,9 @@ class BatchRecords:
 
     def decode_error(self, status: int) -> LogstoreError:
         """What a failed decode dies of, in Kafka's words."""
-        if self._outcome is not None and self._outcome.error is not None:
-            if status in (fields.PREMATURE_END, fields.SIZE_BEYOND_STREAM):
-                return self._outcome.error
+        stream_error = None if self._outcome is None else self._outcome.error
+        if stream_error is not None and status in (fields.PREMATURE_END, fields.SIZE_BEYOND_STREAM):
+            return stream_error
         return record_error(status, self.state)
 
     def _check_end(self) -> None:

@@ -1,4 +1,4 @@
-"""Ahead-of-time compilation of all kernels into one object file. With `byte_pointer` the only code that imports numba."""
+"""Ahead-of-time compilation of all kernels into one object file. Only it and `byte_pointer` import numba."""
 
 from __future__ import annotations
 

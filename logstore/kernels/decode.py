@@ -240,7 +240,8 @@ def decode_chunk(data: Any, state: Any, columns: Any, capacity: int) -> int:
 def decode_records(data: Any, state: Any, columns: Any, capacity: int) -> int:
     """Decode up to `capacity` records of one batch from state[NEXT_POSITION], not past state[END_POSITION].
 
-    data: uint8; state: int64[STATE_COUNT], in and out: call again while state[RECORD_INDEX] is below the count; columns:
-    int64[COLUMN_COUNT, capacity], out. Returns the status; the state[ROW_COUNT] rows before a failing record are good.
+    data: uint8; state: int64[STATE_COUNT], in and out: call again while state[RECORD_INDEX] is below the count;
+    columns: int64[COLUMN_COUNT, capacity], out. Returns the status; the state[ROW_COUNT] rows before a failing record
+    are good.
     """
     return decode_chunk(data, state, columns, capacity)

@@ -321,9 +321,9 @@ def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: An
 def dump_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: Any) -> int:
     """Record lines of decoded rows state[CHUNK_ROW] … state[ROW_COUNT] - 1; call again after a stop.
 
-    data: uint8, the buffer decoded from; records: int64[decode.COLUMN_COUNT, RECORD_CAPACITY]; out: uint8[OUT_CAPACITY +
-    SLACK_SIZE], filled from state[OUT_SIZE]; gaps: int64[2, GAP_CAPACITY], pairs of offsets where the second does not
-    follow the first; state: int64[STATE_COUNT].
+    data: uint8, the buffer decoded from; records: int64[decode.COLUMN_COUNT, RECORD_CAPACITY]; out:
+    uint8[OUT_CAPACITY + SLACK_SIZE], filled from state[OUT_SIZE]; gaps: int64[2, GAP_CAPACITY], pairs of offsets where
+    the second does not follow the first; state: int64[STATE_COUNT].
     """
     return put_chunk(data, records, pool, out, gaps, state)
 

@@ -1,8 +1,8 @@
 """The compiled kernels: one object file per machine and source, loaded through LLVM without importing numba.
 
-Importing numba costs a quarter of a second, more than dumping a small file; its output is plain machine code that needs
-only LLVM's loader. The object file is kept beside the sources, or in the user's cache when they cannot be written, under
-a name made of the sources' hash, llvmlite's version and the processor, so a stale one is never loaded.
+Importing numba costs a quarter of a second, more than dumping a small file; its output is plain machine code that
+needs only LLVM's loader. The object file is kept beside the sources, or in the user's cache when they cannot be
+written, under a name made of the sources' hash, llvmlite's version and the processor, so a stale one is never loaded.
 """
 
 from __future__ import annotations

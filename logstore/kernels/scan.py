@@ -75,7 +75,8 @@ def scan_batches(
     """Walk batches from `position` until one starts at or after `window_end`, or `end`, or `capacity` rows are filled.
 
     data: uint8[file_size]; columns: int64[COLUMN_COUNT, capacity], out; result: int64[RESULT_COUNT], out (rows filled,
-    position after the last of them, the offending length). No batch reaches past `end` (≤ file_size). Returns the status.
+    position after the last of them, the offending length). No batch reaches past `end` (≤ file_size). Returns the
+    status.
     """
     row = 0
     status = MORE

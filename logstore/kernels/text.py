@@ -1,7 +1,7 @@
 """Bytes of text: literals, decimals, and UTF-8 as Java's decoder leaves it.
 
-Everything is written to `out` at a position, and the position after it is returned; the caller has made sure of the room,
-plus `SLACK_SIZE` bytes because literals are copied in whole words.
+Everything is written to `out` at a position, and the position after it is returned; the caller has made sure of the
+room, plus `SLACK_SIZE` bytes because literals are copied in whole words.
 """
 
 from __future__ import annotations

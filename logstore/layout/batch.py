@@ -17,8 +17,8 @@
 | 57       | 4    | recordsCount         | may be less than lastOffsetDelta + 1 after cleaning, and 0              |
 | 61       | …    | records              | plain, or one compressed stream of all records                          |
 
-All integers are big-endian and signed. Attribute bits: 0-2 codec, 3 timestamp type (1 = LogAppendTime), 4 transactional,
-5 control, 6 delete horizon set; the rest is zero.
+All integers are big-endian and signed. Attribute bits: 0-2 codec, 3 timestamp type (1 = LogAppendTime), 4
+transactional, 5 control, 6 delete horizon set; the rest is zero.
 
 Odd case: offset, length, epoch and magic lie outside the checksum, so damage there is not found by it. The last offset
 is not baseOffset + recordsCount - 1: cleaning removes records and keeps the offsets.

@@ -1,7 +1,7 @@
 """Command line arguments as Kafka's tools parse them (JOpt Simple 5), so that the same words mean the same.
 
-Options may not be abbreviated; `--name=value`, `--name value`, `-name value` all work; `--` ends the options; a repeated
-option is an error only when its single value is asked for; words that are no options are kept apart.
+Options may not be abbreviated; `--name=value`, `--name value`, `-name value` all work; `--` ends the options; a
+repeated option is an error only when its single value is asked for; words that are no options are kept apart.
 """
 
 from __future__ import annotations

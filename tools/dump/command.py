@@ -6,7 +6,7 @@ import os
 from typing import BinaryIO, TextIO
 
 from logstore.disk.names import java_file
-from logstore.errors import LogstoreError
+from logstore.errors import LogstoreError, UsageError
 
 from .files import dump_file
 from .findings import Findings
@@ -17,6 +17,7 @@ from .progress import Progress
 from .sources import expand
 
 KAFKA_VERSION = "4.3.1"
+FAILED, USAGE = 1, 2  # exit codes: what Kafka's tool ends with, and a wrong value for an option of ours
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
 
 
@@ -28,8 +29,8 @@ def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     try:
         code = _run(argv, stdout, stderr)
     except LogstoreError as error:
-        stderr.write(java_line(error) + "\n")
-        code = 1
+        stderr.write(error_line(error) + "\n")
+        code = USAGE if isinstance(error, UsageError) and error.java_class is None else FAILED
     stdout.flush()
     return code
 
@@ -97,14 +98,14 @@ def _dump_in_workers(
         findings.merge(job.findings)
 
 
-def java_line(error: LogstoreError) -> str:
+def error_line(error: LogstoreError) -> str:
     """The first line of the stack trace that the JVM prints for an uncaught exception.
 
-    An error that Kafka has no words for is told in full.
+    What Kafka's tool has no words for is told in full: what, where, expected, found, what to do.
     """
-    text = f'Exception in thread "main" {error.java_class}'
     if error.java_class is None or error.advice is not None:
         return f"logstore: {error}"
+    text = f'Exception in thread "main" {error.java_class}'
     return text if error.message is None else f"{text}: {error.message}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class LogDump:
         """Rows in runs of one kind: v2 batches by the kernel, v0/v1 entries one by one."""
         is_legacy = table.magic < 2
         edges = [0, *(np.flatnonzero(np.diff(is_legacy)) + 1).tolist(), table.count]
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             if start < end and is_legacy[start]:
                 print_legacy(self, table, start, end)
             elif self.options.filter is not None:

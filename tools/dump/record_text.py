@@ -1,19 +1,19 @@
 """The records of one batch as text, where the kernel for plain batches does not reach.
 
-That is: compressed batches (decompressed here, then the kernel prints them), records with a decoder of their own, control
-records other than well-formed transaction markers, records larger than the output buffer, and filtered dumps.
+That is: compressed batches (decompressed here, then the kernel prints them), records with a decoder of their own,
+control records other than well-formed transaction markers, records larger than the output buffer, filtered dumps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from logstore.columns.batch_table import BatchTable
 from logstore.columns.record_table import BatchRecords, RecordTable
-from logstore.kernels import decode, scan
+from logstore.kernels import decode
 from logstore.kernels import dump_text as kernel
 from logstore.layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from logstore.layout.utf8 import java_utf8
@@ -96,12 +96,7 @@ def _metadata(chunk: RecordTable, index: int, attributes: int) -> str:
     )
 
 
-def selected(chunk: RecordTable, rows: Iterable[int] | np.ndarray) -> RecordTable:
-    """The chunk with only some of its rows (an index or mask array)."""
+def selected(chunk: RecordTable, rows: npt.NDArray[np.int64]) -> RecordTable:
+    """The chunk with only some of its rows (an index array)."""
     matrix = np.ascontiguousarray(chunk.matrix[:, : chunk.count][:, rows])
     return RecordTable(chunk.data, matrix, matrix.shape[1])
-
-
-def is_deep_batch(table: BatchTable, row: int) -> bool:
-    """Whether the row is a v2 batch."""
-    return bool(table.matrix[scan.MAGIC, row] >= 2)
