@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from logstore.errors import LogstoreError, SchemaError
+from logstore_tools.dump.decoders import message_parser
 from logstore_tools.dump.legacy_text import legacy_batch_line, legacy_record_lines
 from tests.naive import legacy
 from tests.naive.legacy import Message
@@ -130,3 +131,25 @@ def test_the_type_of_the_timestamp_is_the_batchs() -> None:
     lines, error = record_text(wrapper, Options())
     assert error is None
     assert lines[0][1].startswith(b"| offset: 0 NoTimestampType: -1 ")
+
+
+@pytest.mark.parametrize(
+    ("parser", "contents"),
+    [
+        ("offsets", b" key: Error at offset 7, skipping. newLimit > capacity: (2 > 1)"),
+        ("cluster-metadata", b" payload: Error at 7, skipping. newLimit > capacity: (2 > 1)"),
+        ("remote-log-metadata", b" payload: Error at offset 7, skipping. newLimit > capacity: (2 > 1)"),
+    ],
+)
+def test_a_parser_prints_that_the_value_is_cut(parser: str, contents: bytes) -> None:
+    entry = legacy.entry(7, legacy.message(1, b"k1", b"v1")[:-1])
+    ((_, line),), error = record_text(entry, Options(print_contents=True, parser=message_parser(parser)))
+    assert error is None
+    assert line.endswith(contents + b"\n")
+
+
+def test_a_missing_key_counts_more_than_a_cut_value() -> None:
+    entry = legacy.entry(7, legacy.message(1, None, b"v1")[:-1])
+    _, error = record_text(entry, Options(print_contents=True, parser=message_parser("offsets")))
+    assert error is not None
+    assert error.java_class == "java.lang.RuntimeException"

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
-from logstore.errors import CorruptRecordError, LogstoreError
+from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.legacy import MAGIC
 
 _ByteArray = npt.NDArray[np.uint8]
+_MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
 
 class RecordTextOptions(Protocol):
@@ -22,7 +23,7 @@ class RecordTextOptions(Protocol):
     skip_record_metadata: bool
 
     @property
-    def parser(self) -> Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]] | None:
+    def parser(self) -> _MessageParser | None:
         """Decoder of whole records, for internal topics."""
 
     @property
@@ -110,15 +111,44 @@ def _contents(record: LegacyRecord, options: RecordTextOptions) -> str:
 
 def _parsed(record: LegacyRecord, options: RecordTextOptions) -> tuple[str | None, str | None]:
     if options.parser is not None:
-        key, value = record.key, record.value
-        return options.parser(
-            record.offset, None if key is None else bytes(key), None if value is None else bytes(value)
-        )
+        return _parsed_whole(record, options.parser)
     # In this order: a key that does not decode is found before a value whose size is wrong.
-    key = record.key
-    key_text = None if key is None else options.key_decoder(bytes(key))
-    value = record.value
-    return key_text, None if value is None else options.value_decoder(bytes(value))
+    key = _copied(record.key)
+    key_text = None if key is None else options.key_decoder(key)
+    value = _copied(record.value)
+    return key_text, None if value is None else options.value_decoder(value)
+
+
+def _parsed_whole(record: LegacyRecord, parser: _MessageParser) -> tuple[str | None, str | None]:
+    try:
+        key, value = _copied(record.key), _copied(record.value)
+    except InvalidRecordError as error:
+        return _parsed_despite(record, parser, error)
+    return parser(record.offset, key, value)
+
+
+def _parsed_despite(
+    record: LegacyRecord, parser: _MessageParser, error: InvalidRecordError
+) -> tuple[str | None, str | None]:
+    """Of a record whose key or value is beyond its end: Kafka's parsers find that themselves, and print it."""
+    from .decoders import message_parser
+
+    text = f"{record.offset}, skipping. {error.message or 'null'}"
+    if parser in (message_parser("cluster-metadata"), message_parser("remote-log-metadata")):
+        try:
+            value = _copied(record.value)
+        except InvalidRecordError:
+            return None, f"Error at {text}" if parser is message_parser(
+                "cluster-metadata"
+            ) else f"Error at offset {text}"
+        return parser(record.offset, None, value)
+    if record.key_size < 0:
+        return parser(record.offset, None, None)
+    return f"Error at offset {text}", None
+
+
+def _copied(field: memoryview | None) -> bytes | None:
+    return None if field is None else bytes(field)
 
 
 def _boolean(value: bool) -> str:
