@@ -8,6 +8,9 @@ import click
 @click.command("kernels")
 def command() -> None:
     """Compile the kernels for this machine, if they are not yet, and say where they are."""
+    from logstore.clock import monotonic_s
     from logstore.kernels import native
 
-    click.echo(str(native.object_file()))
+    start_s = monotonic_s()
+    path = native.object_file()
+    click.echo(f"logstore: kernels for this machine are compiled ({monotonic_s() - start_s:.1f} s): {path}")

@@ -72,8 +72,8 @@ class BatchTable:
         """One batch as a dict of Python ints, named as in Kafka."""
         return {name: int(self.matrix[field, index]) for name, field in FIELD_NAMES.items()}
 
-    def error(self, path: str) -> LogstoreError | None:
-        """What stopped the scan, in Kafka's words; None when it ended well or has more to read."""
+    def error(self, path: str, end: int) -> LogstoreError | None:
+        """What stopped a scan up to `end`, in Kafka's words; None when it ended well or has more to read."""
         if self.status == fields.LENGTH_TOO_SMALL:
             return CorruptRecordError(
                 f"Found record size {self.bad_length} smaller than minimum record overhead ({LENGTH_MIN}) "
@@ -85,7 +85,8 @@ class BatchTable:
             )
         if self.status == fields.HEADER_BEYOND_FILE:
             return CorruptRecordError(
-                f"Failed to load record batch at position {self.next_position} from FileRecords",
+                f"Failed to load record batch at position {self.next_position} from FileRecords(size={end}, "
+                f"file={path}, start=0, end={end})",
                 path=path,
                 position=self.next_position,
                 expected=f"a header of {HEADER_SIZE} bytes",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..codec import decompress
-from ..codec.outcome import Decompressed
+from ..codec.outcome import Decompressed, array_refusal
 from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
 from ..kernels import decode as fields
 from ..kernels import scan
@@ -192,6 +192,9 @@ class BatchRecords:
     def decode_error(self, status: int) -> LogstoreError:
         """What a failed decode dies of, in Kafka's words."""
         stream_error = None if self._outcome is None else self._outcome.error
+        refusal = array_refusal(int(self.state[fields.DETAIL])) if status == fields.SIZE_BEYOND_STREAM else None
+        if refusal is not None:
+            return InvalidRecordError(refusal, java_class="java.lang.OutOfMemoryError")
         if stream_error is not None and status in (fields.PREMATURE_END, fields.SIZE_BEYOND_STREAM):
             return stream_error
         return record_error(status, self.state)

@@ -43,7 +43,8 @@ def object_file() -> Path:
             return directory / name
     from .compiler import compile_kernels
 
-    sys.stderr.write("logstore: compiling its kernels for this machine, once\n")
+    if sys.stderr.isatty():
+        sys.stderr.write("logstore: compiling its kernels for this machine, once\n")
     return _store(name, compile_kernels())
 
 

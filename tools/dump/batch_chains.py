@@ -149,6 +149,6 @@ class BatchChains:
             positions = np.append(positions, next_position)
             last_offsets = np.append(last_offsets, _UNREADABLE)
             next_position += LOG_OVERHEAD_SIZE + records.batch_length(next_position)
-        elif (error := table.error(records.path)) is not None:
+        elif (error := table.error(records.path, records.size)) is not None:
             raise error
         return positions, last_offsets, next_position, table.status == END

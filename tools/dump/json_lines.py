@@ -47,7 +47,7 @@ def dump_log_as_json(path: str, options: DumpOptions, out: Output, advance: Call
             file.release(position, table.next_position)
             advance(table.next_position - position)
             position, status = table.next_position, table.status
-        error = table.error(path)
+        error = table.error(path, end)
         if error is not None:
             raise error
 

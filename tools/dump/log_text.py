@@ -57,7 +57,7 @@ class LogDump:
             position = table.next_position
             if table.status != scan.MORE:
                 break
-        error = table.error(self.file.path)
+        error = table.error(self.file.path, end)
         if error is not None:
             raise error
         if position < end and self.options.max_bytes == MAX_BYTES_DEFAULT:
