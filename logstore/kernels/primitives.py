@@ -18,7 +18,7 @@ def load64(data: Any, position: int) -> int:
 @intrinsic("store64")
 def store64(data: Any, position: int, value: int) -> int:
     """Write a signed little-endian word; the caller has checked the bounds."""
-    data[position : position + 8] = (value & ((1 << 64) - 1)).to_bytes(8, "little")
+    data[position : position + 8] = (int(value) & ((1 << 64) - 1)).to_bytes(8, "little")
     return value
 
 

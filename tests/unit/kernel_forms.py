@@ -1,0 +1,79 @@
+"""Both forms of a kernel on one input: compiled between fences, interpreted over buffers that refuse stray indexes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from logstore.kernels.kernel import Kernel
+
+FENCE_SIZE = 256  # bytes on either side of a buffer that the compiled form is given
+FENCE_BYTE = 0xA5
+
+
+class StrayIndexError(AssertionError):
+    """A kernel reached outside of its buffer."""
+
+
+class Guarded:
+    """A buffer for the interpreted form: only indexes from 0 to its limit, only whole slices of that.
+
+    `limit` is the first index that must not be read, by default the size.
+    """
+
+    def __init__(self, array: npt.NDArray[Any], limit: int | None = None) -> None:
+        self.view = memoryview(array.reshape(-1))
+        self.limit = self.view.shape[0] if limit is None else limit
+
+    def __getitem__(self, index: int | slice) -> Any:
+        self._check(index)
+        return self.view[index]
+
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        self._check(index)
+        self.view[index] = value
+
+    def _check(self, index: int | slice) -> None:
+        first, last = (index.start, index.stop - 1) if isinstance(index, slice) else (index, index)
+        if not 0 <= first <= last < self.limit:
+            raise StrayIndexError(f"{index} is outside of 0 to {self.limit - 1}")
+
+
+class Fenced:
+    """A copy of an array with fences around it in memory."""
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self._memory = np.full(FENCE_SIZE + array.nbytes + FENCE_SIZE, FENCE_BYTE, np.uint8)
+        self._end = FENCE_SIZE + array.nbytes
+        self.array = self._memory[FENCE_SIZE : self._end].view(array.dtype)
+        self.array[:] = array.reshape(-1)
+
+    def assert_intact(self) -> None:
+        """Nothing was written outside of the array."""
+        assert (self._memory[:FENCE_SIZE] == FENCE_BYTE).all()
+        assert (self._memory[self._end :] == FENCE_BYTE).all()
+
+
+def run_both(kernel: Kernel, *arguments: npt.NDArray[Any] | int, read_limit: int | None = None) -> int:
+    """Run a kernel compiled and interpreted, check that they agree in everything, and return its result.
+
+    Args:
+        arguments: as the kernel takes them. What it writes is left in them.
+        read_limit: the first index of the first buffer that must not be read.
+    """
+    fenced = [Fenced(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    guarded = [Guarded(a.copy()) if isinstance(a, np.ndarray) else a for a in arguments]
+    if read_limit is not None:
+        assert isinstance(guarded[0], Guarded)
+        guarded[0].limit = read_limit
+    status = kernel(*[f.array if isinstance(f, Fenced) else f for f in fenced])
+    assert kernel.function(*guarded) == status
+    for argument, fence, guard in zip(arguments, fenced, guarded, strict=True):
+        if isinstance(argument, np.ndarray) and isinstance(fence, Fenced) and isinstance(guard, Guarded):
+            fence.assert_intact()
+            assert np.array_equal(fence.array, np.asarray(guard.view)), "compiled and interpreted wrote differently"
+            if argument.flags.writeable:
+                argument.reshape(-1)[:] = fence.array
+    return status
