@@ -1,0 +1,164 @@
+"""The dump of v2 batches line by line, as `DumpLogSegments` puts its strings together."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from tests.naive.batch import Row
+from tests.naive.java_text import decimal, java_utf8
+from tests.naive.record import BrokenRecordError, Context, Record, as_long, read_plain, sequence_after
+
+LOG_APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 8, 16, 32, 64
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+HEADER_SIZE = 61
+
+
+class Options(NamedTuple):
+    """What to print."""
+
+    deep: bool = True
+    contents: bool = False
+    skip_metadata: bool = False
+    python_records: bool = False
+
+
+class Dump(NamedTuple):
+    """The text, the offsets that do not follow each other, and what the dump died of."""
+
+    text: bytes
+    gaps: list[tuple[int, int]]
+    error: str | None
+
+
+def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
+    """Lines of these batches; `foreign_batch` and `foreign_record` stand for what is not the kernel's to print."""
+    text, gaps, previous = b"", [], -1
+    for row in rows:
+        if row.attributes & 7 >= len(CODECS):
+            return Dump(text + batch_identity(row), gaps, f"Unknown compression type id: {row.attributes & 7}")
+        text += batch_identity(row) + batch_place(row)
+        if not options.deep:
+            continue
+        if options.python_records or row.attributes & 7 or row.record_count < 0 or row.size < HEADER_SIZE:
+            text += foreign_batch(row.position)
+            continue
+        try:
+            for record in read_plain(records_of(data, row), row.record_count, context_of(row)):
+                if record.offset != as_long(previous + 1):
+                    gaps.append((previous, record.offset))
+                previous = record.offset
+                text += record_line(record, row.attributes, options)
+        except BrokenRecordError as error:
+            return Dump(text, gaps, str(error))
+    return Dump(text, gaps, None)
+
+
+def records_of(data: bytes, row: Row) -> bytes:
+    return data[row.position + HEADER_SIZE : row.position + row.size]
+
+
+def context_of(row: Row) -> Context:
+    append_time = row.max_timestamp if row.attributes & LOG_APPEND_TIME else None
+    return Context(row.base_offset, row.base_timestamp, row.base_sequence, append_time)
+
+
+def foreign_batch(position: int) -> bytes:
+    return b"(the batch at %d)\n" % position
+
+
+def foreign_record(offset: int) -> bytes:
+    return b"(the record at %d)\n" % offset
+
+
+def batch_identity(row: Row) -> bytes:
+    """The first half of a batch line."""
+    last_sequence = -1
+    if row.base_sequence != -1:
+        last_sequence = sequence_after(row.base_sequence, row.last_offset_delta)
+    horizon = b"OptionalLong.empty"
+    if row.attributes & DELETE_HORIZON:
+        horizon = b"OptionalLong[" + decimal(row.base_timestamp) + b"]"
+    return _fields(
+        b"baseOffset: ", row.base_offset,
+        b" lastOffset: ", as_long(row.base_offset + row.last_offset_delta),
+        b" count: ", row.record_count,
+        b" baseSequence: ", row.base_sequence,
+        b" lastSequence: ", last_sequence,
+        b" producerId: ", row.producer_id,
+        b" producerEpoch: ", row.producer_epoch,
+        b" partitionLeaderEpoch: ", row.leader_epoch,
+        b" isTransactional: ", row.attributes & TRANSACTIONAL != 0,
+        b" isControl: ", row.attributes & CONTROL != 0,
+        b" deleteHorizonMs: ", horizon,
+    )  # fmt: skip
+
+
+def batch_place(row: Row) -> bytes:
+    """The second half."""
+    return _fields(
+        b" position: ", row.position,
+        _timestamp_label(row.attributes), row.max_timestamp,
+        b" size: ", row.size,
+        b" magic: ", row.magic,
+        b" compresscodec: ", CODECS[row.attributes & 7].encode(),
+        b" crc: ", row.crc,
+        b" isvalid: ", row.is_valid == 1,
+        b"\n",
+    )  # fmt: skip
+
+
+def record_line(record: Record, attributes: int, options: Options) -> bytes:
+    """One record of a batch with these attributes."""
+    is_control = attributes & CONTROL != 0
+    line = b""
+    if not options.skip_metadata:
+        if is_control and marker(record) is None:
+            return foreign_record(record.offset)
+        line = _metadata(record, attributes) + (marker(record) or b"") * is_control
+    if options.contents and not is_control:
+        prefix = b" " if line else b"| "
+        if record.key is not None:
+            line += prefix + b"key: " + java_utf8(record.key)
+            prefix = b" "
+        if record.value is not None:
+            line += prefix + b"payload: " + java_utf8(record.value)
+    return line + b"\n"
+
+
+def marker(record: Record) -> bytes | None:
+    """What a transaction marker says; None for every other control record."""
+    if record.key is None or record.value is None or len(record.key) != 4 or len(record.value) != 6:
+        return None
+    key_version, kind = struct.unpack(">hh", record.key)
+    value_version, epoch = struct.unpack(">hi", record.value)
+    if key_version != 0 or value_version != 0 or kind not in (0, 1):
+        return None
+    return _fields(b" endTxnMarker: ", (b"ABORT", b"COMMIT")[kind], b" coordinatorEpoch: ", epoch)
+
+
+def _metadata(record: Record, attributes: int) -> bytes:
+    return _fields(
+        b"| offset: ", record.offset,
+        _timestamp_label(attributes), record.timestamp,
+        b" keySize: ", -1 if record.key is None else len(record.key),
+        b" valueSize: ", -1 if record.value is None else len(record.value),
+        b" sequence: ", record.sequence,
+        b" headerKeys: [", b",".join(java_utf8(key) for key, _ in record.headers), b"]",
+    )  # fmt: skip
+
+
+def _timestamp_label(attributes: int) -> bytes:
+    return b" LogAppendTime: " if attributes & LOG_APPEND_TIME else b" CreateTime: "
+
+
+def _fields(*parts: bytes | int | bool) -> bytes:
+    return b"".join(map(_text, parts))
+
+
+def _text(part: bytes | int | bool) -> bytes:
+    if isinstance(part, bytes):
+        return part
+    if isinstance(part, bool):
+        return b"true" if part else b"false"
+    return decimal(part)
