@@ -14,7 +14,6 @@ from .jobs import run_jobs
 from .options import DumpOptions
 from .output import Output
 from .progress import Progress
-from .sources import expand
 
 KAFKA_VERSION = "4.3.1"
 FAILED, USAGE = 1, 2  # exit codes: what Kafka's tool ends with, and a wrong value for an option of ours
@@ -48,6 +47,8 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     if options.arguments.has("files"):
         paths = options.files
     elif options.arguments.words:
+        from .sources import expand
+
         paths = expand(options.arguments.words)
     else:
         from .help import kafka_option_table

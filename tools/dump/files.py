@@ -1,19 +1,26 @@
-"""One file to dump: what it is by its name, and who prints it."""
+"""One file to dump: what it is by its name, and who prints it.
+
+What prints a file is imported when there is such a file: a small dump is over before all of it were loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from logstore.disk.names import file_name
 
 from .findings import Findings
 from .log_text import dump_log
-from .offset_index_text import dump_offset_index
 from .options import DumpOptions
 from .output import Output
-from .producer_snapshot_text import dump_producer_snapshot
-from .time_index_text import dump_time_index
-from .transaction_index_text import dump_transaction_index
+
+_SIDE_FILES = {
+    ".index": ("offset_index_text", "dump_offset_index"),
+    ".timeindex": ("time_index_text", "dump_time_index"),
+    ".snapshot": ("producer_snapshot_text", "dump_producer_snapshot"),
+    ".txnindex": ("transaction_index_text", "dump_transaction_index"),
+}
 
 
 def dump_file(
@@ -49,13 +56,9 @@ def dump_file(
 def _dump_side_file(
     path: str, suffix: str, options: DumpOptions, write: Callable[[bytes], None], findings: Findings
 ) -> None:
-    if suffix == ".index":
-        dump_offset_index(path, options, write, findings)
-    elif suffix == ".timeindex":
-        dump_time_index(path, options, write, findings)
-    elif suffix == ".snapshot":
-        dump_producer_snapshot(path, options, write, findings)
-    elif suffix == ".txnindex":
-        dump_transaction_index(path, options, write, findings)
-    else:
+    if suffix not in _SIDE_FILES:
         findings.immediate(f"Ignoring unknown file {path}")
+        return
+    module, function = _SIDE_FILES[suffix]
+    dump = getattr(import_module(f".{module}", __package__), function)
+    dump(path, options, write, findings)

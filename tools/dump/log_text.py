@@ -16,9 +16,7 @@ from logstore.kernels import dump_text as kernel
 from logstore.kernels.primitives import add64
 from logstore.layout.batch import CODEC_MASK
 
-from .filtered_text import print_filtered
 from .findings import Findings
-from .legacy_rows import print_legacy
 from .log_header import log_header
 from .options import MAX_BYTES_DEFAULT, DumpOptions
 from .output import Output
@@ -70,8 +68,12 @@ class LogDump:
         edges = [0, *(np.flatnonzero(np.diff(is_legacy)) + 1).tolist(), table.count]
         for start, end in pairwise(edges):
             if start < end and is_legacy[start]:
+                from .legacy_rows import print_legacy
+
                 print_legacy(self, table, start, end)
             elif self.options.filter is not None:
+                from .filtered_text import print_filtered
+
                 print_filtered(self, table, start, end)
             else:
                 self.print_batches(table, start, end)

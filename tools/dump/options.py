@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from logstore.errors import LogstoreError, UsageError
 
 from .arguments import Arguments, parse_arguments
-from .filters import RecordFilter
+
+if TYPE_CHECKING:
+    from .filters import RecordFilter
 
 MAX_BYTES_DEFAULT = 2**31 - 1
 MAX_MESSAGE_SIZE_DEFAULT = 5 * 1024 * 1024
@@ -128,6 +131,10 @@ class DumpOptions:
     @cached_property
     def filter(self) -> RecordFilter | None:
         """Which records to print; None for all."""
+        if not any(self.arguments.has(name) for name in ("offset", "time", "producer-id", "key")):
+            return None
+        from .filters import RecordFilter
+
         return RecordFilter.from_arguments(self.arguments)
 
     @cached_property

@@ -18,8 +18,6 @@ from logstore.kernels import dump_text as kernel
 from logstore.layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from logstore.layout.utf8 import java_utf8
 
-from .decoders import control_record_text
-
 if TYPE_CHECKING:
     from .log_text import LogDump
 
@@ -65,6 +63,8 @@ def print_record(dump: LogDump, chunk: RecordTable, index: int, attributes: int)
     if not options.skip_record_metadata:
         dump.out.write(_metadata(chunk, index, attributes).encode())
         if is_control:
+            from .decoders import control_record_text
+
             dump.out.write(control_record_text(chunk.key(index), chunk.value(index)).encode())
     if options.print_contents and not is_control:
         key, value = record_texts(dump, offset, chunk.key(index), chunk.value(index))
