@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.beyond import DIFFERENCES, HELP, PATHS, difference
 from tests.conformance.comparison import comparable_stdout, differences
-from tests.conformance.dumping import disagreement
+from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_rows
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
@@ -22,8 +23,48 @@ LINES_BEFORE_THE_READER_LEAVES = 3
 @pytest.mark.parametrize("name", NAMES)
 def test_dump_equals_the_real_tool(name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
-    problem = disagreement(read_rows(answers(name)))
+    problem = disagreement([row for row in read_rows(answers(name)) if difference(row["argv"]) is None])
     assert not problem, problem
+
+
+def test_only_these_calls_differ_on_purpose() -> None:
+    differing = [(row["argv"], difference(row["argv"])) for name in NAMES for row in read_rows(answers(name))]
+    assert [(argv, found) for argv, found in differing if found is not None] == [
+        (["--help"], HELP),
+        (["--help", "--version", "--files", "x.log"], HELP),
+        (["files", "x.log"], PATHS),
+        (["--", "--files", "x.unknown"], PATHS),
+        (["-"], PATHS),
+    ]
+    assert all(each.reason for each in DIFFERENCES)
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--help", "--version", "--files", "x.log"]])
+def test_help_is_kafkas_and_then_ours(argv: list[str]) -> None:
+    row = next(row for row in read_rows(answers("demo")) if row["argv"] == argv)
+    rc, stdout, stderr = answer(argv)
+    assert (rc, stdout) == (row["rc"], row["stdout"])
+    own = stderr.removeprefix(row["stderr"])
+    assert own != stderr, "the help does not begin with Kafka's"
+    assert all(f"{option} " in own for option in ("--format", "--offset", "--time", "--producer-id", "--key"))
+    assert max(map(len, own.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("argv", [[], ["--print-data-log"]])
+def test_calls_without_files_get_kafkas_answer_to_the_byte(argv: list[str]) -> None:
+    row = next(row for row in read_rows(answers("demo")) if row["argv"] == argv)
+    assert answer(argv) == (row["rc"], row["stdout"], row["stderr"])
+
+
+def test_words_that_are_no_options_are_paths_when_files_is_absent(
+    golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(golden("demo"))
+    assert answer(["files", "0.log"]) == (
+        1,
+        "Dumping files\nDumping 0.log\nLog starting offset: 0\n",
+        'Ignoring unknown file files\nException in thread "main" java.nio.file.NoSuchFileException: 0.log\n',
+    )
 
 
 def test_the_executable_answers_as_the_library_does(golden: Callable[[str], Path]) -> None:
