@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +14,6 @@ ByteArray = npt.NDArray[np.uint8]
 
 CHUNK_ROW_COUNT = 4096
 WINDOW_SIZE = 8 * 1024 * 1024  # bytes; small enough to be in the cache for the next kernel
-PARALLEL_SIZE_MIN = 1024 * 1024  # bytes; below, a thread costs more than it saves
 
 
 class BatchTable:
@@ -126,7 +123,7 @@ def scan_chunk(
         data: uint8, 1-D, contiguous, maybe read-only: the whole file.
         position: bytes; where a batch starts.
         end: bytes, at most len(data); no batch reaches past it.
-        check_crc: compute CRC-32C into `is_valid`, on two threads: a pass over all bytes.
+        check_crc: compute CRC-32C into `is_valid`: a pass over all bytes.
     """
     matrix = np.empty((fields.COLUMN_COUNT, capacity), np.int64)
     result = np.zeros(fields.RESULT_COUNT, np.int64)
@@ -135,23 +132,13 @@ def scan_chunk(
     row_count, next_position, bad_length = result.tolist()
     table = BatchTable(matrix, row_count, status, next_position, bad_length)
     if check_crc:
-        _check_crc(data, table)
+        compute_is_valid(data, table)
     return table
 
 
-def _check_crc(data: ByteArray, table: BatchTable) -> None:
-    def check(row: int, row_end: int) -> None:
-        fields.check_batches(data, table.matrix, table.capacity, row, row_end)
-
-    if table.count < 2 or table.next_position - int(table.position[0]) < PARALLEL_SIZE_MIN:
-        check(0, table.count)
-        return
-    half_position = (int(table.position[0]) + table.next_position) // 2
-    half = int(np.searchsorted(table.position, half_position))
-    helper = threading.Thread(target=check, args=(half, table.count))
-    helper.start()
-    check(0, half)
-    helper.join()
+def compute_is_valid(data: ByteArray, table: BatchTable) -> None:
+    """Fill `is_valid` of the table's v2 rows by their CRC-32C; `data` is what the table was scanned from."""
+    fields.check_batches(data, table.matrix, table.capacity, 0, table.count)
 
 
 def scan(data: ByteArray, position: int = 0, end: int | None = None, *, check_crc: bool = False) -> BatchTable:

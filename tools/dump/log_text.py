@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from logstore.columns.batch_table import BatchTable, scan_chunk
+from logstore.columns.batch_table import BatchTable
 from logstore.columns.record_table import RecordTable, record_error, unknown_codec
+from logstore.columns.window_scan import scan_windows
 from logstore.disk.mapped import MappedFile
 from logstore.disk.names import file_name
-from logstore.kernels import decode, scan
+from logstore.kernels import decode
 from logstore.kernels import dump_text as kernel
 from logstore.kernels.primitives import add64
 from logstore.layout.batch import CODEC_MASK
@@ -47,14 +48,11 @@ class LogDump:
         """Print the file's batches, then what is wrong at its end; `advance` is told the bytes done."""
         end = self.options.end_of(self.file.size, self.file.path)
         position = 0
-        while True:
-            table = scan_chunk(self.file.data, position, end, check_crc=True)
+        for table in scan_windows(self.file.data, 0, end):
             self._print_table(table)
             self.file.release(position, table.next_position)
             advance(table.next_position - position)
             position = table.next_position
-            if table.status != scan.MORE:
-                break
         error = table.error(self.file.path, end)
         if error is not None:
             raise error
