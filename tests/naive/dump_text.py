@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from typing import NamedTuple
 
 from tests.naive.batch import Row
@@ -33,10 +34,11 @@ class Dump(NamedTuple):
 
 def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
     """Lines of these batches; `foreign_batch` and `foreign_record` stand for what is not the kernel's to print."""
-    text, gaps, previous = b"", [], -1
+    text: bytes = b""
+    seen: list[Record] = []
     for row in rows:
         if row.attributes & 7 >= len(CODECS):
-            return Dump(text + batch_identity(row), gaps, f"Unknown compression type id: {row.attributes & 7}")
+            return Dump(text + batch_identity(row), gaps_of(seen), f"Unknown compression type id: {row.attributes & 7}")
         text += batch_identity(row) + batch_place(row)
         if not options.deep:
             continue
@@ -45,13 +47,17 @@ def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
             continue
         try:
             for record in read_plain(records_of(data, row), row.record_count, context_of(row)):
-                if record.offset != as_long(previous + 1):
-                    gaps.append((previous, record.offset))
-                previous = record.offset
+                seen.append(record)
                 text += record_line(record, row.attributes, options)
         except BrokenRecordError as error:
-            return Dump(text, gaps, str(error))
-    return Dump(text, gaps, None)
+            return Dump(text, gaps_of(seen), str(error))
+    return Dump(text, gaps_of(seen), None)
+
+
+def gaps_of(records: list[Record]) -> list[tuple[int, int]]:
+    """Pairs of offsets where the second does not follow the first; the dump starts as if after -1."""
+    offsets = [-1, *(record.offset for record in records)]
+    return [(one, next_one) for one, next_one in pairwise(offsets) if next_one != as_long(one + 1)]
 
 
 def records_of(data: bytes, row: Row) -> bytes:

@@ -1,0 +1,92 @@
+"""The dump of batches and records against a slow twin, with buffers of any size, on good and on damaged batches."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.columns.record_table import RecordTable
+from logstore.kernels import decode
+from logstore.kernels import dump_text as kernels
+from tests.naive import batch
+from tests.naive import dump_text as naive
+from tests.naive.encoder import Rec, record_bytes
+from tests.naive.record import Context, read_stream
+from tests.properties.kernel_inputs import batch_bytes, consecutive, damaged, markers, records, stub_bytes
+from tests.properties.test_kernel_decode import Decode
+from tests.unit.kernel_dump import DumpCaller, table_of
+from tests.unit.kernel_forms import run_both
+
+SMALLEST_OUT = kernels.BATCH_LINE_SIZE_MAX
+
+options = st.builds(
+    naive.Options,
+    deep=st.sampled_from([True, True, True, False]),
+    contents=st.booleans(),
+    skip_metadata=st.sampled_from([False, False, True]),
+    python_records=st.sampled_from([False, False, False, True]),
+)
+deep_options = st.builds(naive.Options, contents=st.booleans(), skip_metadata=st.sampled_from([False, False, True]))
+
+
+@st.composite
+def odd_codec_bytes(draw: st.DrawFn) -> bytes:
+    """A batch of a codec that there is not."""
+    content = bytearray(draw(batch_bytes()))
+    content[22] |= 5
+    return bytes(content)
+
+
+batches = batch_bytes() | batch_bytes(codec=None) | stub_bytes()
+segments = st.lists(batches, max_size=4).map(b"".join)
+files = segments | segments | st.tuples(segments, odd_codec_bytes(), batches).map(b"".join) | damaged(segments)
+
+
+def checked_rows(data: bytes) -> list[batch.Row]:
+    rows = [batch.checked(data, row) for row in batch.scan(data, 0, len(data)).rows]
+    return [row for row in rows if row.magic >= 2]
+
+
+def dumped(data: bytes, caller: DumpCaller) -> naive.Dump:
+    rows = checked_rows(data)
+    return caller.finish(caller.batches(np.frombuffer(data, np.uint8), table_of(rows), len(rows)))
+
+
+@settings(max_examples=150)
+@given(files, options)
+def test_batches_are_printed_as_the_twin_prints_them(data: bytes, chosen: naive.Options) -> None:
+    assert dumped(data, DumpCaller(chosen)) == naive.dump(data, checked_rows(data), chosen)
+
+
+@settings(max_examples=150)
+@given(files, deep_options, st.integers(SMALLEST_OUT, 1500), st.integers(1, 2), st.integers(1, 3))
+def test_small_buffers_change_nothing(
+    data: bytes, chosen: naive.Options, out: int, gap_capacity: int, record_capacity: int
+) -> None:
+    caller = DumpCaller(chosen, out=out, gaps=gap_capacity, records=record_capacity)
+    assert dumped(data, caller) == naive.dump(data, checked_rows(data), chosen)
+
+
+@given(
+    consecutive(records, 6) | consecutive(markers, 6),
+    st.integers(0, 15).map(lambda bits: bits << 3),
+    deep_options,
+    st.integers(350, 1500),
+    st.integers(1, 2),
+)
+def test_decoded_records_are_printed_as_the_twin_prints_them(
+    written: list[Rec], attributes: int, chosen: naive.Options, out: int, gap_capacity: int
+) -> None:
+    data = b"".join(map(record_bytes, written))
+    context = Context(base_offset=7, base_timestamp=50, base_sequence=3)
+    decoded = Decode(data, 0, len(data), len(written), context, True)
+    matrix = np.empty((decode.COLUMN_COUNT, len(written) + 1), np.int64)
+    status = run_both(decode.decode_records, decoded.data, decoded.state, matrix, matrix.shape[1])
+    assert status == decode.OK
+    caller = DumpCaller(chosen, out=out, gaps=gap_capacity)
+    caller.state[decode.END_POSITION] = len(data)
+    caller.records(RecordTable(decoded.data, matrix, len(written)), attributes)
+    expected = list(read_stream(data, len(written), context))
+    text = b"".join(naive.record_line(record, attributes, chosen) for record in expected)
+    assert caller.finish() == naive.Dump(text, naive.gaps_of(expected), None)

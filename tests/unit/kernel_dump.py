@@ -1,0 +1,158 @@
+"""A caller of the dump kernels that does what they leave to Python, with buffers of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from logstore.columns.record_table import RecordTable, record_error
+from logstore.kernels import decode, scan
+from logstore.kernels import dump_text as kernels
+from logstore.kernels.text import SLACK_SIZE
+from tests.naive import dump_text as naive
+from tests.naive.batch import Row
+from tests.naive.record import Record, as_long
+from tests.unit.kernel_forms import run_both
+
+BIG = 1 << 16
+BLANK = 0x2A
+UNTOUCHED = -77
+PAUSES = (kernels.OUT_FULL, kernels.GAPS_FULL)
+
+
+class DumpCaller:
+    """State and buffers of a dump; `text` and `gaps` are what was taken out of them so far.
+
+    Attributes:
+        stops: how often each status was met.
+        is_stuck: the last call found an empty buffer too small.
+    """
+
+    def __init__(self, options: naive.Options, *, out: int = BIG, gaps: int = 100, records: int = 50) -> None:
+        self.options = options
+        self.text = b""
+        self.gaps: list[tuple[int, int]] = []
+        self.stops: dict[int, int] = {}
+        self._out = np.full(out + SLACK_SIZE, BLANK, np.uint8)
+        self._gaps = np.full((2, gaps), UNTOUCHED, np.int64)
+        self._records = np.full((decode.COLUMN_COUNT, records), UNTOUCHED, np.int64)
+        self.state = np.full(kernels.STATE_COUNT, UNTOUCHED, np.int64)
+        self.state[kernels.FLAGS] = _flags(options)
+        self.state[kernels.RECORD_CAPACITY] = records
+        self.state[kernels.OUT_CAPACITY] = out
+        self.state[kernels.GAP_CAPACITY] = gaps
+        self.state[kernels.OUT_SIZE] = 0
+        self.state[kernels.GAP_COUNT] = 0
+        self.state[kernels.PREVIOUS_OFFSET] = -1
+        self.is_stuck = False
+
+    def batches(self, data: npt.NDArray[np.uint8], table: npt.NDArray[np.int64], row_end: int) -> str | None:
+        """All lines of the first rows of a batch table; the message of what stopped it."""
+        state, capacity = self.state, table.shape[1]
+        state[kernels.ROW] = state[kernels.IS_LINE_PRINTED] = 0
+        while True:
+            status = self._run(
+                kernels.dump_batches, data, table, capacity, row_end, self._records, kernels.POOL, self._out, self._gaps
+            )
+            row = int(state[kernels.ROW])
+            if status == kernels.DONE:
+                assert row == row_end
+                return None
+            if status == kernels.UNKNOWN_CODEC:
+                return f"Unknown compression type id: {table[scan.ATTRIBUTES, row] & 7}"
+            if status == kernels.RECORD_ERROR:
+                return record_error(int(state[kernels.DECODE_STATUS]), state).message
+            if status == kernels.PYTHON_BATCH:
+                self._write(naive.foreign_batch(int(table[scan.POSITION, row])))
+                state[kernels.ROW] = row + 1
+                state[kernels.IS_LINE_PRINTED] = 0
+            elif status == kernels.PYTHON_RECORD or self.is_stuck:
+                chunk = RecordTable(data, self._records, int(state[decode.ROW_COUNT]))
+                self._print_record(chunk, int(table[scan.ATTRIBUTES, row]))
+            else:
+                assert status in PAUSES
+
+    def records(self, chunk: RecordTable, attributes: int) -> None:
+        """All lines of decoded records."""
+        state = self.state
+        state[kernels.ATTRIBUTES] = attributes
+        state[kernels.CHUNK_ROW] = 0
+        state[kernels.RECORD_CAPACITY] = chunk.matrix.shape[1]
+        state[decode.ROW_COUNT] = chunk.count
+        while True:
+            status = self._run(kernels.dump_records, chunk.data, chunk.matrix, kernels.POOL, self._out, self._gaps)
+            if status == kernels.DONE:
+                return
+            if status == kernels.PYTHON_RECORD or self.is_stuck:
+                self._print_record(chunk, attributes)
+            else:
+                assert status in PAUSES
+
+    def finish(self, error: str | None = None) -> naive.Dump:
+        """All that came out."""
+        self._flush()
+        self._flush_gaps()
+        return naive.Dump(self.text, self.gaps, error)
+
+    def _run(self, kernel: Any, *arguments: Any) -> int:
+        """One call; empties what is full."""
+        before = self._out[: self.state[kernels.OUT_SIZE]].copy()
+        status = run_both(kernel, *arguments, self.state)
+        self.stops[status] = self.stops.get(status, 0) + 1
+        assert before.size <= self.state[kernels.OUT_SIZE] <= self.state[kernels.OUT_CAPACITY]
+        assert (self._out[: before.size] == before).all()
+        self.is_stuck = status == kernels.OUT_FULL and self.state[kernels.OUT_SIZE] == 0
+        if status == kernels.OUT_FULL:
+            self._flush()
+        if status == kernels.GAPS_FULL:
+            self._flush_gaps()
+        return status
+
+    def _flush(self) -> None:
+        self.text += self._out[: self.state[kernels.OUT_SIZE]].tobytes()
+        self._out[:] = BLANK
+        self.state[kernels.OUT_SIZE] = 0
+
+    def _flush_gaps(self) -> None:
+        count = int(self.state[kernels.GAP_COUNT])
+        self.gaps += zip(*self._gaps[:, :count].tolist(), strict=True)
+        self.state[kernels.GAP_COUNT] = 0
+
+    def _write(self, text: bytes) -> None:
+        self._flush()
+        self.text += text
+
+    def _print_record(self, chunk: RecordTable, attributes: int) -> None:
+        """The next record, which is odd or larger than the buffer."""
+        row = int(self.state[kernels.CHUNK_ROW])
+        record = record_at(chunk, row)
+        self._write(naive.record_line(record, attributes, self.options))
+        self._flush_gaps()
+        previous = int(self.state[kernels.PREVIOUS_OFFSET])
+        if record.offset != as_long(previous + 1):
+            self.gaps.append((previous, record.offset))
+        self.state[kernels.PREVIOUS_OFFSET] = record.offset
+        self.state[kernels.CHUNK_ROW] = row + 1
+
+
+def record_at(chunk: RecordTable, row: int) -> Record:
+    """A row of a record table as the twin has it."""
+    offset, timestamp, sequence = (int(column[row]) for column in (chunk.offset, chunk.timestamp, chunk.sequence))
+    return Record(offset, timestamp, sequence, chunk.key(row), chunk.value(row), chunk.headers(row))
+
+
+def table_of(rows: list[Row]) -> npt.NDArray[np.int64]:
+    """The column matrix of some batches, with a spare row."""
+    table = np.full((scan.COLUMN_COUNT, len(rows) + 1), UNTOUCHED, np.int64)
+    for index, row in enumerate(rows):
+        table[:, index] = row
+    return table
+
+
+def _flags(options: naive.Options) -> int:
+    flags = kernels.DEEP if options.deep else 0
+    flags |= kernels.CONTENTS if options.contents else 0
+    flags |= kernels.SKIP_METADATA if options.skip_metadata else 0
+    return flags | (kernels.PYTHON_RECORDS if options.python_records else 0)
