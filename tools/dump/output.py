@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from logstore.kernels.text import SLACK_SIZE
 
-BUFFER_SIZE = 2 * 1024 * 1024  # bytes
+BUFFER_SIZE = 4 * 1024 * 1024  # bytes
 
 Buffer = npt.NDArray[np.uint8]
 
