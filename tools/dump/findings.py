@@ -17,15 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from logstore.disk.names import absolute_path
 
-T = TypeVar("T")
-OffsetArray = NDArray[np.int64]
+from .offset_pairs import OffsetArray, OffsetPairs, last_pairs
 
-_CHUNK_ROW_COUNT = 1 << 16
+T = TypeVar("T")
+
 _FIRST_TABLE_SIZE = 16
 
 
@@ -42,7 +39,7 @@ class Findings:
         self._timestamp_mismatches = _HashMap[tuple[int, int]]()
         self._timestamps_out_of_order = _HashMap[tuple[int, int]]()
         self._offsets_not_found = _HashMap[tuple[int, int]]()
-        self._non_consecutive = _HashMap[tuple[OffsetArray, OffsetArray]]()
+        self._non_consecutive = _HashMap[OffsetPairs]()
 
     def index_mismatch(self, path: str, index_offset: int, log_offset: int) -> None:
         """The batch at the entry's position ends with another offset; the last per index offset counts."""
@@ -61,14 +58,17 @@ class Findings:
         self._offsets_not_found.append(path, (index_offset, log_offset))
 
     def non_consecutive(self, path: str, previous: OffsetArray, following: OffsetArray) -> None:
-        """Pairs of record offsets that are not consecutive: int64 arrays of one length, kept as they are.
+        """Pairs of record offsets that are not consecutive: int64 arrays of one length.
 
-        May be called many times a file; of one previous offset the last pair counts.
+        May be called many times a file, best with thousands of pairs; of one previous offset the last pair counts.
         """
-        # Java asks its map once a pair; for its order only the first two times matter
-        for rows in (slice(0, 1), slice(1, None)):
-            if previous[rows].size:
-                self._non_consecutive.append(path, (previous[rows], following[rows]))
+        start = 0
+        if absolute_path(path) not in self._non_consecutive and previous.size > 1:
+            # Java asks its map once a pair; for its order only the first two times matter
+            self._non_consecutive.append(path, OffsetPairs(previous[:1], following[:1]))
+            start = 1
+        if previous.size:
+            self._non_consecutive.append(path, OffsetPairs(previous[start:], following[start:]))
 
     def merge(self, other: Findings) -> None:
         """Add what `other` found, as if it had been found here, after all that was."""
@@ -114,7 +114,7 @@ class Findings:
             "Non-consecutive offsets in {}",
             "  {} is followed by {}",
             self._non_consecutive,
-            _last_pairs,
+            last_pairs,
         )
 
 
@@ -129,19 +129,6 @@ def _section(
         yield title.format(path)
         for pair in pairs(findings_by_path[path]):
             yield line.format(*pair)
-
-
-def _last_pairs(chunks: list[tuple[OffsetArray, OffsetArray]]) -> Iterator[tuple[int, int]]:
-    """All pairs by ascending first number; of equal ones only the last."""
-    previous = np.concatenate([chunk[0] for chunk in chunks])
-    following = np.concatenate([chunk[1] for chunk in chunks])
-    order = np.argsort(previous, kind="stable")
-    is_last = np.ones(order.size, dtype=bool)
-    is_last[:-1] = previous[order[1:]] != previous[order[:-1]]
-    order = order[is_last]
-    for start in range(0, order.size, _CHUNK_ROW_COUNT):
-        rows = order[start : start + _CHUNK_ROW_COUNT]
-        yield from zip(previous[rows].tolist(), following[rows].tolist(), strict=True)
 
 
 class _HashMap(dict[str, list[T]]):

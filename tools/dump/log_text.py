@@ -137,7 +137,7 @@ class LogDump:
         """Hand the offsets that do not follow each other to the findings."""
         count = int(self.state[kernel.GAP_COUNT])
         if count:
-            previous, following = self.gaps[:, :count].copy()
+            previous, following = self.gaps[:, :count]
             self.findings.non_consecutive(self.file.path, previous, following)
             self.state[kernel.GAP_COUNT] = 0
 
