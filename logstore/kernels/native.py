@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 _engine: Any = None
 
 SOURCES = Path(__file__).parent
+CONSTANTS = [SOURCES.parent / "layout" / "batch.py"]  # modules elsewhere whose numbers are compiled in
 
 
 def function_address(name: str) -> int:
@@ -50,7 +51,7 @@ def object_file() -> Path:
 
 def _fingerprint() -> str:
     digest = hashlib.sha256()
-    for path in sorted(SOURCES.glob("*.py")):
+    for path in [*sorted(SOURCES.glob("*.py")), *CONSTANTS]:
         digest.update(path.read_bytes())
     digest.update(llvmlite.__version__.encode())
     digest.update(llvm.get_process_triple().encode())
