@@ -2,7 +2,7 @@
 
     python -m benchmarks.dump_against_kafka [--size BYTES] [--rounds N]
 
-Prints a Markdown table: the median of each side, the ratio of the medians, and the smallest and largest ratio of a round.
+Prints a Markdown table: the median of each side, the ratio of the medians, the smallest and largest ratio of a round.
 The first round also compares the two outputs byte for byte.
 """
 

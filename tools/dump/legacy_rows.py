@@ -2,56 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from logstore.columns.batch_table import BatchTable
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
 
 from .legacy_text import legacy_batch_line, legacy_record_lines
-
-if TYPE_CHECKING:
-    from .log_text import LogDump
+from .log_buffers import LogBuffers
 
 
-def print_legacy(dump: LogDump, table: BatchTable, start: int, end: int) -> None:
+def print_legacy(buffers: LogBuffers, table: BatchTable, start: int, end: int) -> None:
     """Lines of rows start … end - 1, which are v0/v1 entries."""
     for row in range(start, end):
         position, size = int(table.position[row]), int(table.size[row])
-        if dump.options.filter is None:
-            _print_entry(dump, position, size)
+        if buffers.options.filter is None:
+            _print_entry(buffers, position, size)
         else:
-            _print_filtered(dump, position, size)
+            _print_filtered(buffers, position, size)
 
 
-def _print_line(dump: LogDump, position: int, size: int) -> None:
-    for piece in legacy_batch_line(dump.file.data, position, size):
-        dump.out.write(piece)
+def _print_line(buffers: LogBuffers, position: int, size: int) -> None:
+    for piece in legacy_batch_line(buffers.file.data, position, size):
+        buffers.out.write(piece)
 
 
-def _print_entry(dump: LogDump, position: int, size: int) -> None:
-    _print_line(dump, position, size)
-    if not dump.options.is_deep:
+def _print_entry(buffers: LogBuffers, position: int, size: int) -> None:
+    _print_line(buffers, position, size)
+    if not buffers.options.is_deep:
         return
-    for offset, line in legacy_record_lines(dump.file.data, position, size, dump.options, DECOMPRESSED_SIZE_MAX):
-        dump.note_offset(offset)
-        dump.out.write(line)
+    for offset, line in legacy_record_lines(buffers.file.data, position, size, buffers.options, DECOMPRESSED_SIZE_MAX):
+        buffers.note_offset(offset)
+        buffers.out.write(line)
 
 
-def _print_filtered(dump: LogDump, position: int, size: int) -> None:
+def _print_filtered(buffers: LogBuffers, position: int, size: int) -> None:
     """The entry's line if one of its records passes, then in a deep dump those records."""
-    data, options = dump.file.data, dump.options
+    data, options = buffers.file.data, buffers.options
     records = list(read_legacy_records(legacy_entry(data, position, size), DECOMPRESSED_SIZE_MAX))
-    passing = {record.offset for record in records if _passes(dump, record)}
+    passing = {record.offset for record in records if _passes(buffers, record)}
     if not passing:
         return
-    _print_line(dump, position, size)
+    _print_line(buffers, position, size)
     if options.is_deep:
         for offset, line in legacy_record_lines(data, position, size, options, DECOMPRESSED_SIZE_MAX):
             if offset in passing:
-                dump.out.write(line)
+                buffers.out.write(line)
 
 
-def _passes(dump: LogDump, record: LegacyRecord) -> bool:
-    record_filter = dump.options.filter
+def _passes(buffers: LogBuffers, record: LegacyRecord) -> bool:
+    record_filter = buffers.options.filter
     return record_filter is None or record_filter.passes(record.offset, record.timestamp, record.key)
