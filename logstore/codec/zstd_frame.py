@@ -58,6 +58,7 @@ class Frame(NamedTuple):
 
     @property
     def size_bound(self) -> int:
+        """Bytes that the blocks decompress to at most."""
         return sum(block.size_bound for block in self.blocks)
 
 

@@ -56,6 +56,7 @@ class OffsetIndex:
 
     @property
     def entry_count(self) -> int:
+        """Entries of the file."""
         return self.offsets.size
 
     def lookup(self, target_offset: int) -> tuple[int, int]:

@@ -78,6 +78,7 @@ class ProducerSnapshot:
 
     @property
     def entry_count(self) -> int:
+        """Producers in the file."""
         return self.producer_ids.size
 
     def check_crc(self, computed_crc: int) -> None:

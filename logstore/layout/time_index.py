@@ -55,6 +55,7 @@ class TimeIndex:
 
     @property
     def entry_count(self) -> int:
+        """Entries of the file."""
         return self.timestamps.size
 
     def lookup(self, target_timestamp: int) -> tuple[int, int]:

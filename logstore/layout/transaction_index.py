@@ -67,6 +67,7 @@ class TransactionIndex:
 
     @property
     def entry_count(self) -> int:
+        """Aborted transactions in the file."""
         return self.producer_ids.size
 
     def aborted_rows(self, *, fetch_offset: int, upper_bound_offset: int) -> tuple[NDArray[np.int64], bool]:

@@ -25,6 +25,7 @@ class Cursor:
 
     @property
     def remaining_bytes(self) -> int:
+        """Bytes that are not read yet."""
         return len(self.data) - self.position
 
     def unsigned_varint(self) -> int:
