@@ -54,8 +54,8 @@ def table(segment: Bytes) -> BatchTable:
 
 
 @pytest.fixture
-def measure(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Callable[..., None]:
-    """`measure(size, function)`: time a function that handles `size` bytes, and check what it returns by its hash."""
+def check_timed(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`check_timed(size, function)`: time a function that handles `size` bytes, and check what it returns by its hash."""
 
     def run(size: int, function: Callable[[], Bytes | npt.NDArray[np.int64] | bytes]) -> None:
         result = benchmark(function)
@@ -67,15 +67,15 @@ def measure(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Call
     return run
 
 
-def test_crc32c_range(segment: Bytes, measure: Callable[..., None]) -> None:
-    measure(segment.size, lambda: b"%08x" % crc32c.crc32c_range(segment, 0, segment.size))
+def test_crc32c_range(segment: Bytes, check_timed: Callable[..., None]) -> None:
+    check_timed(segment.size, lambda: b"%08x" % crc32c.crc32c_range(segment, 0, segment.size))
 
 
-def test_crc32c_range_by_tables(segment: Bytes, measure: Callable[..., None]) -> None:
-    measure(segment.size, lambda: b"%08x" % crc32c.crc32c_range_by_tables(segment, 0, segment.size))
+def test_crc32c_range_by_tables(segment: Bytes, check_timed: Callable[..., None]) -> None:
+    check_timed(segment.size, lambda: b"%08x" % crc32c.crc32c_range_by_tables(segment, 0, segment.size))
 
 
-def test_scan_batches(segment: Bytes, table: BatchTable, measure: Callable[..., None]) -> None:
+def test_scan_batches(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
     matrix = np.zeros_like(table.matrix)
     result = np.zeros(scan_kernels.RESULT_COUNT, np.int64)
 
@@ -84,18 +84,18 @@ def test_scan_batches(segment: Bytes, table: BatchTable, measure: Callable[..., 
         scan_kernels.scan_batches(segment, size, 0, size, size, matrix, matrix.shape[1], result)
         return matrix
 
-    measure(segment.size, scan_all)
+    check_timed(segment.size, scan_all)
 
 
-def test_check_batches(segment: Bytes, table: BatchTable, measure: Callable[..., None]) -> None:
+def test_check_batches(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
     def check_all() -> npt.NDArray[np.int64]:
         scan_kernels.check_batches(segment, table.matrix, table.capacity, 0, table.count)
         return table.matrix
 
-    measure(segment.size, check_all)
+    check_timed(segment.size, check_all)
 
 
-def test_decode_records(segment: Bytes, table: BatchTable, measure: Callable[..., None]) -> None:
+def test_decode_records(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
     records = BatchRecords(segment, table, 0)
     start = records.state.copy()
     matrix = np.zeros((decode.COLUMN_COUNT, int(table.record_count[0])), np.int64)
@@ -105,7 +105,7 @@ def test_decode_records(segment: Bytes, table: BatchTable, measure: Callable[...
         decode.decode_records(segment, records.state, matrix, matrix.shape[1])
         return matrix
 
-    measure(int(table.size[0]), decode_one)
+    check_timed(int(table.size[0]), decode_one)
 
 
 class Dump:
@@ -126,7 +126,7 @@ class Dump:
 
 
 @pytest.mark.parametrize("depth", ["shallow", "deep", "contents"])
-def test_dump_batches(depth: str, segment: Bytes, table: BatchTable, measure: Callable[..., None]) -> None:
+def test_dump_batches(depth: str, segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
     flags = {"shallow": 0, "deep": dump_text.DEEP, "contents": dump_text.DEEP | dump_text.CONTENTS}[depth]
     dump = Dump(flags)
 
@@ -152,10 +152,10 @@ def test_dump_batches(depth: str, segment: Bytes, table: BatchTable, measure: Ca
         assert status == dump_text.DONE
         return digest.digest()
 
-    measure(segment.size, dump_all)
+    check_timed(segment.size, dump_all)
 
 
-def test_dump_records(segment: Bytes, table: BatchTable, measure: Callable[..., None]) -> None:
+def test_dump_records(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
     dump = Dump(dump_text.DEEP | dump_text.CONTENTS)
     (chunk,) = BatchRecords(segment, table, 0, dump.state).chunks(dump.records)
 
@@ -166,7 +166,7 @@ def test_dump_records(segment: Bytes, table: BatchTable, measure: Callable[..., 
         assert status == dump_text.DONE
         return dump.text()
 
-    measure(int(table.size[0]), dump_one)
+    check_timed(int(table.size[0]), dump_one)
 
 
 @pytest.mark.parametrize("kind", ["ascii", "characters", "broken"])

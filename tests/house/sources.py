@@ -1,0 +1,55 @@
+"""The modules that the rules of the house are about, parsed."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent.parent
+INSTALLED_AS = {"logstore": "logstore", "tools": "logstore_tools", "spark_dumps": "spark_dumps"}  # folder to package
+
+
+class Module(NamedTuple):
+    """A module by its installed name; `package` is what its relative imports start from."""
+
+    name: str
+    package: str
+    path: str
+    source: str
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+
+def sample(name: str, source: str) -> Module:
+    """A module that is not there, to try a rule on."""
+    return Module(name, name.rpartition(".")[0], name.replace(".", "/") + ".py", source)
+
+
+@cache
+def product_modules() -> tuple[Module, ...]:
+    """All modules that are installed."""
+    return tuple(
+        _module(path, folder) for folder in INSTALLED_AS for path in sorted((ROOT / folder).rglob("*.py"))
+    )  # fmt: skip
+
+
+@cache
+def test_modules() -> tuple[Module, ...]:
+    """All modules whose functions pytest runs."""
+    paths = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benchmarks").rglob("bench_*.py")]
+    return tuple(_module(path, path.relative_to(ROOT).parts[0]) for path in sorted(paths))
+
+
+test_modules.__test__ = False  # type: ignore[attr-defined]
+
+
+def _module(path: Path, folder: str) -> Module:
+    inside = path.relative_to(ROOT / folder).with_suffix("").parts
+    parts = [INSTALLED_AS.get(folder, folder), *inside]
+    is_package = parts[-1] == "__init__"
+    name = ".".join(parts[:-1] if is_package else parts)
+    return Module(name, ".".join(parts[:-1]), str(path.relative_to(ROOT)), path.read_text())

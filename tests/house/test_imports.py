@@ -1,0 +1,144 @@
+"""Imports run one way, and every dangerous thing has one place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.house.sources import Module, product_modules, sample
+
+# A layer of logstore may import itself and what stands to its left.
+LAYERS = [
+    *("errors", "model", "clock", "layout", "kernels", "codec", "columns", "folds"),
+    *("disk", "topics", "log", "coordinator", "store", "client"),
+]
+MAY_IMPORT = {layer: set(LAYERS[: index + 1]) for index, layer in enumerate(LAYERS)}
+MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("topics") + 1], "audit"}
+MAY_IMPORT["spark_dumps"] = {"columns", "disk", "topics", "audit", "spark_dumps"}
+MAY_IMPORT["logstore_tools"] = {*LAYERS, "audit", "logstore", "logstore_tools"}
+MAY_IMPORT["logstore"] = {*LAYERS, "audit"}  # logstore/__init__.py: the public names
+
+# What only one place may touch: modules, and calls by their last name.
+MODULES_OF = {
+    "numba": "kernels",
+    "llvmlite": "kernels",
+    "pyspark": "spark_dumps",
+    "click": "logstore_tools",
+    "mmap": "disk",
+    "time": "clock",
+}
+CALLS_OF = {
+    **dict.fromkeys(["open", "fdopen", "fsync", "fdatasync", "mmap"], "disk"),
+    **dict.fromkeys(["read_bytes", "write_bytes", "read_text", "write_text"], "disk"),
+    **dict.fromkeys(["now", "utcnow", "today"], "clock"),
+}
+EXCEPTIONS = {
+    (
+        "logstore/kernels/native.py",
+        "read_bytes",
+    ): "hashes its sources and loads the compiled kernels, which are no data",
+    ("logstore/kernels/native.py", "write_bytes"): "keeps the compiled kernels",
+    ("tools/dump_command.py", "open"): "puts /dev/null in the place of a standard output that nobody reads any more",
+    ("tools/dump/help.py", "read_text"): "reads a text of its own package",
+}
+
+
+def layer_of(name: str) -> str:
+    """`logstore.disk.names` is of disk; other packages are a layer each."""
+    package, _, rest = name.partition(".")
+    return rest.partition(".")[0] if package == "logstore" and rest else package
+
+
+def imported(module: Module) -> Iterator[tuple[int, str]]:
+    """(line, absolute name) of every import, those of functions included."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.package.split(".")
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            is_root = name == "logstore"
+            yield from ((node.lineno, f"{name}.{alias.name}" if is_root else name) for alias in node.names)
+
+
+def called(module: Module) -> Iterator[tuple[int, str]]:
+    """(line, last name) of every call."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            yield node.lineno, node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+
+
+def violations(module: Module) -> list[str]:
+    """What a module imports or calls that is not its business."""
+    layer = layer_of(module.name)
+    found = []
+    for line, name in imported(module):
+        target = layer_of(name)
+        if target in MAY_IMPORT and target not in MAY_IMPORT.get(layer, {layer}):
+            found.append(f"{module.path}:{line}: {layer} must not import {name}")
+        if MODULES_OF.get(target, layer) != layer:
+            found.append(f"{module.path}:{line}: only {MODULES_OF[target]} may import {name}")
+    for line, name in called(module):
+        if CALLS_OF.get(name, layer) != layer and (module.path, name) not in EXCEPTIONS:
+            found.append(f"{module.path}:{line}: only {CALLS_OF[name]} may call {name}")
+    return found
+
+
+def test_nothing_is_imported_or_called_out_of_its_place() -> None:
+    assert [line for module in product_modules() for line in violations(module)] == []
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {layer_of(module.name) for module in product_modules()} <= MAY_IMPORT.keys()
+
+
+def test_every_exception_is_needed() -> None:
+    needed = {(module.path, name) for module in product_modules() for _, name in called(module)}
+    assert EXCEPTIONS.keys() <= needed
+    assert all(reason.split() for reason in EXCEPTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("logstore.layout.batch", "from ..kernels import scan"),
+        ("logstore.layout.batch", "from logstore.disk.files import read_file"),
+        ("logstore.errors", "from . import model"),
+        ("logstore.codec.gzip", "def inflate():\n    from ..columns.batch_table import scan"),
+        ("logstore.disk.files", "import logstore.topics.reader"),
+        ("logstore.disk.files", "import logstore"),
+        ("logstore.disk.files", "from logstore import client"),
+        ("logstore.audit.txns", "from ..log import append"),
+        ("logstore.topics.reader", "from logstore_tools.dump import run"),
+        ("spark_dumps.batches", "from logstore.kernels import scan"),
+        ("logstore.columns.batch_table", "import numba"),
+        ("logstore.columns.batch_table", "import llvmlite.binding as llvm"),
+        ("logstore.disk.files", "import click"),
+        ("logstore_tools.main", "from pyspark.sql import SparkSession"),
+        ("logstore.codec.gzip", "import mmap"),
+        ("logstore.topics.reader", "open('x')"),
+        ("logstore.topics.reader", "import os\nos.open('x', 0)"),
+        ("logstore_tools.main", "import pathlib\npathlib.Path('x').read_bytes()"),
+        ("logstore.disk.files", "import time"),
+        ("logstore.disk.files", "from time import monotonic"),
+        ("logstore_tools.main", "from datetime import datetime\ndatetime.now()"),
+    ],
+)
+def test_a_bad_import_or_call_is_caught(name: str, source: str) -> None:
+    assert violations(sample(name, source))
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("logstore.columns.batch_table", "from ..kernels import scan\nfrom . import record_table\nimport numpy"),
+        ("logstore.disk.files", "import mmap, os\nos.open('x', 0)\nfrom ..errors import LogstoreError"),
+        ("logstore_tools.dump.options", "import click\nfrom .arguments import parse\nfrom logstore.audit import txns"),
+        ("logstore.clock", "import time"),
+    ],
+)
+def test_a_good_import_or_call_is_let_through(name: str, source: str) -> None:
+    assert violations(sample(name, source)) == []

@@ -1,0 +1,108 @@
+"""Every kernel has a slow twin, a test that runs the two side by side, and a benchmark."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from tests.house.sources import ROOT, Module, product_modules, sample
+
+
+class Proof(NamedTuple):
+    """`twin` is `module.function` of tests/naive; `test` a module of tests/properties."""
+
+    twin: str
+    test: str
+
+
+PROOFS = {
+    "crc32c_range": Proof("checksum.crc32c", "test_kernel_crc32c"),
+    "crc32c_range_by_tables": Proof("checksum.crc32c", "test_kernel_crc32c"),
+    "scan_batches": Proof("batch.scan", "test_kernel_scan"),
+    "check_batches": Proof("batch.checked", "test_kernel_scan"),
+    "decode_records": Proof("record.read_plain", "test_kernel_decode"),
+    "text_of_utf8": Proof("java_text.java_utf8", "test_kernel_text"),
+    "text_of_decimal": Proof("java_text.decimal", "test_kernel_text"),
+    "dump_records": Proof("dump_text.record_line", "test_kernel_dump"),
+    "dump_batches": Proof("dump_text.dump", "test_kernel_dump"),
+}
+BENCHMARKS = "benchmarks/bench_kernels.py"
+CALLER = "tests/unit/kernel_dump.py"  # through which the dump kernels are called in tests
+
+
+def kernels(modules: tuple[Module, ...]) -> set[str]:
+    """Names of the functions that are decorated as kernels."""
+    functions = [node for module in modules for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef)]
+    return {node.name for node in functions if "kernel" in map(_called_name, node.decorator_list)}
+
+
+def _called_name(node: ast.expr) -> str | None:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+
+
+def mentioned(source: str) -> set[str]:
+    """Names and last names that the code of a module uses."""
+    nodes = list(ast.walk(ast.parse(source)))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
+
+
+def unproven(kernel: str, proof: Proof, test: str, caller: str, benchmarks: str, twins: str) -> list[str]:
+    """What is missing, given the sources of the modules that should have it."""
+    twin = proof.twin.rpartition(".")[2]
+    found = []
+    if twin not in {node.name for node in ast.parse(twins).body if isinstance(node, ast.FunctionDef)}:
+        found.append(f"{kernel}: there is no {proof.twin}")
+    if twin not in mentioned(test):
+        found.append(f"{kernel}: {proof.test} does not ask {proof.twin}")
+    if kernel not in mentioned(test) | mentioned(caller):
+        found.append(f"{kernel}: {proof.test} does not run it")
+    measured = {
+        name
+        for node in ast.parse(benchmarks).body
+        if isinstance(node, ast.FunctionDef) and node.name == f"test_{kernel}"
+        for name in mentioned(ast.unparse(node))
+    }
+    if kernel not in measured:
+        found.append(f"{kernel}: {BENCHMARKS} does not measure it")
+    return found
+
+
+def test_every_kernel_is_in_the_table_and_nothing_else() -> None:
+    assert kernels(product_modules()) == PROOFS.keys()
+
+
+def test_every_kernel_has_a_twin_and_a_test_and_a_benchmark() -> None:
+    missing = []
+    for kernel, proof in PROOFS.items():
+        test = (ROOT / "tests" / "properties" / f"{proof.test}.py").read_text()
+        twins = (ROOT / "tests" / "naive" / f"{proof.twin.partition('.')[0]}.py").read_text()
+        caller = (ROOT / CALLER).read_text() if "DumpCaller" in mentioned(test) else ""
+        missing += unproven(kernel, proof, test, caller, (ROOT / BENCHMARKS).read_text(), twins)
+    assert missing == []
+
+
+def test_twins_import_nothing_of_logstore() -> None:
+    for path in (ROOT / "tests" / "naive").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.startswith("logstore")], path.name
+
+
+def test_a_kernel_that_is_not_in_the_table_is_caught() -> None:
+    source = '@kernel("i64")\ndef sneaked_in(x):\n    return x\n\n@device\ndef part(x):\n    return x\n'
+    assert kernels((sample("logstore.kernels.new", source),)) == {"sneaked_in"}
+
+
+def test_what_is_missing_is_caught() -> None:
+    proof = Proof("checksum.slow", "test_kernel_new")
+    twins, test = "def slow(): pass", "def test_it():\n    assert fast() == checksum.slow()"
+    bench = "def test_fast(benchmark):\n    benchmark(fast)"
+    assert unproven("fast", proof, test, "", bench, twins) == []
+    assert unproven("fast", proof, test, "", bench, "slow = None") == ["fast: there is no checksum.slow"]
+    assert len(unproven("fast", proof, "def test_it():\n    assert fast()", "", bench, twins)) == 1
+    assert len(unproven("fast", proof, "def test_it():\n    assert slow()", "", bench, twins)) == 1
+    assert len(unproven("fast", proof, test, "", "def test_other(benchmark):\n    benchmark(fast)", twins)) == 1
+    assert len(unproven("fast", proof, test, "", "def test_fast(benchmark):\n    benchmark(other)", twins)) == 1
