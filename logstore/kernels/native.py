@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 _engine: Any = None
+_engine_lock = threading.Lock()  # a second engine would replace the first, whose code goes while threads run it
 
 SOURCES = Path(__file__).parent
 CONSTANTS = [SOURCES.parent / "layout" / "batch.py"]  # modules elsewhere whose numbers are compiled in
@@ -25,8 +27,9 @@ CONSTANTS = [SOURCES.parent / "layout" / "batch.py"]  # modules elsewhere whose 
 def function_address(name: str) -> int:
     """Address of the C function of kernel `name`, compiling all kernels first if this machine has not yet."""
     global _engine
-    if _engine is None:
-        _engine = _load(object_file())
+    with _engine_lock:
+        if _engine is None:
+            _engine = _load(object_file())
     address: int = _engine.get_function_address(symbol(name))
     return address
 
