@@ -24,10 +24,15 @@ def command(argv: list[str]) -> None:
     try:
         code = run(argv, sys.stdout.buffer, sys.stderr)
     except BrokenPipeError:
-        # the reader has what it wanted; what Python still flushes at exit must not complain either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()  # the reader has what it wanted
         code = 0
     except OSError as error:
+        _forget_stdout()
         sys.stderr.write(f"logstore: cannot write to standard output: {error.strerror}\n")
         code = 1
     sys.exit(code)
+
+
+def _forget_stdout() -> None:
+    """Let what Python still flushes at exit go nowhere, so that it does not complain too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
+from itertools import islice
 from typing import BinaryIO, TextIO
 
 from logstore.disk.names import java_file
@@ -10,7 +12,7 @@ from logstore.errors import LogstoreError, UsageError
 
 from .files import dump_file
 from .findings import Findings
-from .jobs import run_jobs
+from .jobs import Advance, run_jobs
 from .options import DumpOptions
 from .output import Output
 from .progress import Progress
@@ -18,6 +20,7 @@ from .progress import Progress
 KAFKA_VERSION = "4.3.1"
 FAILED, USAGE = 1, 2  # exit codes: what Kafka's tool ends with, and a wrong value for an option of ours
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
+LINE_COUNT = 1024  # lines of findings that are written at once
 
 
 def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
@@ -60,18 +63,24 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
 
 def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO) -> None:
-    findings = Findings(lambda line: _print_line(stderr, line))
     input_size = sum(_size(path) for path in paths)
+    progress = Progress(stderr, stdout, input_size)
+
+    def print_now(line: str) -> None:
+        progress.clear()
+        stderr.write(line + "\n")
+
+    findings = Findings(print_now)
     if input_size < PARALLEL_SIZE_MIN:
         _dump_here(paths, options, stdout, findings)
     else:
-        progress = Progress(stderr, input_size)
         try:
             _dump_in_workers(paths, options, stdout, findings, progress)
         finally:
-            progress.close()
-    for line in findings.lines():
-        _print_line(stderr, line)
+            progress.clear()
+    lines = findings.lines()
+    while some := list(islice(lines, LINE_COUNT)):
+        stderr.write("\n".join(some) + "\n")
 
 
 def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings) -> None:
@@ -86,17 +95,18 @@ def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, finding
 def _dump_in_workers(
     paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings, progress: Progress
 ) -> None:
-    def dump(path: str, out: Output, found: Findings) -> None:
-        dump_file(path, options, out, found, progress.advance)
+    def dump(path: str, out: Output, found: Findings, advance: Advance) -> None:
+        dump_file(path, options, out, found, advance)
 
-    for job in run_jobs(paths, dump):
-        for array, size in job.buffers():
-            stdout.write(array[:size].data)
-        for line in job.immediate_lines:
-            findings.immediate(line)
-        if job.error is not None:
-            raise job.error
-        findings.merge(job.findings)
+    with closing(run_jobs(paths, dump, progress.advance)) as jobs:
+        for job in jobs:
+            for array, size in job.buffers():
+                stdout.write(array[:size].data)
+            for line in job.immediate_lines:
+                findings.immediate(line)
+            if job.error is not None:
+                raise job.error
+            findings.merge(job.findings)
 
 
 def error_line(error: LogstoreError) -> str:
@@ -108,10 +118,6 @@ def error_line(error: LogstoreError) -> str:
         return f"logstore: {error}"
     text = f'Exception in thread "main" {error.java_class}'
     return text if error.message is None else f"{text}: {error.message}"
-
-
-def _print_line(stream: TextIO, line: str) -> None:
-    stream.write(line + "\n")
 
 
 def _size(path: str) -> int:

@@ -1,7 +1,7 @@
 """Files dumped side by side, their text written in the order they were asked for.
 
 Each file is a job with a few buffers; workers fill them, the main thread writes them out. A worker that is ahead waits
-when its buffers are full, so memory does not grow with the files.
+when its buffers are full, and only a few jobs are under way, so memory does not grow with the files.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 
 from .findings import Findings
 from .output import Buffer, Output, new_buffer
 
 BUFFER_COUNT = 3  # a job's: one being filled, one being written, one between
-JOBS_AHEAD_COUNT = 4
+JOB_COUNT = 4  # under way: being dumped, or done and not yet written
 
-Dump = Callable[[str, Output, Findings], None]
+Advance = Callable[[int], None]
+Dump = Callable[[str, Output, Findings, Advance], None]
 
 
 class _Cancelled(Exception):
@@ -32,16 +34,23 @@ class Job:
         self.immediate_lines: list[str] = []
         self.findings = Findings(self.immediate_lines.append)
         self.error: BaseException | None = None
-        self._filled: queue.Queue[tuple[Buffer, int] | None] = queue.Queue()
-        self._empty: queue.Queue[Buffer | None] = queue.Queue()
+        self._filled: queue.SimpleQueue[tuple[Buffer, int] | None] = queue.SimpleQueue()
+        self._empty: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()
         self._buffer_count = 1
+        self._is_cancelled = False
 
-    def run(self, dump: Dump) -> None:
-        """Dump the file, in a worker."""
-        output = Output(self._hand_over)
+    def run(self, dump: Dump, advance: Advance) -> None:
+        """Dump the file, in a worker; `advance` is told the bytes done."""
+
+        def advance_or_stop(size: int) -> None:
+            self._stop_if_cancelled()
+            advance(size)
+
         try:
+            self._stop_if_cancelled()
+            output = Output(self._hand_over)
             try:
-                dump(self.path, output, self.findings)
+                dump(self.path, output, self.findings, advance_or_stop)
             finally:
                 output.flush()
         except _Cancelled:
@@ -59,9 +68,11 @@ class Job:
 
     def cancel(self) -> None:
         """Let the worker go."""
+        self._is_cancelled = True
         self._empty.put(None)
 
     def _hand_over(self, array: Buffer, size: int) -> Buffer:
+        self._stop_if_cancelled()
         self._filled.put((array, size))
         if self._buffer_count < BUFFER_COUNT and self._empty.empty():
             self._buffer_count += 1
@@ -71,36 +82,45 @@ class Job:
             raise _Cancelled
         return empty
 
+    def _stop_if_cancelled(self) -> None:
+        if self._is_cancelled:
+            raise _Cancelled
 
-def run_jobs(paths: list[str], dump: Dump) -> Iterator[Job]:
-    """Jobs in the order of `paths`, started by as many workers as there are processors.
 
-    The caller takes each job's buffers before it asks for the next job; when it stops asking, the workers end.
+def run_jobs(paths: list[str], dump: Dump, advance: Advance) -> Generator[Job, None, None]:
+    """Jobs in the order of `paths`, run by as many workers as there are processors.
+
+    The caller takes each job's buffers before it asks for the next job. When it closes the generator the workers stop
+    at their next buffer or window, and are waited for.
     """
-    jobs = [Job(path) for path in paths]
-    may_start = threading.Semaphore(JOBS_AHEAD_COUNT)
-    pending = iter(jobs)
-    lock = threading.Lock()
-    stopped = threading.Event()
+    waiting: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+    under_way: deque[Job] = deque()
+    rest = iter(paths)
+
+    def add_job() -> None:
+        path = next(rest, None)
+        if path is not None:
+            under_way.append(Job(path))
+            waiting.put(under_way[-1])
 
     def work() -> None:
-        while True:
-            may_start.acquire()
-            with lock:
-                job = None if stopped.is_set() else next(pending, None)
-            if job is None:
-                may_start.release()
-                return
-            job.run(dump)
+        while (job := waiting.get()) is not None:
+            job.run(dump, advance)
 
-    for _ in range(min(os.cpu_count() or 1, len(jobs))):
-        threading.Thread(target=work, daemon=True).start()
+    for _ in range(JOB_COUNT):
+        add_job()
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(min(os.cpu_count() or 1, len(under_way)))]
+    for worker in workers:
+        worker.start()
     try:
-        for job in jobs:
-            yield job
-            may_start.release()
+        while under_way:
+            yield under_way[0]
+            under_way.popleft()
+            add_job()
     finally:
-        stopped.set()
-        may_start.release()
-        for job in jobs:
+        for job in under_way:
             job.cancel()
+        for _ in workers:
+            waiting.put(None)
+        for worker in workers:
+            worker.join()
