@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
+from logstore.kernels import dump_lines
 from logstore.kernels import dump_text as kernels
 from logstore.kernels.text import literal
 from tests.naive import batch
@@ -78,7 +79,7 @@ def test_the_longest_record_line_has_room() -> None:
     record = Rec(b"\xff" * 40, b"\xff" * 40, headers, offset_delta=-(2**31), timestamp_delta=-(2**63))
     data = Batch(-(2**62), [record], base_timestamp=-(2**62), base_sequence=2**31 - 1).to_bytes()
     content_size = 80 + 5 * 10
-    out = kernels.RECORD_LINE_SIZE_MAX + kernels.UTF8_GROWTH_MAX * content_size
+    out = kernels.RECORD_LINE_SIZE_MAX + dump_lines.UTF8_GROWTH_MAX * content_size
     caller = DumpCaller(EVERYTHING, out=max(out, kernels.BATCH_LINE_SIZE_MAX))
     found = dump(data, caller)
     assert found == expected(data, EVERYTHING)
@@ -118,6 +119,23 @@ def test_a_record_larger_than_the_buffer_is_the_callers() -> None:
     found = dump(data, caller)
     assert found == expected(data, EVERYTHING)
     assert (found.gaps, b"large" * 300 in found.text) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Rec(b"\xff" * 300),
+        Rec(None, b"\xff" * 300),
+        Rec(headers=[(b"\xff" * 300, None)]),
+        Rec(headers=[(b"", None)] * 900),
+    ],
+    ids=["key", "value", "header key", "header commas"],
+)
+def test_room_is_asked_for_the_text_that_bytes_may_become(record: Rec) -> None:
+    data = Batch(0, [record]).to_bytes()
+    caller = DumpCaller(EVERYTHING, out=950)
+    assert dump(data, caller) == expected(data, EVERYTHING)
+    assert caller.stops[kernels.OUT_FULL] >= 1
 
 
 def test_a_compressed_batch_is_the_callers_after_its_line() -> None:
@@ -210,7 +228,7 @@ def test_contents_alone_begin_the_line(record: Rec, line: bytes) -> None:
 
 
 def test_a_literal_of_the_pool_is_what_it_was_made_of() -> None:
-    for text, number in (("baseOffset: ", kernels.BASE_OFFSET), (" isvalid: false\n", kernels.IS_INVALID)):
+    for text, number in (("baseOffset: ", dump_lines.BASE_OFFSET), (" isvalid: false\n", dump_lines.IS_INVALID)):
         start, size = divmod(number, 128)
         assert kernels.POOL[start : start + size].tobytes() == text.encode()
         assert literal(text) % 128 == size
