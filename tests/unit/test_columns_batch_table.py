@@ -12,6 +12,7 @@ from logstore.columns.batch_table import FIELD_NAMES, BatchTable, scan, scan_chu
 from logstore.errors import CorruptRecordError
 from logstore.kernels import scan as fields
 from tests.naive import batch, legacy
+from tests.naive.checksum import crc32c
 from tests.naive.encoder import LZ4, TRANSACTIONAL, Batch, Rec
 
 BATCH = Batch(
@@ -169,11 +170,17 @@ def test_a_length_that_cannot_be_is_told_in_kafkas_words(length: int) -> None:
     assert error.java_class == "org.apache.kafka.common.errors.CorruptRecordException"
 
 
-def test_a_header_that_the_file_is_too_short_for_is_told_in_kafkas_words() -> None:
-    stub = bytearray(BATCH.to_bytes()[:40])
-    stub[8:12] = struct.pack(">i", 28)
-    size = len(FILE) + 40
-    table = scan(array(FILE + bytes(stub)))
+def stub_of(size: int) -> bytearray:
+    """A batch that ends within its header, and says so."""
+    stub = bytearray(BATCH.to_bytes()[:size])
+    stub[8:12] = struct.pack(">i", size - 12)
+    return stub
+
+
+@pytest.mark.parametrize("stub_size", [26, 40, 60])
+def test_a_header_that_the_file_is_too_short_for_is_told_in_kafkas_words(stub_size: int) -> None:
+    size = len(FILE) + stub_size
+    table = scan(array(FILE + bytes(stub_of(stub_size))))
     error = table.error("/d/a.log", size)
     assert table.status == fields.HEADER_BEYOND_FILE
     assert isinstance(error, CorruptRecordError)
@@ -184,9 +191,14 @@ def test_a_header_that_the_file_is_too_short_for_is_told_in_kafkas_words() -> No
     assert error.java_class == "org.apache.kafka.common.KafkaException"
 
 
-def test_a_short_batch_is_read_on_into_the_next_one() -> None:
-    stub = bytearray(BATCH.to_bytes()[:40])
-    stub[8:12] = struct.pack(">i", 28)
+def test_a_header_that_just_fits_is_a_batch() -> None:
+    table = scan(array(FILE + bytes(stub_of(61))))
+    assert (table.count, table.status) == (41, fields.END)
+
+
+def test_a_short_batch_is_read_on_into_the_next_one_and_never_valid() -> None:
+    stub = stub_of(40)
+    stub[17:21] = struct.pack(">I", crc32c(bytes(stub[21:])))
     table = scan(array(bytes(stub) + FILE), check_crc=True)
     assert table.count == 41
     assert table.is_valid.tolist() == [0] + [1] * 40

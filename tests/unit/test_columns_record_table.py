@@ -169,6 +169,11 @@ PLAIN_ERRORS = {
         varint(6) + NO_FIELDS[:5] + varint(3),
         "Found invalid number of record headers. 3 is larger than the remaining size of the buffer",
     ),
+    "as many headers as bytes": (varint(7) + NO_FIELDS[:5] + varint(1) + b"\x00", "Found invalid record structure"),
+    "a header value one byte too long": (
+        varint(8) + NO_FIELDS[:5] + varint(1) + b"\x00" + varint(1),
+        "Found invalid record structure",
+    ),
     "a negative header key": (
         varint(8) + NO_FIELDS[:5] + varint(1) + varint(-2) + b"\x01",
         "Invalid negative header key size -2",

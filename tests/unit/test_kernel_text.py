@@ -66,6 +66,23 @@ def test_broken_utf8_is_what_a_jvm_makes_of_it(given: str, printed: str) -> None
     assert java_text.java_utf8(data) == expected
 
 
+def test_every_lead_byte_before_bytes_at_every_limit() -> None:
+    seconds = [b"", *(bytes([byte]) for byte in (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0))]
+    rests = [b"", b"\x80", b"\xbf", b"A", b"\x80\x80", b"\xbfA", b"\xbf\xc2", b"\x80\x80\x80"]
+    pieces = [bytes([lead]) + second + rest for lead in range(128, 256) for second in seconds for rest in rests]
+    data = b"A".join(pieces)
+    assert utf8(data) == java_text.java_utf8(data) == java_utf8(data).encode()
+    for piece in pieces:
+        assert text_at_the_end(piece) == java_text.java_utf8(piece)
+
+
+def text_at_the_end(data: bytes) -> bytes:
+    """By the compiled form alone, with what would go on right behind."""
+    out = np.zeros(3 * len(data) + SLACK_SIZE, np.uint8)
+    array = np.frombuffer(data + b"\x80\x80\x80", np.uint8)
+    return out[: text_of_utf8(array, 0, len(data), POOL, out)].tobytes()
+
+
 def test_ascii_of_every_length_is_copied_and_nothing_else() -> None:
     text = b"0123456789abcdefghijklmnopqrstuvwxyz"
     for size in range(len(text)):
