@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_table import scan
-from logstore.kernels import dump_lines
+from logstore.columns.record_table import BatchRecords
+from logstore.kernels import decode, dump_lines
 from logstore.kernels import dump_text as kernels
 from logstore.kernels.text import literal
 from tests.naive import batch
@@ -136,6 +137,29 @@ def test_room_is_asked_for_the_text_that_bytes_may_become(record: Rec) -> None:
     caller = DumpCaller(EVERYTHING, out=950)
     assert dump(data, caller) == expected(data, EVERYTHING)
     assert caller.stops[kernels.OUT_FULL] >= 1
+
+
+def test_records_that_only_differ_in_one_thing_are_told_apart() -> None:
+    records = [Rec(b"k", b"v"), Rec(b"k", b"v", timestamp_delta=1), Rec(b"kk", b"v"), Rec(b"k", b"vv"), Rec(b"k", b"v")]
+    batches = [Batch(9, records), Batch(9, records[4:], flags=LOG_APPEND_TIME), Batch(9, records[:1])]
+    data = b"".join(batch.to_bytes() for batch in batches)
+    found = dump(data, DumpCaller(EVERYTHING))
+    assert found == expected(data, EVERYTHING)
+    assert found.text.count(b"| offset: 9 LogAppendTime: ") == 1
+
+
+def test_what_records_share_is_printed_again_after_the_buffer_was_emptied() -> None:
+    data = np.frombuffer(Batch(0, many(20)).to_bytes(), np.uint8)
+    (chunk,) = BatchRecords(data, scan(data), 0).chunks()
+    caller = DumpCaller(naive.Options(), out=kernels.RECORD_LINE_SIZE_MAX + 100)
+    caller.state[decode.END_POSITION] = data.size
+    caller.records(chunk, 0)
+    lines = caller.finish().text.splitlines()
+    assert caller.stops[kernels.OUT_FULL] > 5
+    assert {line.split(b" CreateTime: ")[1] for line in lines} == {
+        b"1700000000000 keySize: 3 valueSize: 100 sequence: -1 headerKeys: []"
+    }
+    assert len(lines) == 20
 
 
 def test_a_compressed_batch_is_the_callers_after_its_line() -> None:
