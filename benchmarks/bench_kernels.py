@@ -55,7 +55,7 @@ def table(segment: Bytes) -> BatchTable:
 
 @pytest.fixture
 def check_timed(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Callable[..., None]:
-    """`check_timed(size, function)`: time a function that handles `size` bytes, and check what it returns by its hash."""
+    """`check_timed(size, function)`: time a function that handles `size` bytes; check what it returns by its hash."""
 
     def run(size: int, function: Callable[[], Bytes | npt.NDArray[np.int64] | bytes]) -> None:
         result = benchmark(function)
