@@ -133,5 +133,51 @@ class DataDirectoryError(LogstoreError, OSError):
     java_class = "java.nio.file.NoSuchFileException"
 
 
+class InvalidOffsetError(LogstoreError, ValueError):
+    """An index entry whose offset is not above the last one's (`InvalidOffsetException`)."""
+
+    java_class = "org.apache.kafka.common.errors.InvalidOffsetException"
+
+
+class OffsetOverflowError(LogstoreError, ValueError):
+    """An offset that cannot be told relative to its segment's base (`LogSegmentOffsetOverflowException`)."""
+
+    java_class = "org.apache.kafka.storage.internals.log.LogSegmentOffsetOverflowException"
+
+
+class IndexFullError(LogstoreError, ValueError):
+    """An index that has as many entries as `segment.index.bytes` allows (`AbstractIndex.isFull`)."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
+class OutOfOrderSequenceError(LogstoreError, ValueError):
+    """A producer's batch that does not follow on its last one (`OutOfOrderSequenceException`)."""
+
+    kafka_name, kafka_code = "OUT_OF_ORDER_SEQUENCE_NUMBER", 45
+    java_class = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
+
+
+class InvalidProducerEpochError(LogstoreError, ValueError):
+    """A producer that a newer one has replaced (`InvalidProducerEpochException`)."""
+
+    kafka_name, kafka_code = "INVALID_PRODUCER_EPOCH", 47
+    java_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
+
+
+class InvalidTxnStateError(LogstoreError, ValueError):
+    """A batch that its producer's transaction does not allow (`InvalidTxnStateException`)."""
+
+    kafka_name, kafka_code = "INVALID_TXN_STATE", 48
+    java_class = "org.apache.kafka.common.errors.InvalidTxnStateException"
+
+
+class TransactionCoordinatorFencedError(LogstoreError, ValueError):
+    """A marker of a coordinator that a newer one has replaced (`TransactionCoordinatorFencedException`)."""
+
+    kafka_name, kafka_code = "TRANSACTION_COORDINATOR_FENCED", 52
+    java_class = "org.apache.kafka.common.errors.TransactionCoordinatorFencedException"
+
+
 class UsageError(LogstoreError, ValueError):
     """A wrong call: an unknown option, a value out of range, two options that exclude each other."""

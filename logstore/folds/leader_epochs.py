@@ -1,0 +1,159 @@
+"""Leader epochs of a partition: which leader wrote from which offset on (`LeaderEpochFileCache`, KIP-101, KIP-279).
+
+    state = LeaderEpochs(entries)                         of `leader-epoch-checkpoint`, or none
+    step(state, table, first_row, row_end)                batches that are appended
+    step_recovered(state, table, first_row, row_end)      batches that are found while a segment is recovered
+    state.entries, state.is_changed                       what to write, and whether it must be
+
+An append takes whatever epoch its batches have, and drops entries that do not fit below it. Recovery only adds epochs
+above the latest.
+
+>>> state = LeaderEpochs([(0, 0), (2, 18)])
+>>> state.assign(3, 30)
+True
+>>> state.end_offset_for(0, 40), state.end_offset_for(1, 40), state.epoch_for(29)
+((0, 18), (0, 18), 2)
+>>> state.truncate_from_start(20)
+True
+>>> state.entries
+[(2, 20), (3, 30)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.batch_table import BatchTable
+from ..errors import UsageError
+from ..kernels import scan
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_EPOCH_OFFSET = -1
+_MAGIC_V2 = 2
+
+Int64Array = npt.NDArray[np.int64]
+
+
+class LeaderEpochs:
+    """Epochs and the offsets where they start, both ascending.
+
+    Attributes:
+        entries: (epoch, start offset) of each.
+        is_changed: since the caller last set it to False, which is when it wrote the checkpoint.
+    """
+
+    __slots__ = ("entries", "is_changed")
+
+    def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
+        """The entries of a checkpoint, in its order; as in Kafka each is assigned, so the last of a conflict stays."""
+        self.entries: list[tuple[int, int]] = []
+        self.is_changed = False
+        for epoch, start_offset in entries:
+            self.assign(epoch, start_offset)
+        self.is_changed = False
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """None without an entry."""
+        return self.entries[-1][0] if self.entries else None
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """A leader of `epoch` wrote at `start_offset`; True if that is news.
+
+        Raises:
+            UsageError: one of the two is negative (an IllegalArgumentException in Kafka).
+        """
+        if epoch < 0 or start_offset < 0:
+            raise UsageError(
+                f"Received invalid partition leader epoch entry EpochEntry(epoch={epoch}, startOffset={start_offset})",
+                offset=start_offset,
+                java_class="java.lang.IllegalArgumentException",
+            )
+        if self.entries and self.entries[-1][0] == epoch and start_offset >= self.entries[-1][1]:
+            return False
+        while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):
+            self.entries.pop()
+        self.entries.append((epoch, start_offset))
+        self.is_changed = True
+        return True
+
+    def truncate_from_end(self, end_offset: int) -> bool:
+        """Drop the entries that start at or behind `end_offset`; True if there were any."""
+        count = len(self.entries)
+        while end_offset >= 0 and self.entries and self.entries[-1][1] >= end_offset:
+            self.entries.pop()
+        is_cut = len(self.entries) < count
+        self.is_changed |= is_cut
+        return is_cut
+
+    def truncate_from_start(self, start_offset: int) -> bool:
+        """Let the epoch at `start_offset` begin there and drop those before it; True if one began there or before."""
+        keep = next((i for i, entry in enumerate(self.entries) if entry[1] > start_offset), len(self.entries))
+        if keep == 0:
+            return False
+        self.entries[:keep] = [(self.entries[keep - 1][0], start_offset)]
+        self.is_changed = True
+        return True
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        self.is_changed |= bool(self.entries)
+        self.entries.clear()
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(epoch, end offset) of the largest epoch up to `epoch`; (-1, -1) if nothing is known of it (`endOffsetFor`).
+
+        The latest epoch ends at `log_end_offset`; one before all entries ends where the first entry starts.
+        """
+        if epoch == UNDEFINED_EPOCH:
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        higher = next((i for i, entry in enumerate(self.entries) if entry[0] > epoch), None)
+        if higher is None:
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        return (epoch if higher == 0 else self.entries[higher - 1][0]), self.entries[higher][1]
+
+    def epoch_for(self, offset: int) -> int | None:
+        """Epoch of the record at `offset`; None before the first entry (`epochForOffset`)."""
+        return next((epoch for epoch, start_offset in reversed(self.entries) if start_offset <= offset), None)
+
+
+def step(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -> None:
+    """Step by batches that are appended: the epoch of each is assigned; one of magic 0 or 1 clears the state.
+
+    Raises:
+        UsageError: a negative epoch or offset, see `LeaderEpochs.assign`; the rows before it are stepped.
+    """
+    for row in _rows_with_news(table, first_row, row_end):
+        if table.matrix[scan.MAGIC, row] >= _MAGIC_V2:
+            state.assign(int(table.matrix[scan.PARTITION_LEADER_EPOCH, row]), int(table.matrix[scan.BASE_OFFSET, row]))
+        else:
+            state.clear()
+
+
+def step_recovered(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -> None:
+    """Step by batches of a segment that is recovered: an epoch that is not above the latest is passed over.
+
+    Raises:
+        UsageError: a negative offset, see `LeaderEpochs.assign`; the rows before it are stepped.
+    """
+    for row in _rows_with_news(table, first_row, row_end):
+        epoch = int(table.matrix[scan.PARTITION_LEADER_EPOCH, row])
+        latest = state.latest_epoch
+        if table.matrix[scan.MAGIC, row] >= _MAGIC_V2 and epoch >= 0 and (latest is None or epoch > latest):
+            state.assign(epoch, int(table.matrix[scan.BASE_OFFSET, row]))
+
+
+def _rows_with_news(table: BatchTable, first_row: int, row_end: int) -> list[int]:
+    """Rows whose epoch is not that of the row before, or whose offset goes back; magic 0 and 1 have epoch -1."""
+    epochs = table.matrix[scan.PARTITION_LEADER_EPOCH, first_row:row_end]
+    offsets = table.matrix[scan.BASE_OFFSET, first_row:row_end]
+    magics = table.matrix[scan.MAGIC, first_row:row_end]
+    is_news = np.ones(epochs.size, np.bool_)
+    is_news[1:] = (epochs[1:] != epochs[:-1]) | (offsets[1:] < offsets[:-1]) | (magics[1:] != magics[:-1])
+    rows: list[int] = (np.flatnonzero(is_news) + first_row).tolist()
+    return rows

@@ -1,0 +1,148 @@
+"""Transactions of a partition that are not decided, and those decided but not yet below the high watermark (KIP-98).
+
+The first offset of the earliest of them is the first unstable offset; the last stable offset, up to which a
+read_committed consumer reads, is that or the high watermark, whichever is smaller (`ProducerStateManager`,
+`UnifiedLog.lastStableOffset`). Both are answered without a search, however many transactions there are.
+
+A producer state owns and steps these; `state.transactions.last_stable_offset(high_watermark, log_start_offset)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import fold_producers as producers
+from ..kernels import fold_transactions as kernel
+
+Int64Array = npt.NDArray[np.int64]
+
+_ROOM_MIN = 16
+
+
+class OpenTransactions:
+    """The two lists; the kernels write them.
+
+    Attributes:
+        slots: int64, heads, ends and sizes, see `kernels.fold_transactions`.
+        ongoing: int64[capacity, 2]: first offset and producer id of transactions that are not decided, ascending.
+        unreplicated: int64[capacity, 2]: first and last offset of decided ones, ascending; see the kernels.
+    """
+
+    __slots__ = ("ongoing", "slots", "unreplicated")
+
+    def __init__(self) -> None:
+        self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
+        self.ongoing = np.zeros((_ROOM_MIN, 2), np.int64)
+        self.unreplicated = np.zeros((_ROOM_MIN, 2), np.int64)
+        self.slots[kernel.ONGOING_CAPACITY] = self.slots[kernel.UNREPLICATED_CAPACITY] = _ROOM_MIN
+
+    @property
+    def ongoing_count(self) -> int:
+        """Transactions that are not decided."""
+        return int(self.slots[kernel.ONGOING_COUNT])
+
+    @property
+    def has_unreplicated(self) -> bool:
+        """Whether a decided transaction is not below the high watermark yet."""
+        return bool(self.slots[kernel.UNREPLICATED_HEAD] < self.slots[kernel.UNREPLICATED_END])
+
+    @property
+    def first_undecided(self) -> tuple[int, int] | None:
+        """(first offset, producer id) of the earliest transaction that is not decided (`firstUndecidedOffset`)."""
+        head = int(self.slots[kernel.ONGOING_HEAD])
+        if head >= self.slots[kernel.ONGOING_END]:
+            return None
+        return int(self.ongoing[head, 0]), int(self.ongoing[head, 1])
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """First offset of the earliest transaction that is undecided or unreplicated; None without one."""
+        undecided = self.first_undecided
+        if not self.has_unreplicated:
+            return None if undecided is None else undecided[0]
+        unreplicated = int(self.unreplicated[self.slots[kernel.UNREPLICATED_HEAD], 0])
+        return unreplicated if undecided is None else min(undecided[0], unreplicated)
+
+    def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
+        """What read_committed consumers read up to; exclusive (`UnifiedLog.lastStableOffset`)."""
+        first_unstable = self.first_unstable_offset
+        if first_unstable is None:
+            return high_watermark
+        return min(max(first_unstable, log_start_offset), high_watermark)
+
+    def ongoing_entries(self) -> Int64Array:
+        """int64[n, 2]: first offset and producer id of each undecided transaction, ascending by offset; a copy."""
+        entries: Int64Array = self.ongoing[self.slots[kernel.ONGOING_HEAD] : self.slots[kernel.ONGOING_END]]
+        is_open: npt.NDArray[np.bool_] = entries[:, 1] != kernel.DECIDED
+        return entries[is_open].copy()
+
+    def drop_replicated(self, offset: int) -> None:
+        """Forget decided transactions whose marker is below `offset`, the high watermark or the log start offset."""
+        head, end = int(self.slots[kernel.UNREPLICATED_HEAD]), int(self.slots[kernel.UNREPLICATED_END])
+        head += int(np.searchsorted(self.unreplicated[head:end, 1], offset))
+        if head == end:
+            head = self.slots[kernel.UNREPLICATED_END] = 0
+        self.slots[kernel.UNREPLICATED_HEAD] = head
+
+    def clear(self) -> None:
+        """Forget all transactions."""
+        for slot in (kernel.ONGOING_HEAD, kernel.ONGOING_END, kernel.ONGOING_COUNT):
+            self.slots[slot] = 0
+        self.slots[kernel.UNREPLICATED_HEAD] = self.slots[kernel.UNREPLICATED_END] = 0
+
+    def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
+        """The open transactions of a snapshot, in its order, are all there are; of one offset the last counts."""
+        self.clear()
+        order = np.argsort(first_offsets, kind="stable")
+        is_last = np.ones(order.size, np.bool_)
+        is_last[:-1] = np.diff(first_offsets[order]) != 0
+        chosen = order[is_last]
+        self.reserve(chosen.size, 0)
+        self.ongoing[: chosen.size] = np.stack([first_offsets[chosen], producer_ids[chosen]], axis=1)
+        self.slots[kernel.ONGOING_END] = self.slots[kernel.ONGOING_COUNT] = chosen.size
+
+    def reserve(self, started_count: int, completed_count: int) -> None:
+        """Make room for this many transactions more in each list."""
+        slots = self.slots
+        if slots[kernel.ONGOING_END] + started_count > slots[kernel.ONGOING_CAPACITY]:
+            self.ongoing, count = _with_room(self.ongoing_entries(), started_count)
+            slots[kernel.ONGOING_HEAD], slots[kernel.ONGOING_END] = 0, count
+            slots[kernel.ONGOING_CAPACITY] = len(self.ongoing)
+        if slots[kernel.UNREPLICATED_END] + completed_count > slots[kernel.UNREPLICATED_CAPACITY]:
+            kept = self.unreplicated[slots[kernel.UNREPLICATED_HEAD] : slots[kernel.UNREPLICATED_END]]
+            self.unreplicated, count = _with_room(kept, completed_count)
+            slots[kernel.UNREPLICATED_HEAD], slots[kernel.UNREPLICATED_END] = 0, count
+            slots[kernel.UNREPLICATED_CAPACITY] = len(self.unreplicated)
+
+
+class CompletedTransactions:
+    """Transactions that a step decided, in the order of their markers; int64 columns of one length.
+
+    Attributes:
+        matrix: int64[n, 5], the columns side by side.
+    """
+
+    __slots__ = ("matrix",)
+
+    def __init__(self, matrix: Int64Array) -> None:
+        self.matrix = matrix
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    producer_ids = property(lambda self: self.matrix[:, producers.COMPLETED_PRODUCER_ID])
+    first_offsets = property(lambda self: self.matrix[:, producers.COMPLETED_FIRST_OFFSET], doc="Of the first batch.")
+    last_offsets = property(lambda self: self.matrix[:, producers.COMPLETED_LAST_OFFSET], doc="Of the marker.")
+    is_aborted = property(lambda self: self.matrix[:, producers.COMPLETED_IS_ABORTED], doc="1 aborted, 0 committed.")
+    last_stable_offsets = property(
+        lambda self: self.matrix[:, producers.COMPLETED_LAST_STABLE_OFFSET],
+        doc="The LSO as if the transaction, and of those still open no other, were decided.",
+    )
+
+
+def _with_room(entries: Int64Array, count: int) -> tuple[Int64Array, int]:
+    """A copy with room for `count` more and as many again, and how many it holds."""
+    larger = np.zeros((max(2 * (len(entries) + count), _ROOM_MIN), 2), np.int64)
+    larger[: len(entries)] = entries
+    return larger, len(entries)

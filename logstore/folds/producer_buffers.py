@@ -1,0 +1,209 @@
+"""The arrays behind a producer state, how they grow, and the calls of the kernels that work on them.
+
+Only `producer_state` and `producer_update` use this. All arrays are int64; what is in them, `kernels.producer_entries`
+and `kernels.fold_producers` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.batch_table import BatchTable, ByteArray
+from ..kernels import fold_producers as kernel
+from ..kernels import producer_entries as fields
+from ..kernels.kernel import INTERPRETED
+from .java_hash_map import COMPUTE, PUT, iteration_order
+from .open_transactions import CompletedTransactions, OpenTransactions
+
+Int64Array = npt.NDArray[np.int64]
+
+_ROOM_MIN = 16
+_ROOM_KEPT = 1024  # updates; what a larger group needed is given back
+_SLOTS_PER_ENTRY = 2  # of an index
+
+
+def argument(array: Int64Array) -> Int64Array | int:
+    """What a kernel is given for an array that stays where it is: asking for its address each time is slow."""
+    return array if INTERPRETED else array.ctypes.data
+
+
+class ProducerBuffers:
+    """Entries with their index, the updates of the group under way with theirs, and transactions.
+
+    Attributes:
+        slots: int64, the state of `kernels.fold_producers`.
+        transactions: those that are open, or decided and not replicated.
+    """
+
+    def __init__(self) -> None:
+        self.transactions = OpenTransactions()
+        self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
+        self.slots[kernel.INDEX_SEED] = hash("producer ids") & ((1 << 62) - 1)  # differs from process to process
+        self._entries = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
+        self._updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
+        self._started = np.zeros((_ROOM_MIN, 2), np.int64)
+        self._completed = np.zeros((_ROOM_MIN, kernel.COMPLETED_WIDTH), np.int64)
+        self.slots[kernel.STARTED_CAPACITY] = self.slots[kernel.COMPLETED_CAPACITY] = _ROOM_MIN
+        self._reserve_entries(_ROOM_MIN)
+        self._reserve_updates(_ROOM_MIN)
+        self._bind()
+
+    @property
+    def entries(self) -> Int64Array:
+        """int64[n, ENTRY_WIDTH], the producers in the order in which they came; not a copy."""
+        return self._entries[: self.slots[kernel.ENTRY_COUNT]]
+
+    def find(self, producer_id: int) -> int | None:
+        """The producer's row of `entries`."""
+        bits, seed = int(self.slots[kernel.INDEX_BITS]), int(self.slots[kernel.INDEX_SEED])
+        row = fields.find_entry(producer_id, self._entries.reshape(-1), self._index, bits, seed)
+        return None if row < 0 else int(row)
+
+    def ordered_entries(self) -> Int64Array:
+        """The entries as a Java HashMap goes through them; a copy."""
+        entries = self.entries
+        capacity = int(self.slots[kernel.JAVA_CAPACITY])
+        return entries[iteration_order(entries[:, fields.PRODUCER_ID], entries[:, fields.MAP_CAPACITY], capacity, PUT)]
+
+    def keep(self, is_kept: npt.NDArray[np.bool_]) -> None:
+        """Take all other rows out; as in Kafka the table of the Java map keeps its size."""
+        if is_kept.all():
+            return
+        kept = self.entries[is_kept]
+        self._entries[: len(kept)] = kept
+        self.slots[kernel.ENTRY_COUNT] = len(kept)
+        self._index[:] = 0
+        fields.index_entries(
+            self._entries,
+            len(kept),
+            self._index,
+            int(self.slots[kernel.INDEX_BITS]),
+            int(self.slots[kernel.INDEX_SEED]),
+        )
+
+    def put(self, rows: Int64Array) -> None:
+        """Add producers that are not there yet, int64[n, ENTRY_WIDTH], in their order."""
+        count = len(rows)
+        self._reserve_updates(count)
+        self._reserve_entries(len(self.entries) + count)
+        self._bind()
+        self._updates[:count] = rows
+        self.slots[kernel.UPDATE_COUNT] = count
+        self._apply_in(np.arange(count))
+
+    def put_transactions(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
+        """These are all open transactions, see `OpenTransactions.load`."""
+        self.transactions.load(first_offsets, producer_ids)
+        self._bind()
+
+    def fold(self, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> int:
+        """Work rows into updates, see `fold_producers`; enlarges what is full, returns any other status."""
+        row = first_row
+        while True:
+            status = self._run(kernel.fold_producers, data, table.matrix, table.capacity, row, row_end)
+            if status != kernel.NO_ROOM:
+                return status
+            row = int(self.slots[kernel.STOP_ROW])
+            self._enlarge()
+
+    def apply(self) -> int:
+        """Apply the group under way in the order of a Java HashMap, see `apply_updates`; returns its status."""
+        updates = self._updates[: self.slots[kernel.UPDATE_COUNT]]
+        capacity = int(self.slots[kernel.UPDATE_JAVA_CAPACITY])
+        order = iteration_order(updates[:, fields.PRODUCER_ID], updates[:, fields.MAP_CAPACITY], capacity, COMPUTE)
+        return self._apply_in(order)
+
+    def discard(self) -> None:
+        """Forget the group under way."""
+        if self.slots[kernel.UPDATE_COUNT]:
+            self._update_index[:] = 0
+        for slot in (kernel.UPDATE_COUNT, kernel.UPDATE_JAVA_CAPACITY, kernel.STARTED_COUNT):
+            self.slots[slot] = 0
+        self.slots[kernel.COMPLETED_COUNT] = self.slots[kernel.APPLIED_COUNT]
+
+    def take_completed(self) -> CompletedTransactions:
+        """The transactions that were decided since the last call."""
+        count = int(self.slots[kernel.APPLIED_COUNT])
+        self.slots[kernel.COMPLETED_COUNT] -= count
+        self.slots[kernel.APPLIED_COUNT] = 0
+        return CompletedTransactions(self._completed[:count].copy())
+
+    def completed(self, number: int) -> Int64Array:
+        """int64[COMPLETED_WIDTH], transaction `number` of those decided since `take_completed`."""
+        transaction: Int64Array = self._completed[number]
+        return transaction
+
+    def _apply_in(self, order: Int64Array) -> int:
+        status = self._run(kernel.apply_updates, np.ascontiguousarray(order, np.int64))
+        if len(self._updates) > _ROOM_KEPT:
+            self._updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
+            self._reserve_updates(_ROOM_MIN)
+            self._bind()
+        return status
+
+    def _run(self, function: Callable[..., int], *arguments: Any) -> int:
+        return function(*arguments, *self._arguments)
+
+    def _bind(self) -> None:
+        transactions = self.transactions
+        arrays = (
+            self.slots,
+            self._entries,
+            self._index,
+            self._updates,
+            self._update_index,
+            self._started,
+            self._completed,
+            transactions.slots,
+            transactions.ongoing,
+            transactions.unreplicated,
+        )
+        self._arguments = tuple(map(argument, arrays))
+
+    def _enlarge(self) -> None:
+        slots = self.slots
+        update_count = int(slots[kernel.UPDATE_COUNT])
+        if len(self.entries) + update_count >= slots[kernel.ENTRY_CAPACITY]:
+            self._reserve_entries(2 * (len(self.entries) + update_count))
+        if update_count >= slots[kernel.UPDATE_CAPACITY]:
+            self._reserve_updates(2 * update_count)
+        started_count, completed_count = int(slots[kernel.STARTED_COUNT]), int(slots[kernel.COMPLETED_COUNT])
+        if started_count >= slots[kernel.STARTED_CAPACITY]:
+            self._started = _with_rows(self._started, 2 * started_count)
+            slots[kernel.STARTED_CAPACITY] = len(self._started)
+        if completed_count >= slots[kernel.COMPLETED_CAPACITY]:
+            self._completed = _with_rows(self._completed, 2 * completed_count)
+            slots[kernel.COMPLETED_CAPACITY] = len(self._completed)
+        self.transactions.reserve(started_count + 1, completed_count - int(slots[kernel.APPLIED_COUNT]) + 1)
+        self._bind()
+
+    def _reserve_entries(self, capacity: int) -> None:
+        self._entries = _with_rows(self._entries, max(capacity, _ROOM_MIN))
+        self.slots[kernel.ENTRY_CAPACITY] = len(self._entries)
+        self._index = self._indexed(self._entries, int(self.slots[kernel.ENTRY_COUNT]), kernel.INDEX_BITS)
+
+    def _reserve_updates(self, capacity: int) -> None:
+        self._updates = _with_rows(self._updates, max(capacity, _ROOM_MIN))
+        self.slots[kernel.UPDATE_CAPACITY] = len(self._updates)
+        self._update_index = self._indexed(
+            self._updates, int(self.slots[kernel.UPDATE_COUNT]), kernel.UPDATE_INDEX_BITS
+        )
+
+    def _indexed(self, entries: Int64Array, count: int, bits_slot: int) -> Int64Array:
+        bits = (_SLOTS_PER_ENTRY * len(entries) - 1).bit_length()
+        self.slots[bits_slot] = bits
+        index = np.zeros(1 << bits, np.int64)
+        fields.index_entries(entries, count, index, bits, int(self.slots[kernel.INDEX_SEED]))
+        return index
+
+
+def _with_rows(matrix: Int64Array, capacity: int) -> Int64Array:
+    if capacity <= len(matrix):
+        return matrix
+    larger = np.zeros((capacity, matrix.shape[1]), np.int64)
+    larger[: len(matrix)] = matrix
+    return larger

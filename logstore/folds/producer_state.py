@@ -1,0 +1,223 @@
+"""Producers of a partition: what makes a repeated batch known, and a gap or an old epoch an error (KIP-98, KIP-890).
+
+    state = ProducerState("orders-0")
+    state.load(snapshot, offset, now_ms)          the newest usable `.snapshot`, or state.start_at(log_start_offset)
+    …                                             steps: see `producer_update`
+    state.map_end_offset                          the state is as of this offset; a snapshot carries it in its name
+    state.to_snapshot_bytes()                     what Kafka would write, byte for byte
+    state.transactions                            the open ones, and the last stable offset: see `open_transactions`
+    state.verification                            see `verification`
+
+Of a producer are kept its epoch, the epoch of the coordinator of its last marker, the time of its last batch or
+marker, the first offset of its open transaction, and its last five batches (`ProducerStateManager`,
+`ProducerStateEntry`). A snapshot has only the last of the five. The cost of a step does not depend on how many
+producers there are.
+
+>>> state = ProducerState("orders-0")
+>>> state.start_at(5)
+>>> state.map_end_offset, len(state), state.to_snapshot_bytes().hex()
+(5, 0, '000148674bc700000000')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidProducerEpochError
+from ..kernels import fold_producers as kernel
+from ..kernels import producer_entries as fields
+from ..layout import producer_snapshot
+from ..layout.producer_snapshot import ProducerSnapshot
+from .open_transactions import OpenTransactions
+from .producer_buffers import ProducerBuffers
+from .snapshot_rows import rows_of, snapshot_bytes
+from .verification import VerificationGuard, VerificationStates
+
+Int64Array = npt.NDArray[np.int64]
+
+PRODUCER_ID_EXPIRATION_MS = 86_400_000  # producer.id.expiration.ms
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerBatch:
+    """One of the last batches of a producer (`BatchMetadata`); timestamp in ms."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_offset(self) -> int:
+        """Offset of its first record."""
+        return self.last_offset - self.offset_delta
+
+    @property
+    def first_sequence(self) -> int:
+        """Sequence of its first record."""
+        return producer_snapshot.first_sequence(self.last_sequence, self.offset_delta)
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerEntry:
+    """What is known of one producer (`ProducerStateEntry`); -1 where nothing is, batches oldest first."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    last_timestamp: int
+    current_txn_first_offset: int | None
+    batches: tuple[ProducerBatch, ...]
+
+
+class ProducerState:
+    """All producers of the partition that `topic_partition` names in errors.
+
+    Attributes:
+        expiration_ms: a producer without an open transaction is forgotten that long after its last batch.
+        requires_verification: `transaction.partition.verification.enable`.
+        verification: producers whose next transaction is being verified.
+        buffers: the arrays, for the steps of `producer_update`.
+    """
+
+    __slots__ = ("buffers", "expiration_ms", "requires_verification", "topic_partition", "verification")
+
+    def __init__(
+        self,
+        topic_partition: str,
+        *,
+        expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+        requires_verification: bool = True,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.expiration_ms = expiration_ms
+        self.requires_verification = requires_verification
+        self.verification = VerificationStates()
+        self.buffers = ProducerBuffers()
+
+    def __len__(self) -> int:
+        return len(self.buffers.entries)
+
+    def __iter__(self) -> Iterator[ProducerEntry]:
+        """In the order in which they came."""
+        return map(_entry_of, self.buffers.entries.tolist())
+
+    @property
+    def transactions(self) -> OpenTransactions:
+        """Those that are open, or decided and not replicated."""
+        return self.buffers.transactions
+
+    @property
+    def map_end_offset(self) -> int:
+        """Everything below it is in the state (`mapEndOffset`)."""
+        return int(self.buffers.slots[kernel.MAP_END_OFFSET])
+
+    @map_end_offset.setter
+    def map_end_offset(self, offset: int) -> None:
+        self.buffers.slots[kernel.MAP_END_OFFSET] = offset
+
+    @property
+    def is_empty(self) -> bool:
+        """No producers and no unreplicated transactions (`isEmpty`)."""
+        return not len(self) and not self.transactions.has_unreplicated
+
+    def get(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of a producer; None when nothing is."""
+        row = self.buffers.find(producer_id)
+        return None if row is None else _entry_of(self.buffers.entries[row].tolist())
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has an open transaction in this epoch (`hasOngoingTransaction`)."""
+        entry = self.get(producer_id)
+        if entry is None or entry.current_txn_first_offset is None:
+            return False
+        return entry.producer_epoch == producer_epoch
+
+    def oldest_transaction_timestamp(self) -> int:
+        """ms; when the producer of the earliest undecided transaction last wrote; -1 without one."""
+        undecided = self.transactions.first_undecided
+        entry = None if undecided is None else self.get(undecided[1])
+        return -1 if entry is None else entry.last_timestamp
+
+    def begin_verification(
+        self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool, now_ms: int
+    ) -> VerificationGuard | None:
+        """The guard for a transactional batch, None if its transaction is open (`maybeStartTransactionVerification`).
+
+        Raises:
+            InvalidProducerEpochError: a newer epoch is known.
+        """
+        entry = self.get(producer_id)
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpochError(
+                f"Epoch of producer {producer_id} is {producer_epoch}, which is smaller than the last seen epoch "
+                f"{entry.producer_epoch}"
+            )
+        if self.has_ongoing_transaction(producer_id, producer_epoch):
+            return None
+        return self.verification.begin(
+            producer_id,
+            sequence=sequence,
+            epoch=producer_epoch,
+            supports_epoch_bump=supports_epoch_bump,
+            now_ms=now_ms,
+        )
+
+    def clear(self) -> None:
+        """Forget producers and transactions (`truncateAndReload`, before it loads)."""
+        self.buffers.keep(np.zeros(len(self), np.bool_))
+        self.transactions.clear()
+
+    def start_at(self, offset: int) -> None:
+        """Forget everything; the state is as of `offset` (`truncateFullyAndStartAt`)."""
+        self.clear()
+        self.map_end_offset = offset
+
+    def load(self, snapshot: ProducerSnapshot, offset: int, now_ms: int) -> None:
+        """The producers of the snapshot of `offset`, but those that expired by `now_ms` (`loadFromSnapshot`).
+
+        Clears the state first.
+        """
+        self.clear()
+        is_open = snapshot.current_txn_first_offsets >= 0
+        rows = rows_of(snapshot, is_open | ~self._is_expired(snapshot.timestamps, now_ms))
+        self.buffers.put(rows)
+        self.buffers.put_transactions(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
+        self.map_end_offset = offset
+
+    def drop_expired(self, now_ms: int) -> None:
+        """Forget producers without an open transaction that expired by `now_ms` (`removeExpiredProducers`)."""
+        entries = self.buffers.entries
+        is_open = entries[:, fields.TXN_FIRST_OFFSET] != fields.NONE
+        self.buffers.keep(is_open | ~self._is_expired(entries[:, fields.LAST_TIMESTAMP], now_ms))
+        self.verification.drop_expired(now_ms, self.expiration_ms)
+
+    def raise_log_start_offset(self, log_start_offset: int) -> None:
+        """The log starts later: producers stay, decided transactions below it go (`onLogStartOffsetIncremented`)."""
+        self.transactions.drop_replicated(log_start_offset)
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+
+    def to_snapshot_bytes(self) -> bytes:
+        """Bytes of the `.snapshot` of `map_end_offset`, in the order of Kafka's map (`writeSnapshot`)."""
+        return snapshot_bytes(self.buffers.ordered_entries())
+
+    def _is_expired(self, timestamps: Int64Array, now_ms: int) -> npt.NDArray[np.bool_]:
+        return np.int64(now_ms) - timestamps >= self.expiration_ms
+
+
+def _entry_of(row: list[int]) -> ProducerEntry:
+    start, count = row[fields.BATCH_START], row[fields.BATCH_COUNT]
+    places = [fields.BATCHES + (start + age) % fields.BATCH_COUNT_MAX * fields.BATCH_WIDTH for age in range(count)]
+    first_offset = row[fields.TXN_FIRST_OFFSET]
+    return ProducerEntry(
+        producer_id=row[fields.PRODUCER_ID],
+        producer_epoch=row[fields.PRODUCER_EPOCH],
+        coordinator_epoch=row[fields.COORDINATOR_EPOCH],
+        last_timestamp=row[fields.LAST_TIMESTAMP],
+        current_txn_first_offset=None if first_offset == fields.NONE else first_offset,
+        batches=tuple(ProducerBatch(*row[place : place + fields.BATCH_WIDTH]) for place in places),
+    )

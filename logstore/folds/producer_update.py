@@ -1,0 +1,206 @@
+"""The steps of a producer state (`ProducerAppendInfo`, `ProducerStateManager.update`, `UnifiedLog`).
+
+A segment is recovered: each batch counts at once, as a replica, which takes what the leader took.
+
+    completed = step(state, data, table, first_row, row_end)
+
+The state is rebuilt on load: all that is read of one segment counts together, at the end.
+
+    rebuild = ProducerUpdate(state, AppendOrigin.REPLICATION)
+    rebuild.step(data, table, first_row, row_end)          as often as there are tables
+    rebuild.commit()
+
+A leader appends: first the batches are analyzed, then they are written, then they count.
+
+    append = ProducerUpdate(state, AppendOrigin.CLIENT)
+    duplicate = append.step(data, table, first_row, row_end)      raises what Kafka refuses, or is a repetition
+    completed = append.commit(log_end_offset)
+
+Rows are half open: `first_row` … `row_end` - 1. `data` is what the table was scanned from. Both ways give
+`CompletedTransactions`, whose aborted ones go to the `.txnindex` in recovery and in an append, not in a rebuild.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ..columns.batch_table import BatchTable, ByteArray
+from ..errors import LogstoreError
+from ..kernels import fold_producers as kernel
+from ..kernels import scan
+from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from .open_transactions import CompletedTransactions
+from .producer_refusal import refusal
+from .producer_state import ProducerState
+from .transaction_marker import read_marker
+from .verification import VerificationGuard, VerificationState
+
+UNKNOWN_TRANSACTION_VERSION = -1
+_NO_LOWEST_SEQUENCE = (1 << 31) - 1
+
+
+class AppendOrigin(IntEnum):
+    """Where batches come from (`AppendOrigin`): a replica only notes what a leader would refuse."""
+
+    REPLICATION = kernel.REPLICATION
+    COORDINATOR = kernel.COORDINATOR
+    CLIENT = kernel.CLIENT
+    RAFT_LEADER = kernel.RAFT_LEADER
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The append that a client's batch repeats: nothing is written, and these are the answer.
+
+    Attributes:
+        timestamp: largest of the batch, in ms; answered as its log append time.
+    """
+
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+def step(
+    state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int
+) -> CompletedTransactions:
+    """Step by batches of a segment that is recovered, each at once (`LogSegment.recover`).
+
+    Moves `map_end_offset` behind the last batch of magic 2. Returns what was decided, with the last stable offset of
+    each as it was then.
+
+    Raises, with `position` and `offset` of the batch, the rows before it stepped (see `take_completed`):
+        InvalidRecordError: a control record that does not parse (an InvalidRecordException of Kafka, which ends the
+            segment there, behind that batch), or one that is no marker (`java_class` tells what it dies of).
+        InvalidTxnStateError: a batch outside of the transaction that its producer has open.
+    """
+    slots = state.buffers.slots
+    slots[kernel.ORIGIN] = kernel.REPLICATION
+    slots[kernel.TRANSACTION_VERSION] = UNKNOWN_TRANSACTION_VERSION
+    slots[kernel.IS_SINGLE] = 1
+    try:
+        _fold(state, data, table, first_row, row_end)
+    finally:
+        slots[kernel.IS_SINGLE] = 0
+    return state.buffers.take_completed()
+
+
+def take_completed(state: ProducerState) -> CompletedTransactions:
+    """What a `step` that raised had decided before."""
+    return state.buffers.take_completed()
+
+
+class ProducerUpdate:
+    """A group of batches that count together or not at all; a state has one at a time.
+
+    Attributes:
+        state: untouched until `commit`, but for its verification.
+    """
+
+    __slots__ = ("_guard", "_origin", "_transaction_version", "_verified", "state")
+
+    def __init__(
+        self,
+        state: ProducerState,
+        origin: AppendOrigin,
+        *,
+        transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
+        guard: VerificationGuard | None = None,
+    ) -> None:
+        """Begin a group; one that was begun before and not committed is forgotten.
+
+        Args:
+            transaction_version: of the markers, 0 to 2; must be known unless a replica's.
+            guard: from `ProducerState.begin_verification`, of the producer whose batch this is.
+        """
+        self.state = state
+        self._origin = origin
+        self._transaction_version = transaction_version
+        self._guard = guard
+        self._verified: dict[int, VerificationState | None] = {}
+        state.buffers.discard()
+
+    def step(self, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Duplicate | None:
+        """Analyze rows; `Duplicate` if a client's batch is one of its producer's last five, then the group is over.
+
+        Raises, with `position` and `offset` of the batch; then the group is over:
+            OutOfOrderSequenceError: a gap in a client's sequences, or a sequence that may not begin.
+            InvalidProducerEpochError: a newer epoch is known.
+            InvalidTxnStateError: a transactional batch that was not verified, or one outside of its transaction.
+            TransactionCoordinatorFencedError: a marker of an older coordinator.
+            InvalidRecordError: a control record that is no marker.
+            UsageError: a marker, not of a replica, without transaction version.
+        """
+        slots = self.state.buffers.slots
+        slots[kernel.ORIGIN] = self._origin
+        slots[kernel.TRANSACTION_VERSION] = self._transaction_version
+        if self._origin == AppendOrigin.REPLICATION and not len(self.state.verification):
+            return _fold(self.state, data, table, first_row, row_end)
+        for row in range(first_row, row_end):
+            self._set_verification(int(table.matrix[scan.PRODUCER_ID, row]))
+            duplicate = _fold(self.state, data, table, row, row + 1)
+            if duplicate is not None:
+                return duplicate
+            self._use_verification(table, row)
+        return None
+
+    def commit(self, end_offset: int | None = None) -> CompletedTransactions:
+        """Let the group count; the state is as of `end_offset` then, or as of the offset before.
+
+        Raises:
+            InvalidTxnStateError: a decided transaction is not among the open ones (an IllegalArgumentException).
+        """
+        buffers = self.state.buffers
+        status = buffers.apply()
+        if status != kernel.OK:
+            raise refusal(self.state, status, None)
+        if end_offset is not None:
+            self.state.map_end_offset = end_offset
+        return buffers.take_completed()
+
+    def _set_verification(self, producer_id: int) -> None:
+        """What the group's first batch of a producer found of its verification goes for all (`prepareUpdate`)."""
+        now = self.state.verification.get(producer_id)
+        entry = self._verified.setdefault(producer_id, now)
+        slots = self.state.buffers.slots
+        slots[kernel.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
+        slots[kernel.SUPPORTS_EPOCH_BUMP] = entry is not None and entry.supports_epoch_bump
+        is_shown = self._guard is not None and now is not None and now.guard is self._guard
+        slots[kernel.IS_VERIFIED] = is_shown or not self.state.requires_verification
+
+    def _use_verification(self, table: BatchTable, row: int) -> None:
+        attributes = int(table.matrix[scan.ATTRIBUTES, row])
+        if table.matrix[scan.PRODUCER_ID, row] != -1 and attributes & TRANSACTIONAL_FLAG:
+            self.state.verification.accepted(
+                int(table.matrix[scan.PRODUCER_ID, row]),
+                int(table.matrix[scan.PRODUCER_EPOCH, row]),
+                is_control=bool(attributes & CONTROL_FLAG),
+            )
+
+
+def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Duplicate | None:
+    """The kernel, until it is through or refuses a batch; then the group is forgotten."""
+    buffers = state.buffers
+    slots = buffers.slots
+    slots[kernel.MARKER_ROW] = -1
+    row = first_row
+    while True:
+        status = buffers.fold(data, table, row, row_end)
+        if status == kernel.OK:
+            return None
+        row = int(slots[kernel.STOP_ROW])
+        if status != kernel.MARKER_TO_READ:
+            buffers.discard()
+            if status == kernel.DUPLICATE:
+                return Duplicate(*map(int, slots[kernel.DETAIL : kernel.THIRD_DETAIL + 1]))
+            raise refusal(state, status, table)
+        try:
+            marker = read_marker(data, table, row)
+        except LogstoreError:
+            buffers.discard()
+            raise
+        slots[kernel.MARKER_ROW] = row
+        slots[kernel.MARKER_TYPE] = marker.type
+        slots[kernel.MARKER_COORDINATOR_EPOCH] = marker.coordinator_epoch
+        slots[kernel.MARKER_TIMESTAMP] = marker.timestamp

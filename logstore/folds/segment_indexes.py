@@ -1,0 +1,245 @@
+"""Offset index and time index of one segment: one rule adds to both (`LogSegment.append`, `LogSegment.recover`).
+
+    state = SegmentIndexes(base_offset)             an empty segment, or one to recover from position 0
+    state = SegmentIndexes.resume(base_offset, …)   a loaded segment that is written on
+    step(state, table, first_row, row_end)          the batches of the rows are in the segment now
+    state.finish()                                  the segment rolls, closes, or is recovered to its end
+    state.offset_index_bytes(), state.time_index_bytes()
+
+An entry is added for a batch that lies more than `index_interval_bytes` behind the interval's start: the batch of the
+last entry or, before the first, where writing began: 0 for a new or recovered segment, the file's size for a loaded
+or truncated one. So a reopened segment has other entries than a recovered one. The offset entry is (last offset of
+the batch, its position), the time entry (largest timestamp so far, last offset of the batch that has it), written only
+if the timestamp is larger than that of the last entry.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.batch_table import BatchTable
+from ..errors import IndexFullError, InvalidOffsetError, LogstoreError, OffsetOverflowError
+from ..kernels import fold_indexes as kernel
+from ..layout import offset_index, time_index
+
+Int64Array = npt.NDArray[np.int64]
+
+INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
+INDEX_SIZE_MAX = 10 * 1024 * 1024  # segment.index.bytes
+NO_TIMESTAMP = -1
+_ROOM_MIN = 16
+
+
+class SegmentIndexes:
+    """The entries of both indexes of the segment at `base_offset`, and what decides on the next ones.
+
+    Attributes:
+        base_offset: of the segment.
+        slots: int64, the state of `kernels.fold_indexes`.
+    """
+
+    __slots__ = ("_offset_entries", "_time_entries", "base_offset", "slots")
+
+    def __init__(
+        self,
+        base_offset: int,
+        *,
+        index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+        index_size_max: int = INDEX_SIZE_MAX,
+    ) -> None:
+        """An empty segment; the arguments are `index.interval.bytes` and `segment.index.bytes`."""
+        self.base_offset = base_offset
+        self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
+        self.slots[kernel.SEGMENT_BASE_OFFSET] = base_offset
+        self.slots[kernel.INTERVAL] = index_interval_bytes
+        self.slots[kernel.OFFSET_ENTRY_COUNT_MAX] = index_size_max // offset_index.ENTRY_SIZE
+        self.slots[kernel.TIME_ENTRY_COUNT_MAX] = index_size_max // time_index.ENTRY_SIZE
+        self._offset_entries = np.empty((0, 2), np.int64)
+        self._time_entries = np.empty((0, 2), np.int64)
+        self._set_last_entries()
+        self._set_largest_timestamp(NO_TIMESTAMP, base_offset)
+
+    @classmethod
+    def resume(
+        cls,
+        offset_entries: offset_index.OffsetIndex,
+        time_entries: time_index.TimeIndex,
+        position: int,
+        *,
+        index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+        index_size_max: int = INDEX_SIZE_MAX,
+    ) -> SegmentIndexes:
+        """A loaded segment of `position` bytes, with the entries of its files.
+
+        As in Kafka the largest timestamp is taken from the last time entry, and the log is not read.
+        """
+        state = cls(
+            offset_entries.base_offset, index_interval_bytes=index_interval_bytes, index_size_max=index_size_max
+        )
+        state._offset_entries = np.stack([offset_entries.offsets, offset_entries.positions], axis=1)
+        state._time_entries = np.stack([time_entries.timestamps, time_entries.offsets], axis=1)
+        state._set_entry_counts(offset_entries.entry_count, time_entries.entry_count)
+        state.begin_interval(position)
+        return state
+
+    @property
+    def offset_entries(self) -> Int64Array:
+        """int64[n, 2]: last offset and position of the indexed batches; not a copy."""
+        return self._offset_entries[: self.slots[kernel.OFFSET_ENTRY_COUNT]]
+
+    @property
+    def time_entries(self) -> Int64Array:
+        """int64[n, 2]: timestamp in ms and offset; not a copy."""
+        return self._time_entries[: self.slots[kernel.TIME_ENTRY_COUNT]]
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Largest timestamp so far in ms, -1 without one (`maxTimestampSoFar`)."""
+        return int(self.slots[kernel.LARGEST_TIMESTAMP])
+
+    @property
+    def largest_timestamp_offset(self) -> int:
+        """Last offset of the batch that has it (`shallowOffsetOfMaxTimestampSoFar`)."""
+        return int(self.slots[kernel.LARGEST_TIMESTAMP_OFFSET])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether either index has no room for an entry, so that the segment must roll."""
+        slots = self.slots
+        return bool(
+            slots[kernel.OFFSET_ENTRY_COUNT] >= slots[kernel.OFFSET_ENTRY_COUNT_MAX]
+            or slots[kernel.TIME_ENTRY_COUNT] >= slots[kernel.TIME_ENTRY_COUNT_MAX] - 1
+        )
+
+    def finish(self) -> None:
+        """Add the last time entry, for which one slot was kept free (`onBecomeInactiveSegment`).
+
+        Raises:
+            InvalidOffsetError: offsets in the segment go back.
+        """
+        timestamp, offset = self.largest_timestamp, self.largest_timestamp_offset
+        count = int(self.slots[kernel.TIME_ENTRY_COUNT])
+        if count and offset < self.slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET]:
+            raise self._refusal(kernel.TIME_OFFSET_SMALLER, offset)
+        if timestamp > self.slots[kernel.LAST_ENTRY_TIMESTAMP]:
+            self.reserve(1)
+            self._time_entries[count] = timestamp, offset
+            self._set_entry_counts(int(self.slots[kernel.OFFSET_ENTRY_COUNT]), count + 1, keep_largest=True)
+
+    def truncate_to(self, offset: int, position: int) -> None:
+        """Drop entries of `offset` and above; the segment ends at byte `position` now (`LogSegment.truncateTo`).
+
+        The largest timestamp falls back to that of the last entry left: `raise_timestamp` has the rows behind it.
+        """
+        offset_count = int(np.searchsorted(self.offset_entries[:, 0], offset))
+        time_count = int(np.searchsorted(self.time_entries[:, 1], offset))
+        self._set_entry_counts(offset_count, time_count)
+        self.begin_interval(position)
+
+    def begin_interval(self, position: int) -> None:
+        """Writing begins at byte `position`: it is from there that the next interval counts."""
+        self.slots[kernel.INDEXED_POSITION] = position
+
+    def raise_timestamp(self, table: BatchTable, first_row: int, row_end: int) -> None:
+        """Take the timestamps of rows into account that are in the segment already (`readLargestTimestamp`)."""
+        timestamps = table.max_timestamp[first_row:row_end]
+        if timestamps.size and int(timestamps.max()) > self.largest_timestamp:
+            row = first_row + int(timestamps.argmax())
+            self._set_largest_timestamp(int(table.max_timestamp[row]), int(table.last_offset[row]))
+
+    def offset_index_bytes(self, first_entry: int = 0) -> bytes:
+        """Bytes of the `.index` from entry `first_entry` on."""
+        entries = self.offset_entries[first_entry:]
+        stored = np.empty(len(entries), offset_index.ENTRY_DTYPE)
+        stored["relative_offset"] = entries[:, 0] - self.base_offset
+        stored["position"] = entries[:, 1]
+        return stored.tobytes()
+
+    def time_index_bytes(self, first_entry: int = 0) -> bytes:
+        """Bytes of the `.timeindex` from entry `first_entry` on."""
+        entries = self.time_entries[first_entry:]
+        stored = np.empty(len(entries), time_index.ENTRY_DTYPE)
+        stored["timestamp"] = entries[:, 0]
+        stored["relative_offset"] = entries[:, 1] - self.base_offset
+        return stored.tobytes()
+
+    def reserve(self, count: int) -> None:
+        """Make room for `count` entries more in both indexes."""
+        self._offset_entries = _with_room(self._offset_entries, int(self.slots[kernel.OFFSET_ENTRY_COUNT]) + count)
+        self._time_entries = _with_room(self._time_entries, int(self.slots[kernel.TIME_ENTRY_COUNT]) + count)
+
+    def fold(self, table: BatchTable, first_row: int, row_end: int) -> int:
+        """The kernel, on buffers with room for the rows; returns its status."""
+        self.reserve(row_end - first_row)
+        return kernel.fold_indexes(
+            table.matrix, table.capacity, first_row, row_end, self.slots, self._offset_entries, self._time_entries
+        )
+
+    def refusal(self, status: int, table: BatchTable) -> LogstoreError:
+        """The error of a status of the kernel about the row it stopped at, in Kafka's words."""
+        row = int(self.slots[kernel.STOP_ROW])
+        error = self._refusal(status, int(table.last_offset[row]))
+        error.position, error.offset = int(table.position[row]), int(table.last_offset[row])
+        return error
+
+    def _refusal(self, status: int, offset: int) -> LogstoreError:
+        slots = self.slots
+        if status == kernel.OFFSET_OVERFLOW:
+            return OffsetOverflowError(f"Detected offset overflow at offset {offset} in segment {self.base_offset}")
+        if status == kernel.OFFSET_INDEX_FULL:
+            count = slots[kernel.OFFSET_ENTRY_COUNT]
+            return IndexFullError(f"Attempt to append to a full index (size = {count}).")
+        if status == kernel.TIME_INDEX_FULL:
+            return IndexFullError(f"Attempt to append to a full time index (size = {slots[kernel.TIME_ENTRY_COUNT]}).")
+        if status == kernel.OFFSET_NOT_LARGER:
+            return InvalidOffsetError(
+                f"Attempt to append an offset {offset} to position {slots[kernel.OFFSET_ENTRY_COUNT]} no larger than "
+                f"the last offset appended ({slots[kernel.LAST_ENTRY_OFFSET]})"
+            )
+        return InvalidOffsetError(
+            f"Attempt to append an offset ({self.largest_timestamp_offset}) to slot {slots[kernel.TIME_ENTRY_COUNT]} "
+            f"no larger than the last offset appended ({slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET]})"
+        )
+
+    def _set_entry_counts(self, offset_count: int, time_count: int, *, keep_largest: bool = False) -> None:
+        self.slots[kernel.OFFSET_ENTRY_COUNT] = offset_count
+        self.slots[kernel.TIME_ENTRY_COUNT] = time_count
+        self._set_last_entries()
+        if not keep_largest:
+            self._set_largest_timestamp(
+                int(self.slots[kernel.LAST_ENTRY_TIMESTAMP]), int(self.slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET])
+            )
+
+    def _set_last_entries(self) -> None:
+        offset_entries, time_entries = self.offset_entries, self.time_entries
+        self.slots[kernel.LAST_ENTRY_OFFSET] = offset_entries[-1, 0] if len(offset_entries) else self.base_offset
+        last = time_entries[-1] if len(time_entries) else (NO_TIMESTAMP, self.base_offset)
+        self.slots[kernel.LAST_ENTRY_TIMESTAMP], self.slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET] = last
+
+    def _set_largest_timestamp(self, timestamp: int, offset: int) -> None:
+        self.slots[kernel.LARGEST_TIMESTAMP] = timestamp
+        self.slots[kernel.LARGEST_TIMESTAMP_OFFSET] = offset
+
+
+def step(state: SegmentIndexes, table: BatchTable, first_row: int, row_end: int) -> None:
+    """Step both indexes by rows `first_row` … `row_end` - 1, batches of the segment with their positions in its file.
+
+    Raises, with `position` and `offset` of the batch, the rows before it stepped:
+        OffsetOverflowError: a last offset below the base offset or more than 2^31 - 1 above it.
+        InvalidOffsetError: an entry whose offset is not above the last one's.
+        IndexFullError: no room by `segment.index.bytes`.
+    """
+    if first_row >= row_end:
+        return
+    status = state.fold(table, first_row, row_end)
+    if status != kernel.OK:
+        raise state.refusal(status, table)
+
+
+def _with_room(entries: Int64Array, count: int) -> Int64Array:
+    if count <= len(entries):
+        return entries
+    larger = np.empty((max(count, 2 * len(entries), _ROOM_MIN), 2), np.int64)
+    larger[: len(entries)] = entries
+    return larger

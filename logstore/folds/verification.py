@@ -1,0 +1,85 @@
+"""Which transactional batches a leader lets begin a transaction (KIP-890, `VerificationStateEntry`).
+
+The first transactional batch of a producer that has no open transaction here must have been verified: the transaction
+coordinator has said that the partition is in the producer's transaction. A guard stands for that answer. It is made
+before the question is put and shown with the batch, so that an answer from before an abort is not mistaken for one
+after it.
+
+>>> states = VerificationStates()
+>>> guard = states.begin(7, sequence=3, epoch=0, supports_epoch_bump=True, now_ms=1000)
+>>> states.get(7).guard is guard, states.get(8) is None
+(True, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class VerificationGuard:
+    """Equal to itself only (`VerificationGuard`)."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class VerificationState:
+    """Of one producer: the guard, the smallest sequence tried since, and for which epoch.
+
+    Attributes:
+        timestamp: ms; when it was made.
+        supports_epoch_bump: the producer uses transaction version 2.
+    """
+
+    timestamp: int
+    lowest_sequence: int
+    epoch: int
+    supports_epoch_bump: bool
+    guard: VerificationGuard = field(default_factory=VerificationGuard)
+
+    def lower(self, sequence: int, epoch: int) -> None:
+        """Another batch was tried (`maybeUpdateLowestSequenceAndEpoch`)."""
+        if epoch == self.epoch and sequence < self.lowest_sequence:
+            self.lowest_sequence = sequence
+        if epoch > self.epoch:
+            self.epoch = epoch
+            self.lowest_sequence = sequence
+
+
+class VerificationStates:
+    """The state of each producer that is being verified; none of it is on disk."""
+
+    __slots__ = ("_states",)
+
+    def __init__(self) -> None:
+        self._states: dict[int, VerificationState] = {}
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def get(self, producer_id: int) -> VerificationState | None:
+        """None when nothing was begun."""
+        return self._states.get(producer_id)
+
+    def begin(
+        self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
+    ) -> VerificationGuard:
+        """The guard to ask with, that of an earlier question if it is still there."""
+        state = self._states.setdefault(producer_id, VerificationState(now_ms, sequence, epoch, supports_epoch_bump))
+        state.lower(sequence, epoch)
+        return state.guard
+
+    def accepted(self, producer_id: int, epoch: int, *, is_control: bool) -> None:
+        """A transactional batch was accepted: its producer's guard is used up (`UnifiedLog.updateProducers`).
+
+        It is not if version 2 has begun the next transaction: the marker carries the epoch that the guard is for.
+        """
+        state = self._states.get(producer_id)
+        if state is not None and not (state.supports_epoch_bump and is_control and epoch == state.epoch):
+            del self._states[producer_id]
+
+    def drop_expired(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget those made `expiration_ms` ago or earlier."""
+        expired = [pid for pid, state in self._states.items() if now_ms - state.timestamp >= expiration_ms]
+        for producer_id in expired:
+            del self._states[producer_id]
