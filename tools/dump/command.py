@@ -47,12 +47,13 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     if options.arguments.has("version"):
         stdout.write(f"{KAFKA_VERSION}\n".encode())
         return 0
+    options.check_own()
     if options.arguments.has("files"):
         paths = options.files
     elif options.arguments.words:
         from .sources import expand
 
-        paths = expand(options.arguments.words)
+        paths = expand(options.arguments.words, lambda error: _write_note(error, stderr))
     else:
         from .help import kafka_option_table
 
@@ -115,9 +116,17 @@ def error_line(error: LogstoreError) -> str:
     What Kafka's tool has no words for is told in full: what, where, expected, found, what to do.
     """
     if error.java_class is None or error.advice is not None:
-        return f"logstore: {error}"
+        return _own_line(error)
     text = f'Exception in thread "main" {error.java_class}'
     return text if error.message is None else f"{text}: {error.message}"
+
+
+def _write_note(error: LogstoreError, stderr: TextIO) -> None:
+    stderr.write(_own_line(error) + "\n")
+
+
+def _own_line(error: LogstoreError) -> str:
+    return "logstore: " + str(error).replace("\n", " ")
 
 
 def _size(path: str) -> int:

@@ -32,11 +32,11 @@ def dump_offset_index(path: str, options: IndexOptions, out: Callable[[bytes], N
     require_index(path)
     index = read_offset_index(path)
     if index.entry_count == 0:
-        out(f"{java_file(path)} is empty.\n".encode())
+        out(f"{java_file(path)} is empty.\n".encode("utf-8", "replace"))
         return
     if options.index_sanity_only:
         index.sanity_check()
-        out(f"{java_file(path)} passed sanity check.\n".encode())
+        out(f"{java_file(path)} passed sanity check.\n".encode("utf-8", "replace"))
         return
     entry_count = written_entry_count(index.offsets, index.base_offset)
     entries = zip(index.offsets[:entry_count].tolist(), index.positions[:entry_count].tolist(), strict=True)

@@ -37,7 +37,7 @@ def dump_time_index(path: str, options: IndexOptions, out: Callable[[bytes], Non
     time_index = read_time_index(path)
     if options.index_sanity_only:
         time_index.sanity_check()
-        out(f"{java_file(path)} passed sanity check.\n".encode())
+        out(f"{java_file(path)} passed sanity check.\n".encode("utf-8", "replace"))
         return
     entry_count = written_entry_count(time_index.offsets, time_index.base_offset)
     offsets = time_index.offsets[:entry_count]
