@@ -42,7 +42,7 @@ def dump_file(
         from .json_lines import dump_log_as_json, entry_writer
 
         if is_log:
-            dump_log_as_json(path, options, out, advance)
+            dump_log_as_json(path, options, out, findings, advance)
         else:
             _dump_side_file(path, suffix, options, entry_writer(path, out), findings)
         return

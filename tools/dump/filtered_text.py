@@ -18,11 +18,12 @@ from .record_text import print_chunk
 def print_filtered(buffers: LogBuffers, record_filter: RecordFilter, table: BatchTable, start: int, end: int) -> None:
     """Lines of rows start … end - 1: a batch line where a record of it passes, then those records.
 
-    Without a deep dump and a key only batch headers are looked at: a batch line where its range meets the filter's.
+    Without a deep dump and a key only batch headers are asked: a batch line where its range meets the filter's.
     """
-    passes = record_filter.batches(table)
-    for row in np.flatnonzero(passes[start:end]) + start:
-        if buffers.options.is_deep or record_filter.key is not None:
+    is_asking_records = buffers.options.is_deep or record_filter.key is not None
+    rows = record_filter.candidates(table) if is_asking_records else record_filter.headers(table)
+    for row in np.flatnonzero(rows[start:end]) + start:
+        if is_asking_records:
             _print_batch(buffers, record_filter, table, int(row))
         else:
             print_batch_line(buffers, table, int(row))

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
 
 from logstore.columns.batch_table import BatchTable
+from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
-from logstore.layout.batch import NO_PRODUCER_ID
+from logstore.kernels import scan
+from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID
 
 from .arguments import Arguments
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 BoolArray = npt.NDArray[np.bool_]
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_MILLISECONDS_RANGE = re.compile(r"[+-]?[0-9]*:[+-]?[0-9]*")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -37,28 +44,35 @@ class RecordFilter:
     key: bytes | None = None
 
     @classmethod
-    def from_arguments(cls, arguments: Arguments) -> RecordFilter | None:
-        """The filter of `--offset`, `--time`, `--producer-id` and `--key`; None when none is given."""
-        if not any(arguments.has(name) for name in ("offset", "time", "producer-id", "key")):
-            return None
-        time = arguments.text("time")
-        producer_id, key = arguments.text("producer-id"), arguments.text("key")
+    def from_arguments(cls, arguments: Arguments) -> RecordFilter:
+        """The filter of `--offset`, `--time`, `--producer-id` and `--key`; UsageError for a value that is none."""
+        offset, time, producer_id, key = (arguments.text(name) for name in ("offset", "time", "producer-id", "key"))
         return cls(
-            offsets=_bounds(arguments.text("offset"), ":", _offset),
-            timestamps_ms=_bounds(time, "/" if _is_iso(time) else ":", _timestamp_ms),
+            offsets=_bounds("offset", offset, ":", _offset),
+            timestamps_ms=_bounds("time", time, _time_separator(time or ""), _timestamp_ms),
             producer_id=None if producer_id is None else _number("producer-id", producer_id),
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
         )
 
-    def batches(self, table: BatchTable) -> BoolArray:
-        """Rows that may hold a record that passes, bool[count]; a key is not looked at."""
-        first, last = self.offsets
-        # a v0/v1 entry names only its last offset and a delete horizon hides the first timestamp
-        is_in = np.where(table.magic >= 2, table.base_offset <= last, True) & (table.last_offset >= first)
-        is_in &= (table.max_timestamp >= self.timestamps_ms[0]) | (table.max_timestamp < 0)
+    def candidates(self, table: BatchTable) -> BoolArray:
+        """Rows whose records must be asked, bool[count]: those of the producer, in whose range of offsets some pass.
+
+        A v0/v1 entry says too little, so its records are always asked.
+        """
+        may_hold = (table.base_offset <= self.offsets[1]) & (table.last_offset >= self.offsets[0])
+        may_hold |= table.magic < 2
         if self.producer_id is not None:
-            is_in &= table.producer_id == self.producer_id
-        return is_in
+            may_hold &= table.producer_id == self.producer_id
+        return may_hold
+
+    def headers(self, table: BatchTable) -> BoolArray:
+        """Rows of v2 batches whose header alone says that records may pass, bool[count]; a key is not looked at."""
+        attributes, max_timestamp = table.attributes, table.max_timestamp
+        first_timestamp = np.where(attributes & LOG_APPEND_TIME_FLAG, max_timestamp, table.column(scan.BASE_TIMESTAMP))
+        # where a delete horizon stands, the first timestamp is not known
+        passes = (first_timestamp <= self.timestamps_ms[1]) | (attributes & DELETE_HORIZON_FLAG != 0)
+        passes &= max_timestamp >= self.timestamps_ms[0]
+        return passes & self.candidates(table)
 
     def records(self, table: RecordTable) -> BoolArray:
         """Rows that pass, bool[count]; the producer id is the batch's."""
@@ -70,34 +84,41 @@ class RecordFilter:
                 passes[index] = table.key(int(index)) == self.key
         return passes
 
-    def passes(self, offset: int, timestamp_ms: int, key: bytes | None) -> bool:
-        """Whether one record of a batch without producer id passes."""
+    def passes(self, record: LegacyRecord) -> bool:
+        """Whether a v0/v1 record passes; raises InvalidRecordError where its key is asked for and cannot be read."""
         return (
             self.producer_id in (None, NO_PRODUCER_ID)
-            and self.offsets[0] <= offset <= self.offsets[1]
-            and self.timestamps_ms[0] <= timestamp_ms <= self.timestamps_ms[1]
-            and self.key in (None, key)
+            and self.offsets[0] <= record.offset <= self.offsets[1]
+            and self.timestamps_ms[0] <= record.timestamp <= self.timestamps_ms[1]
+            and (self.key is None or record.key == self.key)
         )
 
 
-def _bounds(text: str | None, separators: str, parse: Callable[[str], int]) -> tuple[int, int]:
-    """`A:B`, `A:`, `:B` or `A` alone, which means exactly A."""
+def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str], int]) -> tuple[int, int]:
+    """`A:B`, `A:`, `:B`, or `A` alone, which means exactly A."""
     if text is None:
         return INT64_MIN, INT64_MAX
-    separator = next((s for s in separators if s in text), None)
-    first, last = (text, text) if separator is None else text.split(separator, 1)
-    return (parse(first) if first else INT64_MIN), (parse(last) if last else INT64_MAX)
+    first_text, found, last_text = text.partition(separator)
+    if not first_text and not last_text:
+        raise UsageError(
+            f"--{option} needs a bound", expected=f"A{separator}B, A{separator} or {separator}B", found=text
+        )
+    first = parse(first_text) if first_text else INT64_MIN
+    last = first if not found else parse(last_text) if last_text else INT64_MAX
+    if first > last:
+        raise UsageError(f"--{option} is an empty range", expected="the smaller bound first", found=text)
+    return first, last
 
 
-def _is_iso(text: str | None) -> bool:
-    return text is not None and ("T" in text or "-" in text[1:])
+def _time_separator(text: str) -> str:
+    return ":" if _MILLISECONDS_RANGE.fullmatch(text) else "/"
 
 
 def _number(option: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise UsageError(f"--{option} takes whole numbers", expected="a whole number", found=text) from error
+    number = int(text) if _WHOLE_NUMBER.fullmatch(text) and len(text) <= len(str(INT64_MIN)) else None
+    if number is None or not INT64_MIN <= number <= INT64_MAX:
+        raise UsageError(f"--{option} takes whole numbers of 64 bits", expected="a whole number", found=text)
+    return number
 
 
 def _offset(text: str) -> int:
@@ -105,7 +126,7 @@ def _offset(text: str) -> int:
 
 
 def _timestamp_ms(text: str) -> int:
-    if not _is_iso(text):
+    if _WHOLE_NUMBER.fullmatch(text):
         return _number("time", text)
     try:
         moment = datetime.fromisoformat(text)
@@ -115,5 +136,4 @@ def _timestamp_ms(text: str) -> int:
             expected="1700000000000:1700000060000 or 2023-11-14T22:13:20Z/2023-11-14T22:14:20Z",
             found=text,
         ) from error
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return int(moment.timestamp() * 1000)
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

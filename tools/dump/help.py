@@ -21,6 +21,8 @@ Beyond kafka-dump-log:
                         A/B in ISO 8601 (UTC unless it says otherwise)
   --producer-id N       batches of this producer
   --key TEXT            records with exactly this key
+A batch is printed when one of its records passes; without a deep dump and a
+key its header decides. Entries of indexes and snapshots are not filtered.
 Several files are dumped side by side, their text comes in the given order.
 """
 

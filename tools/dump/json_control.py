@@ -9,9 +9,12 @@ from logstore.model import ControlRecordType
 from logstore.topics import json_form
 from logstore.topics.control_records import read_coordinator_epoch, read_kraft_record, read_type, read_type_id
 
+from .decoders import control_record_text
+
 
 def control_object(key: bytes | None, value: bytes | None) -> dict[str, Any]:
-    """The type by name and what the record says; raises what the text would die of."""
+    """The type by name and what the record says; raises what the text dies of."""
+    control_record_text(key, value)
     record_type = read_type(key or b"")
     if record_type is ControlRecordType.UNKNOWN:
         return {"type": "UNKNOWN", "typeId": read_type_id(key or b"")}

@@ -18,6 +18,8 @@ from logstore.layout.batch import (
 )
 from logstore.model import Codec, TimestampType
 
+from .legacy_text import legacy_batch_line
+
 
 def batch_object(table: BatchTable, row: int) -> dict[str, Any]:
     """A v2 batch."""
@@ -52,9 +54,11 @@ def batch_object(table: BatchTable, row: int) -> dict[str, Any]:
 
 
 def legacy_object(data: ByteArray, table: BatchTable, row: int) -> dict[str, Any]:
-    """A v0/v1 entry."""
+    """A v0/v1 entry; raises what its line dies of."""
     position, size = int(table.position[row]), int(table.size[row])
     entry = legacy_entry(data, position, size)
+    for _ in legacy_batch_line(data, position, size):
+        pass
     return {
         "kind": "batch",
         "lastOffset": entry.offset,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from logstore.columns.batch_table import BatchTable
-from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
+from logstore.columns.legacy import legacy_entry, read_legacy_records
 from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
 
+from .filters import RecordFilter
 from .legacy_text import legacy_batch_line, legacy_record_lines
 from .log_buffers import LogBuffers
 
@@ -17,7 +18,7 @@ def print_legacy(buffers: LogBuffers, table: BatchTable, start: int, end: int) -
         if buffers.options.filter is None:
             _print_entry(buffers, position, size)
         else:
-            _print_filtered(buffers, position, size)
+            _print_filtered(buffers, buffers.options.filter, position, size)
 
 
 def _print_line(buffers: LogBuffers, position: int, size: int) -> None:
@@ -34,20 +35,16 @@ def _print_entry(buffers: LogBuffers, position: int, size: int) -> None:
         buffers.out.write(line)
 
 
-def _print_filtered(buffers: LogBuffers, position: int, size: int) -> None:
+def _print_filtered(buffers: LogBuffers, record_filter: RecordFilter, position: int, size: int) -> None:
     """The entry's line if one of its records passes, then in a deep dump those records."""
     data, options = buffers.file.data, buffers.options
-    records = list(read_legacy_records(legacy_entry(data, position, size), DECOMPRESSED_SIZE_MAX))
-    passing = {record.offset for record in records if _passes(buffers, record)}
-    if not passing:
+    records = filter(
+        record_filter.passes, read_legacy_records(legacy_entry(data, position, size), DECOMPRESSED_SIZE_MAX)
+    )
+    if next(records, None) is None:
         return
     _print_line(buffers, position, size)
     if options.is_deep:
-        for offset, line in legacy_record_lines(data, position, size, options, DECOMPRESSED_SIZE_MAX):
-            if offset in passing:
-                buffers.out.write(line)
-
-
-def _passes(buffers: LogBuffers, record: LegacyRecord) -> bool:
-    record_filter = buffers.options.filter
-    return record_filter is None or record_filter.passes(record.offset, record.timestamp, record.key)
+        lines = legacy_record_lines(data, position, size, options, DECOMPRESSED_SIZE_MAX, record_filter.passes)
+        for _, line in lines:
+            buffers.out.write(line)

@@ -61,14 +61,20 @@ def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[by
 
 
 def legacy_record_lines(
-    data: _ByteArray, position: int, size: int, options: RecordTextOptions, size_max: int
+    data: _ByteArray,
+    position: int,
+    size: int,
+    options: RecordTextOptions,
+    size_max: int,
+    passes: Callable[[LegacyRecord], bool] = lambda record: True,
 ) -> Iterator[tuple[int, bytes]]:
-    """(offset, line) of every record of the batch of `size` bytes at `position`.
+    """(offset, line) of every record that passes, of the batch of `size` bytes at `position`.
 
     Args:
         data: uint8, 1-D, read-only: the file.
         options: whether and how to print keys and values.
         size_max: bytes that the batch may have decompressed.
+        passes: asked of every record.
 
     Raises:
         What reading the records dies of, see `read_legacy_records`; of a record that fails while it is printed, what
@@ -76,7 +82,7 @@ def legacy_record_lines(
     """
     entry = legacy_entry(data, position, size)
     type_name = entry.timestamp_type.kafka_name
-    for record in read_legacy_records(entry, size_max):
+    for record in filter(passes, read_legacy_records(entry, size_max)):
         line = bytearray()
         try:
             if not options.skip_record_metadata:
@@ -98,7 +104,7 @@ def _metadata(record: LegacyRecord, type_name: str) -> str:
 
 
 def _contents(record: LegacyRecord, options: RecordTextOptions) -> str:
-    key_text, value_text = _parsed(record, options)
+    key_text, value_text = legacy_texts(record, options)
     prefix = "| " if options.skip_record_metadata else " "
     text = ""
     if key_text is not None:
@@ -109,7 +115,8 @@ def _contents(record: LegacyRecord, options: RecordTextOptions) -> str:
     return text
 
 
-def _parsed(record: LegacyRecord, options: RecordTextOptions) -> tuple[str | None, str | None]:
+def legacy_texts(record: LegacyRecord, options: RecordTextOptions) -> tuple[str | None, str | None]:
+    """Key and payload as the chosen decoder shows them; None prints nothing."""
     if options.parser is not None:
         return _parsed_whole(record, options.parser)
     # In this order: a key that does not decode is found before a value whose size is wrong.

@@ -137,12 +137,16 @@ class DumpOptions:
 
         return RecordFilter.from_arguments(self.arguments)
 
+    def check_own(self) -> None:
+        """Raise what is wrong with the options that Kafka's tool does not have, before anything is printed."""
+        _ = self.is_json, self.filter
+
     @cached_property
     def is_json(self) -> bool:
         """Whether to print one JSON object a line; UsageError for an unknown format."""
         name = self.arguments.text("format", "text")
         if name not in ("text", "json"):
-            raise UsageError(f"Unknown format {name}", expected="text or json", found=name)
+            raise UsageError("Unknown format", expected="text or json", found=repr(name))
         return name == "json"
 
     def end_of(self, size: int, path: str) -> int:
