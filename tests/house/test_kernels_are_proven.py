@@ -9,7 +9,7 @@ from tests.house.sources import ROOT, Module, product_modules, sample
 
 
 class Proof(NamedTuple):
-    """`twin` is `module.function` of tests/naive; `test` a module of tests/properties that runs the two side by side."""
+    """`twin` is `module.function` of tests/naive; `test` a module of tests/properties that runs both."""
 
     twin: str
     test: str
@@ -75,7 +75,6 @@ def test_every_kernel_is_in_the_table_and_nothing_else() -> None:
 def test_every_kernel_has_a_twin_and_a_test_and_a_benchmark() -> None:
     missing = []
     benchmarks = "\n".join(path.read_text() for path in (ROOT / "benchmarks").glob("bench_*.py"))
-    benchmarks = benchmarks.replace("from __future__ import annotations", "")
     for kernel, proof in PROOFS.items():
         test = (ROOT / "tests" / "properties" / f"{proof.test}.py").read_text()
         twins = (ROOT / "tests" / "naive" / f"{proof.twin.partition('.')[0]}.py").read_text()
