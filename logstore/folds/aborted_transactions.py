@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CorruptIndexError
-from ..kernels import fold_producers as producers
+from ..kernels import producer_slots as producers
 from ..layout import transaction_index
 from .open_transactions import CompletedTransactions
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels import fold_producers as producers
 from ..kernels import fold_transactions as kernel
+from ..kernels import producer_slots as producers
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -87,8 +87,7 @@ class OpenTransactions:
 
     def clear(self) -> None:
         """Forget all transactions."""
-        for slot in (kernel.ONGOING_HEAD, kernel.ONGOING_END, kernel.ONGOING_COUNT):
-            self.slots[slot] = 0
+        self.slots[[kernel.ONGOING_HEAD, kernel.ONGOING_END, kernel.ONGOING_COUNT]] = 0
         self.slots[kernel.UNREPLICATED_HEAD] = self.slots[kernel.UNREPLICATED_END] = 0
 
     def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:

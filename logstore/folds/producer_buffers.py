@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, ByteArray
-from ..kernels import fold_producers as kernel
 from ..kernels import producer_entries as fields
+from ..kernels import producer_slots as slot
+from ..kernels import producer_status as outcome
+from ..kernels.fold_producers import apply_updates, fold_producers
 from ..kernels.kernel import INTERPRETED
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
@@ -35,19 +37,19 @@ class ProducerBuffers:
     """Entries with their index, the updates of the group under way with theirs, and transactions.
 
     Attributes:
-        slots: int64, the state of `kernels.fold_producers`.
+        slots: int64, see `kernels.producer_slots`.
         transactions: those that are open, or decided and not replicated.
     """
 
     def __init__(self) -> None:
         self.transactions = OpenTransactions()
-        self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
-        self.slots[kernel.INDEX_SEED] = hash("producer ids") & ((1 << 62) - 1)  # differs from process to process
+        self.slots = np.zeros(slot.SLOT_COUNT, np.int64)
+        self.slots[slot.INDEX_SEED] = hash("producer ids") & ((1 << 62) - 1)  # differs from process to process
         self._entries = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
         self._updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
         self._started = np.zeros((_ROOM_MIN, 2), np.int64)
-        self._completed = np.zeros((_ROOM_MIN, kernel.COMPLETED_WIDTH), np.int64)
-        self.slots[kernel.STARTED_CAPACITY] = self.slots[kernel.COMPLETED_CAPACITY] = _ROOM_MIN
+        self._completed = np.zeros((_ROOM_MIN, slot.COMPLETED_WIDTH), np.int64)
+        self.slots[slot.STARTED_CAPACITY] = self.slots[slot.COMPLETED_CAPACITY] = _ROOM_MIN
         self._reserve_entries(_ROOM_MIN)
         self._reserve_updates(_ROOM_MIN)
         self._bind()
@@ -55,18 +57,18 @@ class ProducerBuffers:
     @property
     def entries(self) -> Int64Array:
         """int64[n, ENTRY_WIDTH], the producers in the order in which they came; not a copy."""
-        return self._entries[: self.slots[kernel.ENTRY_COUNT]]
+        return self._entries[: self.slots[slot.ENTRY_COUNT]]
 
     def find(self, producer_id: int) -> int | None:
         """The producer's row of `entries`."""
-        bits, seed = int(self.slots[kernel.INDEX_BITS]), int(self.slots[kernel.INDEX_SEED])
+        bits, seed = int(self.slots[slot.INDEX_BITS]), int(self.slots[slot.INDEX_SEED])
         row = fields.find_entry(producer_id, self._entries.reshape(-1), self._index, bits, seed)
         return None if row < 0 else int(row)
 
     def ordered_entries(self) -> Int64Array:
         """The entries as a Java HashMap goes through them; a copy."""
         entries = self.entries
-        capacity = int(self.slots[kernel.JAVA_CAPACITY])
+        capacity = int(self.slots[slot.JAVA_CAPACITY])
         return entries[iteration_order(entries[:, fields.PRODUCER_ID], entries[:, fields.MAP_CAPACITY], capacity, PUT)]
 
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> None:
@@ -75,14 +77,14 @@ class ProducerBuffers:
             return
         kept = self.entries[is_kept]
         self._entries[: len(kept)] = kept
-        self.slots[kernel.ENTRY_COUNT] = len(kept)
+        self.slots[slot.ENTRY_COUNT] = len(kept)
         self._index[:] = 0
         fields.index_entries(
             self._entries,
             len(kept),
             self._index,
-            int(self.slots[kernel.INDEX_BITS]),
-            int(self.slots[kernel.INDEX_SEED]),
+            int(self.slots[slot.INDEX_BITS]),
+            int(self.slots[slot.INDEX_SEED]),
         )
 
     def put(self, rows: Int64Array) -> None:
@@ -92,7 +94,7 @@ class ProducerBuffers:
         self._reserve_entries(len(self.entries) + count)
         self._bind()
         self._updates[:count] = rows
-        self.slots[kernel.UPDATE_COUNT] = count
+        self.slots[slot.UPDATE_COUNT] = count
         self._apply_in(np.arange(count))
 
     def put_transactions(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
@@ -104,32 +106,31 @@ class ProducerBuffers:
         """Work rows into updates, see `fold_producers`; enlarges what is full, returns any other status."""
         row = first_row
         while True:
-            status = self._run(kernel.fold_producers, data, table.matrix, table.capacity, row, row_end)
-            if status != kernel.NO_ROOM:
+            status = self._run(fold_producers, data, table.matrix, table.capacity, row, row_end)
+            if status != outcome.NO_ROOM:
                 return status
-            row = int(self.slots[kernel.STOP_ROW])
+            row = int(self.slots[slot.STOP_ROW])
             self._enlarge()
 
     def apply(self) -> int:
         """Apply the group under way in the order of a Java HashMap, see `apply_updates`; returns its status."""
-        updates = self._updates[: self.slots[kernel.UPDATE_COUNT]]
-        capacity = int(self.slots[kernel.UPDATE_JAVA_CAPACITY])
+        updates = self._updates[: self.slots[slot.UPDATE_COUNT]]
+        capacity = int(self.slots[slot.UPDATE_JAVA_CAPACITY])
         order = iteration_order(updates[:, fields.PRODUCER_ID], updates[:, fields.MAP_CAPACITY], capacity, COMPUTE)
         return self._apply_in(order)
 
     def discard(self) -> None:
         """Forget the group under way."""
-        if self.slots[kernel.UPDATE_COUNT]:
+        if self.slots[slot.UPDATE_COUNT]:
             self._update_index[:] = 0
-        for slot in (kernel.UPDATE_COUNT, kernel.UPDATE_JAVA_CAPACITY, kernel.STARTED_COUNT):
-            self.slots[slot] = 0
-        self.slots[kernel.COMPLETED_COUNT] = self.slots[kernel.APPLIED_COUNT]
+        self.slots[[slot.UPDATE_COUNT, slot.UPDATE_JAVA_CAPACITY, slot.STARTED_COUNT]] = 0
+        self.slots[slot.COMPLETED_COUNT] = self.slots[slot.APPLIED_COUNT]
 
     def take_completed(self) -> CompletedTransactions:
         """The transactions that were decided since the last call."""
-        count = int(self.slots[kernel.APPLIED_COUNT])
-        self.slots[kernel.COMPLETED_COUNT] -= count
-        self.slots[kernel.APPLIED_COUNT] = 0
+        count = int(self.slots[slot.APPLIED_COUNT])
+        self.slots[slot.COMPLETED_COUNT] -= count
+        self.slots[slot.APPLIED_COUNT] = 0
         return CompletedTransactions(self._completed[:count].copy())
 
     def completed(self, number: int) -> Int64Array:
@@ -138,7 +139,7 @@ class ProducerBuffers:
         return transaction
 
     def _apply_in(self, order: Int64Array) -> int:
-        status = self._run(kernel.apply_updates, np.ascontiguousarray(order, np.int64))
+        status = self._run(apply_updates, np.ascontiguousarray(order, np.int64))
         if len(self._updates) > _ROOM_KEPT:
             self._updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
             self._reserve_updates(_ROOM_MIN)
@@ -166,38 +167,36 @@ class ProducerBuffers:
 
     def _enlarge(self) -> None:
         slots = self.slots
-        update_count = int(slots[kernel.UPDATE_COUNT])
-        if len(self.entries) + update_count >= slots[kernel.ENTRY_CAPACITY]:
+        update_count = int(slots[slot.UPDATE_COUNT])
+        if len(self.entries) + update_count >= slots[slot.ENTRY_CAPACITY]:
             self._reserve_entries(2 * (len(self.entries) + update_count))
-        if update_count >= slots[kernel.UPDATE_CAPACITY]:
+        if update_count >= slots[slot.UPDATE_CAPACITY]:
             self._reserve_updates(2 * update_count)
-        started_count, completed_count = int(slots[kernel.STARTED_COUNT]), int(slots[kernel.COMPLETED_COUNT])
-        if started_count >= slots[kernel.STARTED_CAPACITY]:
+        started_count, completed_count = int(slots[slot.STARTED_COUNT]), int(slots[slot.COMPLETED_COUNT])
+        if started_count >= slots[slot.STARTED_CAPACITY]:
             self._started = _with_rows(self._started, 2 * started_count)
-            slots[kernel.STARTED_CAPACITY] = len(self._started)
-        if completed_count >= slots[kernel.COMPLETED_CAPACITY]:
+            slots[slot.STARTED_CAPACITY] = len(self._started)
+        if completed_count >= slots[slot.COMPLETED_CAPACITY]:
             self._completed = _with_rows(self._completed, 2 * completed_count)
-            slots[kernel.COMPLETED_CAPACITY] = len(self._completed)
-        self.transactions.reserve(started_count + 1, completed_count - int(slots[kernel.APPLIED_COUNT]) + 1)
+            slots[slot.COMPLETED_CAPACITY] = len(self._completed)
+        self.transactions.reserve(started_count + 1, completed_count - int(slots[slot.APPLIED_COUNT]) + 1)
         self._bind()
 
     def _reserve_entries(self, capacity: int) -> None:
         self._entries = _with_rows(self._entries, max(capacity, _ROOM_MIN))
-        self.slots[kernel.ENTRY_CAPACITY] = len(self._entries)
-        self._index = self._indexed(self._entries, int(self.slots[kernel.ENTRY_COUNT]), kernel.INDEX_BITS)
+        self.slots[slot.ENTRY_CAPACITY] = len(self._entries)
+        self._index = self._indexed(self._entries, int(self.slots[slot.ENTRY_COUNT]), slot.INDEX_BITS)
 
     def _reserve_updates(self, capacity: int) -> None:
         self._updates = _with_rows(self._updates, max(capacity, _ROOM_MIN))
-        self.slots[kernel.UPDATE_CAPACITY] = len(self._updates)
-        self._update_index = self._indexed(
-            self._updates, int(self.slots[kernel.UPDATE_COUNT]), kernel.UPDATE_INDEX_BITS
-        )
+        self.slots[slot.UPDATE_CAPACITY] = len(self._updates)
+        self._update_index = self._indexed(self._updates, int(self.slots[slot.UPDATE_COUNT]), slot.UPDATE_INDEX_BITS)
 
     def _indexed(self, entries: Int64Array, count: int, bits_slot: int) -> Int64Array:
         bits = (_SLOTS_PER_ENTRY * len(entries) - 1).bit_length()
         self.slots[bits_slot] = bits
         index = np.zeros(1 << bits, np.int64)
-        fields.index_entries(entries, count, index, bits, int(self.slots[kernel.INDEX_SEED]))
+        fields.index_entries(entries, count, index, bits, int(self.slots[slot.INDEX_SEED]))
         return index
 
 

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidProducerEpochError
-from ..kernels import fold_producers as kernel
 from ..kernels import producer_entries as fields
+from ..kernels import producer_slots as slot
 from ..layout import producer_snapshot
 from ..layout.producer_snapshot import ProducerSnapshot
 from .open_transactions import OpenTransactions
@@ -114,11 +114,12 @@ class ProducerState:
     @property
     def map_end_offset(self) -> int:
         """Everything below it is in the state (`mapEndOffset`)."""
-        return int(self.buffers.slots[kernel.MAP_END_OFFSET])
+        return int(self.buffers.slots[slot.MAP_END_OFFSET])
 
     @map_end_offset.setter
     def map_end_offset(self, offset: int) -> None:
-        self.buffers.slots[kernel.MAP_END_OFFSET] = offset
+        """The caller has taken everything below `offset` into account (`updateMapEndOffset`)."""
+        self.buffers.slots[slot.MAP_END_OFFSET] = offset
 
     @property
     def is_empty(self) -> bool:

@@ -27,7 +27,8 @@ from enum import IntEnum
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..errors import LogstoreError
-from ..kernels import fold_producers as kernel
+from ..kernels import producer_slots as slot
+from ..kernels import producer_status as outcome
 from ..kernels import scan
 from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from .open_transactions import CompletedTransactions
@@ -43,10 +44,10 @@ _NO_LOWEST_SEQUENCE = (1 << 31) - 1
 class AppendOrigin(IntEnum):
     """Where batches come from (`AppendOrigin`): a replica only notes what a leader would refuse."""
 
-    REPLICATION = kernel.REPLICATION
-    COORDINATOR = kernel.COORDINATOR
-    CLIENT = kernel.CLIENT
-    RAFT_LEADER = kernel.RAFT_LEADER
+    REPLICATION = slot.REPLICATION
+    COORDINATOR = slot.COORDINATOR
+    CLIENT = slot.CLIENT
+    RAFT_LEADER = slot.RAFT_LEADER
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,13 @@ def step(
         InvalidTxnStateError: a batch outside of the transaction that its producer has open.
     """
     slots = state.buffers.slots
-    slots[kernel.ORIGIN] = kernel.REPLICATION
-    slots[kernel.TRANSACTION_VERSION] = UNKNOWN_TRANSACTION_VERSION
-    slots[kernel.IS_SINGLE] = 1
+    slots[slot.ORIGIN] = slot.REPLICATION
+    slots[slot.TRANSACTION_VERSION] = UNKNOWN_TRANSACTION_VERSION
+    slots[slot.IS_SINGLE] = 1
     try:
         _fold(state, data, table, first_row, row_end)
     finally:
-        slots[kernel.IS_SINGLE] = 0
+        slots[slot.IS_SINGLE] = 0
     return state.buffers.take_completed()
 
 
@@ -133,8 +134,8 @@ class ProducerUpdate:
             UsageError: a marker, not of a replica, without transaction version.
         """
         slots = self.state.buffers.slots
-        slots[kernel.ORIGIN] = self._origin
-        slots[kernel.TRANSACTION_VERSION] = self._transaction_version
+        slots[slot.ORIGIN] = self._origin
+        slots[slot.TRANSACTION_VERSION] = self._transaction_version
         if self._origin == AppendOrigin.REPLICATION and not len(self.state.verification):
             return _fold(self.state, data, table, first_row, row_end)
         for row in range(first_row, row_end):
@@ -153,7 +154,7 @@ class ProducerUpdate:
         """
         buffers = self.state.buffers
         status = buffers.apply()
-        if status != kernel.OK:
+        if status != outcome.OK:
             raise refusal(self.state, status, None)
         if end_offset is not None:
             self.state.map_end_offset = end_offset
@@ -164,10 +165,10 @@ class ProducerUpdate:
         now = self.state.verification.get(producer_id)
         entry = self._verified.setdefault(producer_id, now)
         slots = self.state.buffers.slots
-        slots[kernel.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
-        slots[kernel.SUPPORTS_EPOCH_BUMP] = entry is not None and entry.supports_epoch_bump
+        slots[slot.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
+        slots[slot.SUPPORTS_EPOCH_BUMP] = entry is not None and entry.supports_epoch_bump
         is_shown = self._guard is not None and now is not None and now.guard is self._guard
-        slots[kernel.IS_VERIFIED] = is_shown or not self.state.requires_verification
+        slots[slot.IS_VERIFIED] = is_shown or not self.state.requires_verification
 
     def _use_verification(self, table: BatchTable, row: int) -> None:
         attributes = int(table.matrix[scan.ATTRIBUTES, row])
@@ -183,24 +184,24 @@ def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: i
     """The kernel, until it is through or refuses a batch; then the group is forgotten."""
     buffers = state.buffers
     slots = buffers.slots
-    slots[kernel.MARKER_ROW] = -1
+    slots[slot.MARKER_ROW] = -1
     row = first_row
     while True:
         status = buffers.fold(data, table, row, row_end)
-        if status == kernel.OK:
+        if status == outcome.OK:
             return None
-        row = int(slots[kernel.STOP_ROW])
-        if status != kernel.MARKER_TO_READ:
+        row = int(slots[slot.STOP_ROW])
+        if status != outcome.MARKER_TO_READ:
             buffers.discard()
-            if status == kernel.DUPLICATE:
-                return Duplicate(*map(int, slots[kernel.DETAIL : kernel.THIRD_DETAIL + 1]))
+            if status == outcome.DUPLICATE:
+                return Duplicate(*map(int, slots[slot.DETAIL : slot.THIRD_DETAIL + 1]))
             raise refusal(state, status, table)
         try:
             marker = read_marker(data, table, row)
         except LogstoreError:
             buffers.discard()
             raise
-        slots[kernel.MARKER_ROW] = row
-        slots[kernel.MARKER_TYPE] = marker.type
-        slots[kernel.MARKER_COORDINATOR_EPOCH] = marker.coordinator_epoch
-        slots[kernel.MARKER_TIMESTAMP] = marker.timestamp
+        slots[slot.MARKER_ROW] = row
+        slots[slot.MARKER_TYPE] = marker.type
+        slots[slot.MARKER_COORDINATOR_EPOCH] = marker.coordinator_epoch
+        slots[slot.MARKER_TIMESTAMP] = marker.timestamp
