@@ -25,8 +25,15 @@ PROOFS = {
     "text_of_decimal": Proof("java_text.decimal", "test_kernel_text"),
     "dump_records": Proof("dump_text.record_line", "test_kernel_dump"),
     "dump_batches": Proof("dump_text.dump", "test_kernel_dump"),
+    "fold_indexes": Proof("fold_indexes.add_batches", "test_fold_indexes"),
+    "fold_producers": Proof("fold_producers.replay", "test_fold_producers"),
+    "apply_updates": Proof("fold_producers.commit", "test_fold_producers"),
+    "index_entries": Proof("fold_producers.rows_by_producer", "test_fold_producers"),
 }
-CALLER = "tests/unit/kernel_dump.py"  # through which the dump kernels are called in tests
+CALLERS = {  # through which some kernels are called in tests, by a name that is imported from them
+    "DumpCaller": "tests/unit/kernel_dump.py",
+    "both_forms": "tests/properties/fold_stories.py",
+}
 
 
 def kernels(modules: tuple[Module, ...]) -> set[str]:
@@ -78,7 +85,7 @@ def test_every_kernel_has_a_twin_and_a_test_and_a_benchmark() -> None:
     for kernel, proof in PROOFS.items():
         test = (ROOT / "tests" / "properties" / f"{proof.test}.py").read_text()
         twins = (ROOT / "tests" / "naive" / f"{proof.twin.partition('.')[0]}.py").read_text()
-        caller = (ROOT / CALLER).read_text() if "DumpCaller" in mentioned(test) else ""
+        caller = "\n".join((ROOT / path).read_text() for name, path in CALLERS.items() if name in mentioned(test))
         missing += unproven(kernel, proof, test, caller, benchmarks, twins)
     assert missing == []
 
