@@ -1,0 +1,40 @@
+"""A file that is replaced as a whole, or not at all."""
+
+from __future__ import annotations
+
+from .names import parent
+from .seam import Seam
+
+
+def replace_file(seam: Seam, path: str, data: bytes, *, temporary_suffix: str) -> None:
+    """Put a file with `data` at `path`; on return it is on the disk.
+
+    Whoever looks, also after a crash, finds the old file or the new one. A crash may leave `path` + `temporary_suffix`
+    behind. The order is that of `CheckpointFile.write`: write beside it, sync, rename, sync the directory.
+
+    Raises:
+        DataDirectoryError: a call failed; the file at `path` is then the old one, or the new one perhaps not synced.
+    """
+    temporary_path = path + temporary_suffix
+    descriptor = seam.create(temporary_path)
+    try:
+        seam.write(descriptor, data)
+        seam.sync(descriptor)
+    finally:
+        seam.close(descriptor)
+    seam.rename(temporary_path, path)
+    seam.sync_directory(parent(path))
+
+
+def truncate_file(seam: Seam, path: str, size: int) -> None:
+    """Cut the file at `path` to `size` bytes; on return the cut is on the disk.
+
+    Raises:
+        DataDirectoryError: a call failed.
+    """
+    descriptor = seam.open(path)
+    try:
+        seam.truncate(descriptor, size)
+        seam.sync(descriptor)
+    finally:
+        seam.close(descriptor)

@@ -1,0 +1,106 @@
+"""The seam: every system call that changes a file or a directory goes through here, and through nothing else.
+
+So a crash test can stop at each of them, and a fault can be put in place of any. Durability is said by the caller: what
+was written is safe after `sync`, a new, renamed or removed name after `sync_directory`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ..errors import DataDirectoryError
+from .system_errors import nio_error, read_error
+
+_WRITE_SIZE_MAX = 1 << 30  # bytes; some systems refuse more in one call
+
+
+class Seam:
+    """The real system calls; tests derive from it.
+
+    All raise DataDirectoryError, in Java's words. Files are opened without following a symbolic link: what a link
+    leads to is not this directory's to change.
+    """
+
+    def create(self, path: str) -> int:
+        """A descriptor of the file, empty: made, or cut to nothing."""
+        return self._open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+
+    def open(self, path: str) -> int:
+        """A descriptor of the file that is there, for writing."""
+        return self._open(path, os.O_RDWR)
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        """All of `data` at the descriptor's position, which moves on."""
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(descriptor, view[:_WRITE_SIZE_MAX]) :]
+        except OSError as error:
+            raise read_error(error) from error
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError as error:
+            raise read_error(error) from error
+
+    def sync(self, descriptor: int) -> None:
+        """Wait until content and size are on the disk."""
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            raise read_error(error) from error
+
+    def close(self, descriptor: int) -> None:
+        """Close; promises nothing about the disk."""
+        os.close(descriptor)
+
+    def rename(self, path: str, new_path: str) -> None:
+        """Give the file another name, atomically, in place of a file that had it."""
+        try:
+            os.replace(path, new_path)
+        except OSError as error:
+            raise nio_error(error, path) from error
+
+    def unlink(self, path: str) -> None:
+        """Remove the name of a file."""
+        try:
+            os.unlink(path)
+        except OSError as error:
+            raise nio_error(error, path) from error
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory in one that is there."""
+        try:
+            os.mkdir(path)
+        except OSError as error:
+            raise nio_error(error, path) from error
+
+    def sync_directory(self, path: str) -> None:
+        """Wait until the names in the directory are on the disk (`Utils.flushDir`)."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise nio_error(error, path) from error
+
+    def _open(self, path: str, flags: int) -> int:
+        try:
+            return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise DataDirectoryError(
+                    "A symbolic link is not followed to change a file",
+                    path=path,
+                    found=os.readlink(path),
+                    advice="put the file itself in place of the link",
+                ) from error
+            raise nio_error(error, path) from error
+
+
+SEAM = Seam()

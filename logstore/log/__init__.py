@@ -1,0 +1,1 @@
+"""One partition: its configuration and its recovery."""

@@ -1,0 +1,144 @@
+"""The directory of one partition while it is being recovered: what is changed in it, and why, is remembered.
+
+Everything that recovery does to files goes through `PartitionDirectory`, one method a kind of change. A change is on
+the disk when the method returns, but for names that were removed or renamed: those wait for `sync`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..disk.atomic import replace_file, truncate_file
+from ..disk.checkpoint_writing import leader_epoch_checkpoint_bytes
+from ..disk.files import read_file
+from ..disk.names import child
+from ..disk.seam import Seam
+from ..disk.system_errors import nio_error
+from ..errors import DataDirectoryError
+from ..layout import leader_epoch_checkpoint
+
+# A leftover of ours is deleted by whoever loads the directory next, also by a real broker.
+TEMPORARY_SUFFIX = ".tmp.deleted"
+CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # as Kafka's, which writes over it
+
+
+class Repair(NamedTuple):
+    """One change: to which file (by its name), what was done, and why."""
+
+    file: str
+    action: str
+    reason: str
+
+
+class PartitionDirectory:
+    """The files of one partition, by name.
+
+    Attributes:
+        path: absolute.
+        repairs: what was done, in order; a file that got the content it had is not among them.
+    """
+
+    def __init__(self, path: str, seam: Seam) -> None:
+        self.path = path
+        self.repairs: list[Repair] = []
+        self._seam = seam
+        self._has_unsynced_names = False
+
+    def file(self, name: str) -> str:
+        """The path of the file."""
+        return child(self.path, name)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return os.path.lexists(self.file(name))
+
+    def names(self) -> list[str]:
+        """Names of all plain files, sorted.
+
+        Raises:
+            DataDirectoryError: the directory cannot be listed, or holds a symbolic link.
+        """
+        names = []
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        raise DataDirectoryError(
+                            "A symbolic link among the files of a partition is not followed",
+                            path=entry.path,
+                            found=os.readlink(entry.path),
+                            advice="put the file itself in place of the link",
+                        )
+                    if entry.is_file(follow_symlinks=False):
+                        names.append(entry.name)
+        except OSError as error:
+            if isinstance(error, DataDirectoryError):
+                raise
+            raise nio_error(error, self.path) from error
+        return sorted(names)
+
+    def read(self, name: str) -> bytes:
+        """The content; raises DataDirectoryError."""
+        return read_file(self.file(name))
+
+    def size(self, name: str) -> int:
+        """Bytes of the file; raises DataDirectoryError."""
+        try:
+            return os.stat(self.file(name)).st_size
+        except OSError as error:
+            raise nio_error(error, self.file(name)) from error
+
+    def replace(self, name: str, data: bytes, reason: str, *, temporary_suffix: str = TEMPORARY_SUFFIX) -> None:
+        """Give the file this content, atomically; one that has it is only synced."""
+        if not self.exists(name):
+            action = "made"
+        elif self.read(name) == data:
+            self.sync_file(name)
+            return
+        else:
+            action = "rewritten"
+        self._remember(name, action, reason)
+        replace_file(self._seam, self.file(name), data, temporary_suffix=temporary_suffix)
+
+    def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
+        """Give `leader-epoch-checkpoint` these (epoch, start offset) entries, as `replace` does."""
+        name = leader_epoch_checkpoint.FILE_NAME
+        self.replace(name, leader_epoch_checkpoint_bytes(epochs), reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
+
+    def truncate(self, name: str, size: int, reason: str) -> None:
+        """Cut the file to `size` bytes."""
+        self._remember(name, "truncated", reason)
+        truncate_file(self._seam, self.file(name), size)
+
+    def sync_file(self, name: str) -> None:
+        """Put on the disk what is only in memory yet."""
+        descriptor = self._seam.open(self.file(name))
+        try:
+            self._seam.sync(descriptor)
+        finally:
+            self._seam.close(descriptor)
+
+    def delete(self, name: str, reason: str) -> None:
+        """Remove the file if it is there."""
+        if not self.exists(name):
+            return
+        self._remember(name, "deleted", reason)
+        self._seam.unlink(self.file(name))
+        self._has_unsynced_names = True
+
+    def rename(self, name: str, new_name: str, reason: str) -> None:
+        """Give the file another name, in place of the file that had it."""
+        self._remember(name, f"renamed to {new_name}", reason)
+        self._seam.rename(self.file(name), self.file(new_name))
+        self._has_unsynced_names = True
+
+    def sync(self) -> None:
+        """Put removed and changed names on the disk."""
+        if self._has_unsynced_names:
+            self._seam.sync_directory(self.path)
+            self._has_unsynced_names = False
+
+    def _remember(self, name: str, action: str, reason: str) -> None:
+        self.repairs.append(Repair(name, action, reason))

@@ -1,0 +1,69 @@
+"""The segments of one log by base offset (`LogSegments`)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+
+from .segment import Segment
+
+
+class Segments:
+    """Segments in the order of their base offsets."""
+
+    def __init__(self) -> None:
+        self._by_base_offset: dict[int, Segment] = {}
+        self._base_offsets: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._base_offsets)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter([self._by_base_offset[base_offset] for base_offset in self._base_offsets])
+
+    @property
+    def base_offsets(self) -> list[int]:
+        """Ascending."""
+        return list(self._base_offsets)
+
+    @property
+    def first(self) -> Segment | None:
+        """The segment of the lowest offsets."""
+        return self._by_base_offset[self._base_offsets[0]] if self._base_offsets else None
+
+    @property
+    def last(self) -> Segment | None:
+        """The segment of the highest offsets: the active one."""
+        return self._by_base_offset[self._base_offsets[-1]] if self._base_offsets else None
+
+    def add(self, segment: Segment) -> None:
+        """Put the segment in, in place of one of the same base offset."""
+        if segment.base_offset not in self._by_base_offset:
+            insort(self._base_offsets, segment.base_offset)
+        self._by_base_offset[segment.base_offset] = segment
+
+    def remove(self, base_offset: int) -> None:
+        """Take the segment out, if there is one."""
+        if self._by_base_offset.pop(base_offset, None) is not None:
+            self._base_offsets.remove(base_offset)
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._by_base_offset.clear()
+        self._base_offsets.clear()
+
+    def floor(self, offset: int) -> Segment | None:
+        """The segment with the highest base offset that is not above `offset`."""
+        index = bisect_right(self._base_offsets, offset)
+        return self._by_base_offset[self._base_offsets[index - 1]] if index else None
+
+    def lower(self, offset: int) -> Segment | None:
+        """The segment with the highest base offset below `offset`."""
+        index = bisect_left(self._base_offsets, offset)
+        return self._by_base_offset[self._base_offsets[index - 1]] if index else None
+
+    def between(self, start: int, end: int | None = None) -> list[Segment]:
+        """The segment that holds `start`, or the first one above, and all up to base offset `end`, exclusive."""
+        first = max(bisect_right(self._base_offsets, start) - 1, 0)
+        last = len(self._base_offsets) if end is None else bisect_left(self._base_offsets, end)
+        return [self._by_base_offset[base_offset] for base_offset in self._base_offsets[first:last]]

@@ -1,0 +1,51 @@
+"""Asks the real UnifiedLog to open golden partition directories, whole and damaged, and keeps what it makes of them.
+
+Run by hand after `make_golden`, from the root of the repository: `python -m tests.kafka.make_recovered`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.golden.archive import unpack, write_rows
+from tests.golden.provenance import write_hashes
+from tests.kafka.oracle import Oracle
+from tests.recovery.cases import DAMAGED_ANSWERS, GOLDEN_ANSWERS, Case, damaged_cases, golden_cases
+
+SEED = "kept"
+CASE_COUNT = 1200
+
+
+def ask(oracle: Oracle, cases: Sequence[Case], golden: Callable[[str], Path], place: Path) -> list[dict[str, Any]]:
+    """What LogCheck answers about each case, laid out below `place`, in one JVM."""
+    for case in cases:
+        case.lay_out(golden(case.golden), place)
+    questions = "".join(json.dumps(case.question()) + "\n" for case in cases)
+    answers = [json.loads(line) for line in oracle.run("LogCheck", cwd=place, text=questions).splitlines()]
+    if len(answers) != len(cases):
+        raise RuntimeError(f"{len(cases)} questions, {len(answers)} answers")
+    return answers
+
+
+def main() -> None:
+    oracle = Oracle()
+    with tempfile.TemporaryDirectory() as whole:
+        golden = cache(lambda name: unpack(name, Path(whole)))
+        for path, cases in (
+            (GOLDEN_ANSWERS, golden_cases(golden)),
+            (DAMAGED_ANSWERS, damaged_cases(SEED, golden, CASE_COUNT)),
+        ):
+            with tempfile.TemporaryDirectory() as place:
+                answers = ask(oracle, cases, golden, Path(place))
+            rows = [{"case": case.row(), **answer} for case, answer in zip(cases, answers, strict=True)]
+            write_rows(path, rows)
+    write_hashes()
+
+
+if __name__ == "__main__":
+    main()
