@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from logstore.codec.outcome import ByteArray, Decompressed, failed_to_open
+from logstore.codec.outcome import EMPTY, ByteArray, Decompressed, failed_to_open
 from logstore.errors import DecompressionError
 from logstore.model import Codec
 
@@ -34,14 +34,17 @@ def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, pay
     """
     if codec is Codec.NONE:
         return Decompressed(np.frombuffer(payload, np.uint8))
-    data = _whole(codec, payload, magic, size_max)
+    try:
+        data = _whole(codec, payload, magic, size_max)
+    except DecompressionError as refusal:
+        return Decompressed(EMPTY, refusal, refusal)
     if data is not None:
         return Decompressed(data)
     return _as_java(codec, payload, magic, size_max, payload_offset)
 
 
 def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
-    """The fast path. None: not a plain stream of Kafka's own making, or larger than `size_max`."""
+    """The fast path. None: not a plain stream of Kafka's own making. Raises DecompressionError above `size_max`."""
     if codec is Codec.GZIP:
         from logstore.codec.gzip import inflate_one_member
 

@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from logstore.codec.outcome import ByteArray
+from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
 
 # Kafka's own header: deflate, no flags; mtime, extra flags and operating system are not looked at.
@@ -26,7 +26,10 @@ READ_SIZE_MAX = 1 << 16
 
 
 def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
-    """The bytes of a stream that is one plain member and nothing else; None if it is anything but."""
+    """The bytes of a stream that is one plain member and nothing else; None if it is anything but.
+
+    Raises DecompressionError above `size_max`.
+    """
     from isal.igzip_lib import DECOMP_DEFLATE, IgzipDecompressor, IsalError
     from isal.isal_zlib import crc32
 
@@ -34,9 +37,11 @@ def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
         return None
     member = IgzipDecompressor(DECOMP_DEFLATE)
     try:
-        data = member.decompress(payload[HEADER_SIZE:], size_max)
+        data = member.decompress(payload[HEADER_SIZE:], size_max + 1)
     except IsalError:  # type: ignore[misc]  # its stubs call the class an instance
         return None
+    if len(data) > size_max:
+        raise over_cap(size_max)
     trailer = member.unused_data
     if not member.eof or len(trailer) != TRAILER_SIZE:
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from logstore.codec.outcome import ByteArray
+from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
 
 MAGIC = b"\x04\x22\x4d\x18"
@@ -26,7 +26,10 @@ CHUNK_SIZE = 2048
 
 
 def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
-    """The bytes of a frame without any option, as Kafka writes it; None if it is anything but."""
+    """The bytes of a frame without any option, as Kafka writes it; None if it is anything but.
+
+    Raises DecompressionError above `size_max`.
+    """
     from cramjam import DecompressionError as CramjamError
     from xxhash import xxh32_intdigest
 
@@ -68,6 +71,8 @@ def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteAr
                     return None
                 size += block_size
     except (CramjamError, ValueError):
+        if size + capacity > size_max:
+            raise over_cap(size_max) from None
         return None
     return data[:size]
 

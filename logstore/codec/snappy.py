@@ -22,7 +22,10 @@ BLOCK_SIZE_MAX = 0x20000000
 
 
 def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
-    """The bytes of one framed stream; None if it has a second header or a block that is not right."""
+    """The bytes of one framed stream; None if it has a second header or a block that is not right.
+
+    Raises DecompressionError above `size_max`.
+    """
     from cramjam import DecompressionError as CramjamError
     from cramjam import snappy
 
@@ -46,7 +49,7 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
         blocks.append((block, size, size + block_size))
         size += block_size
     if size > size_max:
-        return None
+        raise over_cap(size_max)
     data = np.empty(size, np.uint8)
     view = data.data
     try:
