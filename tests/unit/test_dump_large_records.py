@@ -70,9 +70,8 @@ def test_records_larger_than_a_buffer(codec: str, kind: str, monkeypatch: pytest
     check_records_larger_than(100_000, codec, kind)
 
 
-@pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_records_larger_than_the_buffer(codec: str) -> None:
-    check_records_larger_than(output.BUFFER_SIZE, codec, "invalid")
+def test_records_larger_than_the_buffer() -> None:
+    check_records_larger_than(output.BUFFER_SIZE, "none", "invalid")
 
 
 @pytest.mark.parametrize("size", [-2, -1, 0, 1, 2])
@@ -110,8 +109,9 @@ def test_a_batch_of_very_many_tiny_records(codec: str) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_an_old_record_larger_than_the_buffer(magic: int) -> None:
-    large = CONTENTS["invalid"] * (output.BUFFER_SIZE // len(CONTENTS["invalid"]) + 7)
+def test_an_old_record_larger_than_a_buffer(magic: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "BUFFER_SIZE", 100_000)
+    large = CONTENTS["invalid"] * 10_000
     timestamp = SOME_TIME if magic else -1
     Path(LOG).write_bytes(message_set(magic, [Message(0, timestamp, b"k", large)]))
     assert record_lines("--print-data-log").endswith(f" key: k payload: {java_utf8(large)}\n")
@@ -124,8 +124,10 @@ BOMBS: dict[str, tuple[Callable[[], bytes], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", list(BOMBS))
-@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize(
+    ("codec", "kind"),
+    [*(("gzip", kind) for kind in BOMBS), *((codec, "very many tiny records") for codec in ("snappy", "lz4", "zstd"))],
+)
 def test_a_bomb_is_refused_with_one_error_that_names_the_cap(codec: str, kind: str) -> None:
     bomb, options = BOMBS[kind]
     stream = compressed(CODECS[codec], bomb())
