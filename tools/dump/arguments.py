@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from logstore.errors import UsageError
+from logstore.layout.java_integer import parse_int
 
 _JOPT = "joptsimple."
 
@@ -44,12 +45,13 @@ class Arguments:
         text = self.text(name)
         if text is None:
             return default
-        if not _is_int32(text):
+        number = parse_int(text)
+        if number is None:
             raise UsageError(
                 f"Cannot parse argument '{text}' of option {name}",
                 java_class=_JOPT + "OptionArgumentConversionException",
             )
-        return int(text)
+        return number
 
 
 def parse_arguments(argv: list[str], options: dict[str, str]) -> Arguments:
@@ -72,10 +74,9 @@ def parse_arguments(argv: list[str], options: dict[str, str]) -> Arguments:
         if not _is_option(token):
             found.words.append(token)
             continue
-        is_long = token.startswith("--")
-        name, equals, value = token[2 if is_long else 1 :].partition("=")
+        name, equals, value = token.removeprefix("--" if token.startswith("--") else "-").partition("=")
         if name not in options:
-            raise _unrecognized(name if is_long else name[:1])
+            raise _unrecognized(name if token.startswith("--") else token[1])
         _take(found, name, value if equals else None, rest, options[name])
     return found
 
@@ -101,9 +102,6 @@ def _is_option(token: str) -> bool:
 
 
 def _unrecognized(name: str) -> UsageError:
+    if len(name) == 1 and ord(name) > 0xFFFF:
+        name = "?"  # Java takes the first half of the character alone
     return UsageError(f"{name} is not a recognized option", java_class=_JOPT + "UnrecognizedOptionException")
-
-
-def _is_int32(text: str) -> bool:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    return digits.isdecimal() and -(2**31) <= int(text) < 2**31

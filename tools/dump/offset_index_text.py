@@ -27,6 +27,7 @@ def dump_offset_index(path: str, options: IndexOptions, out: Callable[[bytes], N
         InvalidNameError, DataDirectoryError, CorruptIndexError, CorruptRecordError: what the real tool dies of; the
             lines before it are printed.
     """
+    _ = options.max_message_size  # a wrong value is found first
     base_offset_of(file_name(path))
     records = SegmentRecords(sibling(path, segment_stem(path) + LOG_SUFFIX))
     require_index(path)

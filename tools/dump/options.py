@@ -113,7 +113,8 @@ class DumpOptions:
     def _decoder(self, option: str) -> Callable[[bytes], str]:
         from .decoders import decoder
 
-        return decoder(self.arguments.text(option, STRING_DECODER) or STRING_DECODER)
+        name = self.arguments.text(option, STRING_DECODER)
+        return decoder(STRING_DECODER if name is None else name)
 
     def check_decoders(self) -> None:
         """Find the decoders, as the tool does before each log file."""

@@ -1,0 +1,24 @@
+"""The answers to command lines that `tests/unit/test_dump_arguments.py` keeps are still the real tool's answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.comparison import differences
+from tests.kafka.oracle import Oracle
+from tests.unit.test_dump_arguments import ANSWERS, lay_out
+
+pytestmark = pytest.mark.kafka
+
+
+def test_kept_answers_are_the_real_tools_answers(oracle: Oracle, tmp_path: Path) -> None:
+    lay_out(tmp_path)
+    kept = [(argv, found) for rule in ANSWERS.values() for argv, found in rule]
+    dumps = oracle.dump(tmp_path, [argv for argv, _ in kept])
+    reports = [
+        differences(argv, (dump.rc, dump.stdout, dump.stderr), found)
+        for (argv, found), dump in zip(kept, dumps, strict=True)
+    ]
+    assert [report for report in reports if report] == []
