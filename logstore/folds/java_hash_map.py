@@ -1,7 +1,9 @@
 """The order in which a Java HashMap with Long keys goes through its entries, which is that of a `.snapshot`.
 
 Buckets come in the order of the hash's low bits; within a bucket entries come as they were put, or the other way
-around when they were made by `computeIfAbsent`. The number of buckets depends on what was ever in the map.
+around when they were made by `computeIfAbsent`. The number of buckets depends on what was ever in the map. A bucket
+that was once crowded while the table was large is a tree, see `java_tree_bin`; ids that are multiples of a power of
+two make such buckets. What was removed from a tree is not known here, and would matter there only.
 
 >>> ids = np.array([16, 3, 0, 1 << 32])
 >>> ids[iteration_order(ids, np.full(4, 16), 16, PUT)].tolist()
@@ -15,10 +17,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from .java_tree_bin import UNTREEIFY_COUNT, TreeBin
+
 Int64Array = npt.NDArray[np.int64]
+Entry = tuple[int, int, int]  # number, hash as a signed int, key
 
 PUT = 0
 COMPUTE = 1
+_CROWDED_COUNT = {PUT: 8, COMPUTE: 7}  # entries in a bucket that make one more turn it into a tree
+_CAPACITY_MIN = 16  # buckets
+_TREE_CAPACITY_MIN = 64
 _MASK32 = (1 << 32) - 1
 
 
@@ -33,13 +41,74 @@ def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way
 
     Args:
         keys: distinct, in the order in which they came.
-        capacities: buckets of the map once each was in it.
+        capacities: buckets of the map once each was in it, ascending.
         capacity: buckets of the map now.
         way: PUT or COMPUTE, how the entries came.
     """
     if not keys.size:
         return np.empty(0, np.int64)
-    buckets = java_hashes(keys) & (capacity - 1)
+    hashes = java_hashes(keys)
+    buckets = hashes & (capacity - 1)
     if way == PUT:
-        return np.argsort(buckets, kind="stable")
-    return keys.size - 1 - np.argsort(buckets[::-1], kind="stable")
+        order = np.argsort(buckets, kind="stable")
+    else:
+        order = keys.size - 1 - np.argsort(buckets[::-1], kind="stable")
+    tables = np.concatenate([[_CAPACITY_MIN], capacities[:-1]])  # that each came into
+    if way == COMPUTE:
+        tables = np.where(np.arange(keys.size) > tables * 3 // 4, 2 * tables, tables)
+    for residue in _crowded_residues(hashes, capacities, way):
+        members = np.flatnonzero(hashes % _TREE_CAPACITY_MIN == residue)
+        places = np.flatnonzero(hashes[order] % _TREE_CAPACITY_MIN == residue)
+        history = _order_with_trees(keys[members], hashes[members], tables[members], capacity, way)
+        order[places] = members[history]
+    return order
+
+
+def _crowded_residues(hashes: Int64Array, capacities: Int64Array, way: int) -> list[int]:
+    """Hashes modulo 64 of the buckets that were ever a tree; buckets of one residue only ever split into its own."""
+    residues: set[int] = set()
+    for capacity in np.unique(capacities[capacities >= _TREE_CAPACITY_MIN]).tolist():
+        # of the entries that came before the table grew further, and of the one that made it grow
+        count = int(np.searchsorted(capacities, capacity, side="right")) + 1
+        counts = np.bincount(hashes[:count] & (capacity - 1))
+        crowded = np.flatnonzero(counts > _CROWDED_COUNT[way])
+        residues.update((crowded % _TREE_CAPACITY_MIN).tolist())
+    return sorted(residues)
+
+
+def _order_with_trees(keys: Int64Array, hashes: Int64Array, tables: Int64Array, capacity: int, way: int) -> list[int]:
+    """The order of entries of one residue, by doing to their buckets what Java does.
+
+    tables: buckets of the map when each came in; as long as there are fewer than 64 there are no trees.
+    """
+    buckets: dict[int, list[Entry] | TreeBin] = {}
+    size = _TREE_CAPACITY_MIN
+    signed = ((hashes + (1 << 31)) % (1 << 32) - (1 << 31)).tolist()
+    for number, (key, java_hash, table) in enumerate(zip(keys.tolist(), signed, tables.tolist(), strict=True)):
+        size = _grown(buckets, size, table)
+        bucket = buckets.setdefault(java_hash & (size - 1), [])
+        if isinstance(bucket, TreeBin):
+            bucket.put(number, java_hash, key)
+            continue
+        count = len(bucket)
+        bucket.insert(count if way == PUT else 0, (number, java_hash, key))
+        if table >= _TREE_CAPACITY_MIN and count >= _CROWDED_COUNT[way]:
+            buckets[java_hash & (size - 1)] = TreeBin(bucket)
+    _grown(buckets, size, capacity)
+    return [number for bucket in sorted(buckets) for number, _, _ in buckets[bucket]]
+
+
+def _grown(buckets: dict[int, list[Entry] | TreeBin], size: int, capacity: int) -> int:
+    """Double the table until it has `capacity` buckets; returns how many it has (`HashMap.resize`)."""
+    while size < capacity:
+        for bucket, content in list(buckets.items()):
+            entries = list(content)
+            low = [entry for entry in entries if not entry[1] & size]
+            high = [entry for entry in entries if entry[1] & size]
+            del buckets[bucket]
+            for place, part, other in ((bucket, low, high), (bucket + size, high, low)):
+                if part:
+                    is_tree = isinstance(content, TreeBin) and len(part) > UNTREEIFY_COUNT
+                    buckets[place] = (TreeBin(part) if other else content) if is_tree else part
+        size *= 2
+    return size

@@ -30,7 +30,7 @@ from ..errors import LogstoreError
 from ..kernels import producer_slots as slot
 from ..kernels import producer_status as outcome
 from ..kernels import scan
-from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from .open_transactions import CompletedTransactions
 from .producer_refusal import refusal
 from .producer_state import ProducerState
@@ -172,7 +172,7 @@ class ProducerUpdate:
 
     def _use_verification(self, table: BatchTable, row: int) -> None:
         attributes = int(table.matrix[scan.ATTRIBUTES, row])
-        if table.matrix[scan.PRODUCER_ID, row] != -1 and attributes & TRANSACTIONAL_FLAG:
+        if table.matrix[scan.PRODUCER_ID, row] > NO_PRODUCER_ID and attributes & TRANSACTIONAL_FLAG:
             self.state.verification.accepted(
                 int(table.matrix[scan.PRODUCER_ID, row]),
                 int(table.matrix[scan.PRODUCER_EPOCH, row]),

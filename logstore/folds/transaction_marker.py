@@ -30,7 +30,8 @@ def read_marker(data: ByteArray, table: BatchTable, row: int) -> TransactionMark
         DecompressionError, UnsupportedCompressionTypeError: the batch cannot be opened.
     """
     try:
-        chunk = next(BatchRecords(data, table, row).chunks())
+        # a chunk without records comes before the error of the first record
+        chunk = next(chunk for chunk in BatchRecords(data, table, row).chunks() if len(chunk))
         marker_type = _marker_type(chunk.key(0))
         return TransactionMarker(marker_type, _coordinator_epoch(chunk.value(0)), int(chunk.timestamp[0]))
     except LogstoreError as error:

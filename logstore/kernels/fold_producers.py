@@ -205,7 +205,7 @@ def fold_producers(
         if not _has_room(slots, transaction_slots):
             return NO_ROOM
         if columns[scan.MAGIC * capacity + row] >= 2:
-            if columns[scan.PRODUCER_ID * capacity + row] != NO_PRODUCER_ID:
+            if columns[scan.PRODUCER_ID * capacity + row] > NO_PRODUCER_ID:
                 status = _work_row(
                     data, columns, capacity, row, slots, entries, index, updates, update_index, started, completed
                 )

@@ -25,7 +25,7 @@ UNREPLICATED_END = 5
 UNREPLICATED_CAPACITY = 6
 SLOT_COUNT = 7
 
-DECIDED = -1  # in place of the producer id, which is never -1
+DECIDED = -1  # in place of the producer id, which is never negative
 
 
 @device

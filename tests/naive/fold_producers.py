@@ -152,7 +152,7 @@ def commit(group: Group) -> list[Completed]:
 
 def analyze(group: Group, batch: Batch) -> Remembered | None:
     """The batch that a client's batch repeats, if it does."""
-    if batch.producer_id == -1:
+    if batch.producer_id < 0:
         return None
     state = group.state
     known = state.producers.get(batch.producer_id)

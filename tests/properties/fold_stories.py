@@ -101,16 +101,17 @@ def _marker(draw: st.DrawFn, pid: int, actor: Actor, offset: int, time: int, is_
     actor.coordinator_epoch += draw(st.sampled_from([0, 0, 1]))
     if draw(st.booleans()):
         actor.epoch, actor.next_sequence = min(actor.epoch + 1, 32767), 0
-    step_back = 0 if is_honest else draw(st.sampled_from([0, 0, 0, 1]))
+    coordinator_step_back = 0 if is_honest else draw(st.sampled_from([0, 0, 0, 1]))
+    epoch_step_back = 0 if is_honest else draw(st.sampled_from([0, 0, 0, 1]))
     odd_length = draw(st.integers(0, 5)) == 0
     batch = marker(
         offset,
         is_abort=draw(st.booleans()),
-        coordinator_epoch=actor.coordinator_epoch - step_back,
+        coordinator_epoch=actor.coordinator_epoch - coordinator_step_back,
         base_timestamp=time,
         max_timestamp=time + 7,
         producer_id=pid,
-        producer_epoch=max(actor.epoch - step_back, 0),
+        producer_epoch=max(actor.epoch - epoch_step_back, 0),
         flags=draw(st.sampled_from([0, 0, LOG_APPEND_TIME])),
     )
     if odd_length:
