@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
     "dump": ("dump_command", "Print segments, indexes and snapshots as kafka-dump-log does."),
+    "recover": ("recover_command", "Repair a partition directory as a starting broker does, in place."),
     "kernels": ("kernels_command", "Compile the kernels for this machine, if they are not yet."),
 }
 

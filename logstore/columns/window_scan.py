@@ -52,8 +52,9 @@ class _Ahead:
 
     def tables(self) -> Iterator[BatchTable]:
         """In order; the threads end with the file or with the caller."""
-        for _ in range(THREAD_COUNT):
-            threading.Thread(target=self._run, daemon=True).start()
+        threads = [threading.Thread(target=self._run, daemon=True) for _ in range(THREAD_COUNT)]
+        for thread in threads:
+            thread.start()
         try:
             window = 0
             while True:
@@ -67,6 +68,9 @@ class _Ahead:
             self._is_stopped = True
             for _ in range(THREAD_COUNT):
                 self._room.release()
+            # whoever stops early may cut the file next, and bytes that are gone must not be read
+            for thread in threads:
+                thread.join()
 
     def _take(self, window: int) -> BatchTable:
         with self._ready:

@@ -224,6 +224,14 @@ class LogLoader:
         if last is None:
             return None
         end_offset = last.next_offset()
+        if end_offset < 0:
+            raise OffsetOverflowError(
+                f"No offset can follow on the last batch of segment {last.base_offset}",
+                path=last.path(LOG_SUFFIX),
+                expected=f"offsets from {last.base_offset} on",
+                found=end_offset - 1 + 2**64,
+                advice="its offset is damaged, which no checksum covers; a broker would delete the whole log",
+            )
         if end_offset >= self._settings.log_start_offset:
             return end_offset
         reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
@@ -280,10 +288,12 @@ class LogLoader:
     def _trim_indexes(self) -> None:
         """Cut what is behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
         for segment in self.segments:
-            for kind, entry_count, entry_size in _index_sizes(segment):
+            for kind, _, entry_size in _index_sizes(segment):
                 name = segment.file_name(kind)
-                if self._directory.size(name) > entry_count * entry_size:
-                    self._directory.truncate(name, entry_count * entry_size, "cut behind the last whole entry")
+                odd_size = self._directory.size(name) % entry_size
+                if odd_size:
+                    size = self._directory.size(name) - odd_size
+                    self._directory.truncate(name, size, "cut behind the last whole entry")
 
 
 def _index_sizes(segment: Segment) -> tuple[tuple[str, int, int], ...]:

@@ -114,8 +114,10 @@ class PartitionProducers:
 
     def _truncate_and_reload(self, log_start_offset: int, end_offset: int) -> None:
         for offset in sorted(self.snapshots):
-            if not log_start_offset < offset <= end_offset:
-                self._remove_snapshot(offset, f"is not between offsets {log_start_offset} and {end_offset}")
+            if offset > end_offset:
+                self._remove_snapshot(offset, f"is of more than the log up to offset {end_offset}, which is read anew")
+            elif offset <= log_start_offset:
+                self._remove_snapshot(offset, f"is not above offset {log_start_offset}, where the log starts")
         if end_offset != self.state.map_end_offset:
             self.state.clear()
             self._load_newest(log_start_offset)

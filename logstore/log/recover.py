@@ -72,7 +72,7 @@ def _partition_name(path: str) -> PartitionDirectory:
             advice="a broker deletes it; to have the partition back, rename it to topic-partition first",
         )
     if not os.path.isdir(path):
-        raise DataDirectoryError(path, path=path, expected="a directory", found="none")
+        raise DataDirectoryError("There is no such directory", path=path)
     return name
 
 

@@ -148,7 +148,7 @@ class Segment:
         with self.log_data() as data:
             for table in batch_tables(data, place.position, self.path(LOG_SUFFIX)):
                 if len(table):
-                    next_offset = int(table.last_offset[-1]) + 1
+                    next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
         return next_offset
 
     def set_indexes(self, indexes: SegmentIndexes) -> None:
@@ -161,14 +161,25 @@ class Segment:
         )
 
     def empty(self) -> int:
-        """Let nothing of the segment count, its indexes neither; returns the bytes to be cut (`truncateTo(base)`)."""
+        """Let the segment begin anew, its indexes too; returns the bytes to be cut (`truncateTo(base)`).
+
+        What stays are the batches before the one that the index gives for the base offset: none, unless that offset is
+        there twice. Their largest timestamp goes to the time index, as when the log is closed.
+        """
         place = self.place_of(self.base_offset)
         truncated_size = 0 if place is None else self.size - place.position
         self.size -= truncated_size
-        for kind in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+        kept = SegmentIndexes(self.base_offset)
+        with self.log_data() as data:
+            for table in batch_tables(data, 0, self.path(LOG_SUFFIX)):
+                kept.raise_timestamp(table, 0, len(table))
+        kept.finish()
+        self.set_indexes(SegmentIndexes(self.base_offset))
+        contents = {OFFSET_INDEX_SUFFIX: b"", TIME_INDEX_SUFFIX: kept.time_index_bytes(), TRANSACTION_INDEX_SUFFIX: b""}
+        for kind, content in contents.items():
             if self.has(kind):
-                self.directory.replace(self.file_name(kind), b"", "offsets in the segment go back")
-        self.read_indexes()
+                self.directory.replace(self.file_name(kind), content, "offsets in the segment go back")
+        self.transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
         return truncated_size
 
     def cut(self) -> None:

@@ -1,0 +1,113 @@
+"""`logstore recover`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from logstore.log.recovered import RecoveredLog
+
+
+@click.command("recover")
+@click.argument("directory", type=click.Path(file_okay=False))
+@click.option("--clean/--unclean", "was_clean", default=None, help="How the last broker ended; by its marker file.")
+@click.option("--recovery-point", type=int, help="First offset not known to be on the disk; by the checkpoint.")
+@click.option("--log-start", type=int, help="Offset at which the log starts; by the checkpoint.")
+@click.option("--now", type=int, metavar="MS", help="The time, in ms since 1970; by the clock.")
+@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic; may be repeated.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(
+    directory: str,
+    was_clean: bool | None,
+    recovery_point: int | None,
+    log_start: int | None,
+    now: int | None,
+    config: Sequence[str],
+    form: str,
+) -> None:
+    """Repair the partition DIRECTORY in place, as a broker does that starts, and print what it holds.
+
+    The directory must not be in use. What is not told by options is taken from the data directory around it: its
+    marker of a clean shutdown and its checkpoints, which stay as they are.
+    """
+    from logstore import clock
+    from logstore.disk.lock import data_directory_lock
+    from logstore.disk.names import absolute_path, parent
+    from logstore.errors import LogstoreError, UsageError
+    from logstore.log.config import parse_config
+    from logstore.log.loader import LoadSettings
+    from logstore.log.recover import recover_partition
+
+    try:
+        path = absolute_path(directory)
+        settings = LoadSettings(
+            was_clean=_was_clean(path) if was_clean is None else was_clean,
+            recovery_point=_offset(path, "recovery-point") if recovery_point is None else recovery_point,
+            log_start_offset=_offset(path, "log-start") if log_start is None else log_start,
+            now_ms=clock.now_ms() if now is None else now,
+            config=parse_config(dict(_pair(text) for text in config)),
+        )
+        with data_directory_lock(parent(path)):
+            recovered = recover_partition(path, settings)
+    except UsageError as error:
+        raise click.UsageError(str(error)) from error
+    except LogstoreError as error:
+        sys.stderr.write(f"logstore: {error}\n")
+        sys.exit(1)
+    _PRINTERS[form](recovered)
+
+
+def _was_clean(path: str) -> bool:
+    from logstore.disk.names import sibling
+    from logstore.layout import clean_shutdown
+
+    return os.path.exists(sibling(path, clean_shutdown.FILE_NAME))
+
+
+def _offset(path: str, kind: str) -> int:
+    """What the checkpoint beside the directory says of the partition; 0 without one, as for a broker."""
+    from logstore.disk.names import file_name, sibling
+    from logstore.disk.side_files import read_offset_checkpoint
+    from logstore.layout.file_names import parse_partition_directory
+
+    checkpoint = sibling(path, f"{kind}-offset-checkpoint")
+    name = parse_partition_directory(file_name(path))
+    if name is None or not os.path.exists(checkpoint):
+        return 0
+    return read_offset_checkpoint(checkpoint).get((name.topic, name.partition), 0)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--config {text}: expected NAME=VALUE")
+    return name, value
+
+
+def _print_json(recovered: RecoveredLog) -> None:
+    from logstore.log.recovered import as_json
+
+    click.echo(json.dumps(as_json(recovered)))
+
+
+def _print_text(recovered: RecoveredLog) -> None:
+    from logstore.log.recovered import as_json
+
+    values: dict[str, Any] = as_json(recovered)
+    lists = {name: values.pop(name) for name in ("segments", "leaderEpochs", "producers", "repaired")}
+    for name, value in values.items():
+        click.echo(f"{name}: {value}")
+    for name, rows in lists.items():
+        click.echo(f"{name}: {len(rows)}")
+        for row in rows:
+            fields = row.items() if isinstance(row, dict) else zip(("epoch", "startOffset"), row, strict=True)
+            click.echo("  " + " ".join(f"{key}: {value}" for key, value in fields))
+
+
+_PRINTERS: dict[str, Callable[[RecoveredLog], None]] = {"text": _print_text, "json": _print_json}
