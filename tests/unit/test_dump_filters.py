@@ -219,3 +219,19 @@ def test_indexes_are_not_filtered() -> None:
     objects = answer(["--files", INDEX, "--offset", "1", "--format", "json"])[1]
     assert [json.loads(line)["offset"] for line in objects.splitlines()] == [0, 1]
     assert "indexes" in answer(["--help"])[2].partition("Beyond")[2]
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_damaged_old_entries_are_no_matter_unless_they_may_pass(output_format: str) -> None:
+    """And then the entry dies of its header before its records die of theirs."""
+    odd = bytearray(message_set(0, [Message(3, -1, b"key", b"value")]))
+    odd[16] = 0x80  # the magic
+    struct.pack_into(">i", odd, 26, 1000)  # where a message that is not of magic 0 has its key's size
+    Path(LOG).write_bytes(odd)
+    argv = ["--files", LOG, "--print-data-log", "--format", output_format]
+    for options in (["--offset", "4"], ["--producer-id", "7"], ["--time", "0"]):
+        rc, stdout, stderr = answer([*argv, *options])
+        assert (rc, stdout.count("magic"), stderr) == (0, 0, "")
+    rc, _, stderr = answer([*argv, "--offset", "3"])
+    assert rc == 1
+    assert stderr.endswith("IllegalArgumentException: Invalid magic used in LegacyRecord: -128\n")

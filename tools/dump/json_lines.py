@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from .log_header import log_header
 from .offset_order import OffsetOrder
 from .options import MAX_BYTES_DEFAULT, DumpOptions
 from .output import Output
+
+_MakeObject = Callable[[], dict[str, Any]]
 
 _ENTRY = re.compile(r"(?:\w+: (?:-?\d+|OptionalLong\S+)(?: |$))+")
 _PAIR = re.compile(r"(\w+): (\S+)")
@@ -120,27 +123,29 @@ def _row_objects(
 ) -> Iterator[dict[str, Any]]:
     """The batch, if one of its records passes the filter, then those records in a deep dump."""
     is_legacy = int(table.magic[row]) < 2
-    header = legacy_object(file.data, table, row) if is_legacy else batch_object(table, row)
-    if options.filter is None:
-        yield header
+    is_header_due = True
+    if options.filter is None or not _is_asking_records(options, is_legacy):
+        yield _header(file, table, row)
+        is_header_due = False
     if not _is_asking_records(options, is_legacy):
-        if options.filter is not None:
-            yield header
         return
     read = _legacy_records if is_legacy else _records
-    is_header_due = options.filter is not None
     for record in read(file, table, row, options, order):
         if is_header_due:
-            yield header
+            yield _header(file, table, row)
             is_header_due = False
-        if record is not None and options.is_deep:
-            yield record
+        if record is not None:
+            yield record()
+
+
+def _header(file: MappedFile, table: BatchTable, row: int) -> dict[str, Any]:
+    return legacy_object(file.data, table, row) if int(table.magic[row]) < 2 else batch_object(table, row)
 
 
 def _records(
     file: MappedFile, table: BatchTable, row: int, options: DumpOptions, order: OffsetOrder
-) -> Iterator[dict[str, Any] | None]:
-    """Objects of the records that pass; None for one that is not to be shown."""
+) -> Iterator[_MakeObject | None]:
+    """The records that pass, to be made into objects once the batch is told; None for one that is not shown."""
     attributes = int(table.attributes[row])
     is_shown = options.is_deep and not (attributes & CONTROL_FLAG and options.skip_record_metadata)
     for chunk in BatchRecords(file.data, table, row).chunks():
@@ -150,16 +155,16 @@ def _records(
         else:
             rows = np.flatnonzero(options.filter.records(chunk)).tolist()
         for index in rows:
-            yield record_object(chunk, index, attributes, options) if is_shown else None
+            yield partial(record_object, chunk, index, attributes, options) if is_shown else None
 
 
 def _legacy_records(
     file: MappedFile, table: BatchTable, row: int, options: DumpOptions, order: OffsetOrder
-) -> Iterator[dict[str, Any] | None]:
+) -> Iterator[_MakeObject | None]:
     entry = legacy_entry(file.data, int(table.position[row]), int(table.size[row]))
     for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX):
         if options.filter is None:
             order.note(np.array([record.offset], np.int64))
         elif not options.filter.passes(record):
             continue
-        yield legacy_record_object(record, entry.timestamp_type, options) if options.is_deep else None
+        yield partial(legacy_record_object, record, entry.timestamp_type, options) if options.is_deep else None

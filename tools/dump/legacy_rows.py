@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from logstore.columns.batch_table import BatchTable
 from logstore.columns.legacy import legacy_entry, read_legacy_records
 from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
@@ -13,12 +17,16 @@ from .log_buffers import LogBuffers
 
 def print_legacy(buffers: LogBuffers, table: BatchTable, start: int, end: int) -> None:
     """Lines of rows start … end - 1, which are v0/v1 entries."""
-    for row in range(start, end):
+    record_filter = buffers.options.filter
+    rows: Iterable[int] = range(start, end)
+    if record_filter is not None:
+        rows = start + np.flatnonzero(record_filter.candidates(table)[start:end])
+    for row in rows:
         position, size = int(table.position[row]), int(table.size[row])
-        if buffers.options.filter is None:
+        if record_filter is None:
             _print_entry(buffers, position, size)
         else:
-            _print_filtered(buffers, buffers.options.filter, position, size)
+            _print_filtered(buffers, record_filter, position, size)
 
 
 def _print_line(buffers: LogBuffers, position: int, size: int) -> None:
