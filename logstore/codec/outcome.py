@@ -88,5 +88,5 @@ def over_cap(size_max: int) -> DecompressionError:
     """Refusal to decompress further; Kafka itself has no such cap."""
     return DecompressionError(
         f"The record stream is larger than the cap of {size_max} bytes",
-        advice="raise the cap if the batch can be trusted",
+        advice="the batch is damaged, or made to fill memory",
     )
