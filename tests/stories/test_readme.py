@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,12 +27,11 @@ def pattern(shown: str) -> str:
 
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE_BLOCKS, ids=[command for command, _ in CONSOLE_BLOCKS])
-def test_commands_print_what_is_shown(command: str, shown: str, golden: Callable[[str], Path]) -> None:
+def test_commands_print_what_is_shown(command: str, shown: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    place = shutil.copytree(golden("demo"), tmp_path / "demo")
     words = shlex.split(command)
     assert words[0] == "logstore"
-    done = subprocess.run(
-        [LOGSTORE, *words[1:]], cwd=golden("demo"), capture_output=True, encoding="utf-8", check=False
-    )
+    done = subprocess.run([LOGSTORE, *words[1:]], cwd=place, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0
     assert re.fullmatch(pattern(shown), done.stdout), done.stdout
 
