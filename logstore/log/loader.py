@@ -235,10 +235,11 @@ class LogLoader:
         if end_offset >= self._settings.log_start_offset:
             return end_offset
         reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
-        self._remove(list(self.segments), reason)
+        # the segments last: as long as one is there, the next load comes here again
         self.epochs.clear()
         self._write_epochs(is_needed=True)
         self.producers.start_at(self._settings.log_start_offset)
+        self._remove(list(self.segments), reason)
         return None
 
     def _remove(self, segments: Sequence[Segment], reason: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.damage import KINDS, damaged
+from tests.conformance.damage import KINDS, batch_positions, damaged
 from tests.golden.archive import GOLDEN, NAMES
 from tests.naive.dice import Dice
 
@@ -142,6 +143,15 @@ def zero_index(directory: Path, target: str, dice: Dice) -> None:
         path.write_bytes(path.read_bytes() + bytes(dice.choose((1, 8, 12, 240, 4096))))
 
 
+def move_last_offset(directory: Path, target: str, dice: Dice) -> None:
+    """The last batch gets another offset, which no checksum covers."""
+    name, offset = target.split(":")
+    path = directory / name
+    content = bytearray(path.read_bytes())
+    struct.pack_into(">q", content, batch_positions(content)[-1], int(offset))
+    path.write_bytes(content)
+
+
 OPERATIONS: dict[str, Callable[[Path, str, Dice], None]] = {
     "damage": damage_file,
     "remove": remove_file,
@@ -151,6 +161,7 @@ OPERATIONS: dict[str, Callable[[Path, str, Dice], None]] = {
     "snapshot": add_snapshot,
     "epochs": write_epochs,
     "zeros": zero_index,
+    "offset": move_last_offset,
 }
 EPOCHS = (
     "",
