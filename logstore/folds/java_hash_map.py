@@ -45,8 +45,8 @@ def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way
         capacity: buckets of the map now.
         way: PUT or COMPUTE, how the entries came.
     """
-    if not keys.size:
-        return np.empty(0, np.int64)
+    if keys.size <= 1:  # as usual in an append
+        return np.zeros(keys.size, np.int64)
     hashes = java_hashes(keys)
     buckets = hashes & (capacity - 1)
     if way == PUT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from logstore.layout.producer_snapshot import parse_producer_snapshot
 from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
 from tests.naive.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
-from tests.properties.fold_stories import scanned, stories
+from tests.properties.fold_stories import marker, scanned, stories
 
 pytestmark = pytest.mark.kafka
 
@@ -148,7 +148,7 @@ class Folded:
 
 
 def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
-    asked = [*workloads(STORY_COUNT), crowded()]
+    asked = [*workloads(STORY_COUNT), crowded(), fenced()]
     real = oracle.run("Appends", cwd=tmp_path, text="".join(workload.to_json() for workload in asked)).splitlines()
     kinds = set()
     for workload, line in zip(asked, real, strict=True):
@@ -171,31 +171,73 @@ def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_pa
     }
 
 
-def test_recovered_logs_have_the_real_files_beside_them(oracle: Oracle, tmp_path: Path) -> None:
-    """Two segments, of whatever a replica may hold, recovered from nothing but their bytes."""
-    pairs, questions, refused_count = [], "", 0
-    for number, batches in enumerate(collected(STORY_COUNT)):
-        cut = Dice(f"cut {number}").between(0, len(batches))
-        segments = [part for part in (batches[:cut], batches[cut:]) if part]
-        directory = tmp_path / str(number) / "t-0"
-        directory.mkdir(parents=True)
-        for base_offset, part in based(segments):
-            content = b"".join(batch.to_bytes() for batch in part)
-            (directory / f"{base_offset:020d}.log").write_bytes(content)
-        config = {"index.interval.bytes": str(INTERVAL), "segment.index.bytes": "65536"}
-        question = {"directory": str(directory), "clean": False, "logStart": 0, "recoveryPoint": 0, "now": NOW}
-        questions += json.dumps({**question, "config": config}) + "\n"
-        pairs.append((directory, segments))
-    answers = oracle.run("LogCheck", cwd=tmp_path, text=questions).splitlines()
-    for (directory, segments), line in zip(pairs, answers, strict=True):
-        answer = json.loads(line)
-        expected, refusal = recovered_files(segments)
+def test_recovered_and_rebuilt_logs_have_the_real_files_beside_them(oracle: Oracle, tmp_path: Path) -> None:
+    """Two segments, of whatever a replica may hold: recovered from nothing but their bytes, then opened again without
+    the last snapshot, which is rebuilt from the one before."""
+    logs = [
+        laid_out(tmp_path / str(number) / "t-0", number, story) for number, story in enumerate(collected(STORY_COUNT))
+    ]
+    refused_count = rebuilt_count = 0
+    for log, answer in zip(logs, opened(oracle, tmp_path, logs, clean=False), strict=True):
+        expected, refusal = recovered_files(log.segments)
         assert answer.get("error") == refusal
         refused_count += refusal is not None
-        for name, content in expected.items():
-            path = directory / name
-            assert (path.read_bytes() if path.exists() else b"") == content, path
-    assert 0 < refused_count < len(answers)
+        assert {name: log.read(name) for name in expected} == expected
+        log.snapshots = sorted(name for name in expected if name.endswith(".snapshot"))
+    assert 0 < refused_count < len(logs)
+    again = [log for log in logs if len(log.snapshots) == 2]
+    for log in again:
+        (log.directory / log.snapshots[-1]).unlink()
+    for log, answer in zip(again, opened(oracle, tmp_path, again, clean=True), strict=True):
+        assert "error" not in answer
+        assert log.read(log.snapshots[-1]) == rebuilt_snapshot(log), log.directory
+        rebuilt_count += 1
+    assert rebuilt_count > 20
+
+
+@dataclass
+class Log:
+    """A partition's directory, and the batches of its segments by base offset."""
+
+    directory: Path
+    segments: list[tuple[int, list[Batch]]]
+    snapshots: list[str] = field(default_factory=list)
+
+    def read(self, name: str) -> bytes:
+        path = self.directory / name
+        return path.read_bytes() if path.exists() else b""
+
+
+def laid_out(directory: Path, number: int, batches: list[Batch]) -> Log:
+    """The story cut in two somewhere, each part a `.log`."""
+    cut = Dice(f"cut {number}").between(0, len(batches))
+    segments = based([part for part in (batches[:cut], batches[cut:]) if part])
+    directory.mkdir(parents=True)
+    for base_offset, part in segments:
+        (directory / f"{base_offset:020d}.log").write_bytes(b"".join(batch.to_bytes() for batch in part))
+    return Log(directory, segments)
+
+
+def opened(oracle: Oracle, tmp_path: Path, logs: list[Log], *, clean: bool) -> list[dict[str, Any]]:
+    """What the real log says when it opens the directories, and closes them again."""
+    questions = ""
+    for log in logs:
+        config = {"index.interval.bytes": str(INTERVAL), "segment.index.bytes": "65536"}
+        question = {"directory": str(log.directory), "clean": clean, "logStart": 0, "recoveryPoint": 0, "now": NOW}
+        questions += json.dumps({**question, "config": config}) + "\n"
+    return [json.loads(line) for line in oracle.run("LogCheck", cwd=tmp_path, text=questions).splitlines()]
+
+
+def rebuilt_snapshot(log: Log) -> bytes:
+    """The state at the end, from that at the second segment's base and all of its batches at once."""
+    base_offset, part = log.segments[1]
+    state = ProducerState("t-0")
+    state.load(parse_producer_snapshot(log.read(log.snapshots[0])), base_offset, NOW)
+    data, table = scanned(part)
+    update = ProducerUpdate(state, AppendOrigin.REPLICATION)
+    assert update.step(data, table, 0, len(table)) is None
+    update.commit()
+    return state.to_snapshot_bytes()
 
 
 def based(segments: list[list[Batch]]) -> list[tuple[int, list[Batch]]]:
@@ -204,14 +246,14 @@ def based(segments: list[list[Batch]]) -> list[tuple[int, list[Batch]]]:
     return list(zip([segments[0][0].base_offset, *ends], segments, strict=False))
 
 
-def recovered_files(segments: list[list[Batch]]) -> tuple[dict[str, bytes], str | None]:
+def recovered_files(segments: list[tuple[int, list[Batch]]]) -> tuple[dict[str, bytes], str | None]:
     """Name to bytes of indexes and snapshots, or what Kafka dies of.
 
     Each segment begins with what the snapshot at its base has kept.
     """
     files: dict[str, bytes] = {}
     state = ProducerState("t-0")
-    for base_offset, part in based(segments):
+    for base_offset, part in segments:
         if files:
             snapshot = parse_producer_snapshot(state.to_snapshot_bytes())
             state.load(snapshot, base_offset, NOW)
@@ -236,3 +278,22 @@ def crowded() -> Workload:
     ids = list(dict.fromkeys(dice.below(120) * dice.choose((64, 1000, 65536)) for _ in range(300)))
     batches = [Batch(0, [Rec()], max_timestamp=5, producer_id=pid, producer_epoch=0, base_sequence=0) for pid in ids]
     return Workload([step_of(batch, Dice("")) for batch in batches], verify=False)
+
+
+def fenced() -> Workload:
+    """One transactional producer, its coordinators, and those that they have replaced."""
+
+    same = {"producer_id": 7, "base_timestamp": 9, "max_timestamp": 9}
+
+    def data(epoch: int, sequence: int, flags: int = TRANSACTIONAL) -> Step:
+        batch = Batch(0, [Rec()], flags=flags, base_sequence=sequence, producer_epoch=epoch, **same)
+        return Step(batch, AppendOrigin.CLIENT, -1, None)
+
+    def end(epoch: int, coordinator_epoch: int, version: int) -> Step:
+        batch = marker(0, is_abort=True, coordinator_epoch=coordinator_epoch, producer_epoch=epoch, **same)
+        return Step(batch, AppendOrigin.COORDINATOR, version, None)
+
+    steps = [data(0, 0), end(0, 5, 0), data(0, 1), end(0, 4, 0), end(0, 5, 2), end(1, 5, 2), end(1, 5, 2)]
+    steps += [data(0, 2), data(1, 5), data(1, 0), data(1, 1, flags=0), end(0, 5, 1), end(1, 6, 1)]
+    steps += [data(32767, 0), end(32767, 6, 2), end(32767, 6, 2), end(32766, 6, 2), end(32766, 7, 0), data(32767, 0)]
+    return Workload(steps, verify=False)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import BatchTable, scan
-from logstore.folds import producer_buffers
+from logstore.folds import open_transactions, producer_buffers
 from logstore.kernels.fold_producers import apply_updates, fold_producers
 from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 from tests.unit.kernel_forms import run_both
@@ -40,12 +40,15 @@ def marker(base_offset: int, *, is_abort: bool, coordinator_epoch: int, **fields
 
 
 @st.composite
-def stories(draw: st.DrawFn, *, size_max: int = 40, is_honest: bool = False) -> list[Batch]:
+def stories(draw: st.DrawFn, *, size_max: int = 50, is_honest: bool = False) -> list[Batch]:
     """Batches of some producers, interleaved; honest ones never go back and end what they began."""
-    producer_ids = draw(st.lists(st.sampled_from(PRODUCER_IDS), min_size=1, max_size=9, unique=True))
+    producer_ids = draw(
+        st.lists(st.sampled_from(PRODUCER_IDS), min_size=1, max_size=draw(st.sampled_from([3, 9, 22])), unique=True)
+    )
     transactional = {pid for pid in producer_ids if draw(st.booleans())}
     start = st.sampled_from([0, 0, 0, INT_MAX - 1, INT_MAX, 7])
-    actors = {pid: Actor(next_sequence=draw(start)) for pid in producer_ids}
+    first_epoch = st.sampled_from([0, 0, 0, 32766, 32767])
+    actors = {pid: Actor(draw(first_epoch), draw(start)) for pid in producer_ids}
     offset, batches = draw(st.sampled_from([0, 0, 5, 2**40])), []
     for _ in range(draw(st.integers(1, size_max))):
         pid = draw(st.sampled_from(producer_ids))
@@ -130,8 +133,11 @@ def scanned(batches: list[Batch]) -> tuple[np.ndarray, BatchTable]:
 
 @contextmanager
 def both_forms() -> Iterator[None]:
-    """The folds run their kernels compiled and interpreted, and compare."""
+    """The folds run their kernels compiled and interpreted, and compare; and have room for nothing at first."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(producer_buffers, "_ROOM_MIN", 1)
+        patch.setattr(producer_buffers, "_ROOM_KEPT", 3)
+        patch.setattr(open_transactions, "_ROOM_MIN", 1)
         patch.setattr(producer_buffers, "argument", lambda array: array)
         patch.setattr(producer_buffers, "fold_producers", partial(run_both, fold_producers))
         patch.setattr(producer_buffers, "apply_updates", partial(run_both, apply_updates))

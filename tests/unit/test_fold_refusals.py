@@ -75,8 +75,8 @@ def with_record(**fields: bytes | None) -> Batch:
         (with_record(value=b"\0"), None, "java.nio.BufferUnderflowException"),
         (
             replace(COMMIT, codec=0, records=[Rec()], stream=b"\x0c\0\0\0\1"),
-            "Invalid record size: expected 6 bytes in record payload, "
-            "but instead the buffer has only 4 remaining bytes.",
+            "Invalid record size: expected 6 bytes in record payload, but instead the buffer has only 4 remaining "
+            "bytes.",
             "org.apache.kafka.common.InvalidRecordException",
         ),
         (with_record(value=b"\0\0\0\0"), None, "java.nio.BufferUnderflowException"),
