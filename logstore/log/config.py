@@ -39,7 +39,7 @@ class _Definition(NamedTuple):
 
     parse: Callable[[str, str], Any]
     default: Any
-    check: Callable[[Any], str | None] = lambda value: None
+    check: Callable[[str, Any], None] = lambda name, value: None
 
 
 def parse_config(values: Mapping[str, Any]) -> LogConfig:
@@ -69,10 +69,7 @@ def segment_size_max(config: LogConfig) -> int:
 def _value(name: str, definition: _Definition, given: Any) -> Any:
     text = str(given).lower() if isinstance(given, bool) else str(given)
     value = definition.parse(name, text.strip())
-    problem = definition.check(value)
-    if problem is not None:
-        shown = f"[{', '.join(value)}]" if isinstance(value, list) else value
-        raise UsageError(f"Invalid value {shown} for configuration {name}: {problem}", java_class=CONFIG_EXCEPTION)
+    definition.check(name, value)
     return value
 
 
@@ -117,39 +114,49 @@ def _string(name: str, text: str) -> str:
 
 
 def _list(name: str, text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")] if text else []
+    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text else []
 
 
-def _invalid(name: str, text: str, problem: str) -> UsageError:
-    return UsageError(f"Invalid value {text} for configuration {name}: {problem}", java_class=CONFIG_EXCEPTION)
+def _invalid(name: str, value: object, problem: str) -> UsageError:
+    return UsageError(f"Invalid value {value} for configuration {name}: {problem}", java_class=CONFIG_EXCEPTION)
 
 
-def _at_least(least: int) -> Callable[[Any], str | None]:
-    return lambda value: f"Value must be at least {least}" if value < least else None
+def _between(least: float | None, most: float | None = None) -> Callable[[str, Any], None]:
+    """The check of `ConfigDef.Range`."""
 
-
-def _between(least: int, most: int) -> Callable[[Any], str | None]:
-    def check(value: Any) -> str | None:
-        if value < least:
-            return f"Value must be at least {least}"
-        return f"Value must be no more than {most}" if value > most else None
+    def check(name: str, value: float) -> None:
+        if least is not None and value < least:
+            raise _invalid(name, value, f"Value must be at least {least}")
+        if most is not None and value > most:
+            raise _invalid(name, value, f"Value must be no more than {most}")
 
     return check
 
 
-def _gzip_level(value: int) -> str | None:
-    return None if value == -1 or 1 <= value <= 9 else "Value must be between 1 and 9 or equal to -1"
+def _gzip_level(name: str, value: int) -> None:
+    if value != -1 and not 1 <= value <= 9:
+        raise _invalid(name, value, "Value must be between 1 and 9 or equal to -1")
 
 
-def _one_of(*names: str) -> Callable[[Any], str | None]:
-    return lambda value: None if value in names else f"String must be one of: {', '.join(names)}"
+def _one_of(*choices: str) -> Callable[[str, Any], None]:
+    """The check of `ConfigDef.ValidString`."""
+
+    def check(name: str, value: str) -> None:
+        if value not in choices:
+            raise _invalid(name, value, f"String must be one of: {', '.join(choices)}")
+
+    return check
 
 
-def _all_of(*names: str) -> Callable[[Any], str | None]:
-    def check(values: list[str]) -> str | None:
-        if all(value in names for value in values):
-            return None
-        return f"String must be one of: {', '.join(names)}"
+def _all_of(*choices: str) -> Callable[[str, Any], None]:
+    """The check of `ConfigDef.ValidList`."""
+    check_one = _one_of(*choices)
+
+    def check(name: str, values: list[str]) -> None:
+        for value in values:
+            if not value:
+                raise UsageError(f"Configuration '{name}' values must not be empty.", java_class=CONFIG_EXCEPTION)
+            check_one(name, value)
 
     return check
 
@@ -162,34 +169,34 @@ _DEFINITIONS = {
         _string, "producer", _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
     ),
     "compression.zstd.level": _Definition(_int, 3, _between(-131072, 22)),
-    "delete.retention.ms": _Definition(_long, _DAY_MS, _at_least(0)),
-    "file.delete.delay.ms": _Definition(_long, 60_000, _at_least(0)),
-    "flush.messages": _Definition(_long, _LONG_MAX, _at_least(1)),
-    "flush.ms": _Definition(_long, _LONG_MAX, _at_least(0)),
+    "delete.retention.ms": _Definition(_long, _DAY_MS, _between(0)),
+    "file.delete.delay.ms": _Definition(_long, 60_000, _between(0)),
+    "flush.messages": _Definition(_long, _LONG_MAX, _between(1)),
+    "flush.ms": _Definition(_long, _LONG_MAX, _between(0)),
     "follower.replication.throttled.replicas": _Definition(_list, []),
-    INDEX_INTERVAL_BYTES: _Definition(_int, 4096, _at_least(0)),
+    INDEX_INTERVAL_BYTES: _Definition(_int, 4096, _between(0)),
     INTERNAL_SEGMENT_BYTES: _Definition(_int, None),
     "leader.replication.throttled.replicas": _Definition(_list, []),
-    "local.retention.bytes": _Definition(_long, -2, _at_least(-2)),
-    "local.retention.ms": _Definition(_long, -2, _at_least(-2)),
-    "max.compaction.lag.ms": _Definition(_long, _LONG_MAX, _at_least(1)),
-    "max.message.bytes": _Definition(_int, 1_048_588, _at_least(0)),
-    "message.timestamp.after.max.ms": _Definition(_long, 3_600_000, _at_least(0)),
-    "message.timestamp.before.max.ms": _Definition(_long, _LONG_MAX, _at_least(0)),
+    "local.retention.bytes": _Definition(_long, -2, _between(-2)),
+    "local.retention.ms": _Definition(_long, -2, _between(-2)),
+    "max.compaction.lag.ms": _Definition(_long, _LONG_MAX, _between(1)),
+    "max.message.bytes": _Definition(_int, 1_048_588, _between(0)),
+    "message.timestamp.after.max.ms": _Definition(_long, 3_600_000, _between(0)),
+    "message.timestamp.before.max.ms": _Definition(_long, _LONG_MAX, _between(0)),
     "message.timestamp.type": _Definition(_string, "CreateTime", _one_of("CreateTime", "LogAppendTime")),
     "min.cleanable.dirty.ratio": _Definition(_double, 0.5, _between(0, 1)),
-    "min.compaction.lag.ms": _Definition(_long, 0, _at_least(0)),
-    "min.insync.replicas": _Definition(_int, 1, _at_least(1)),
+    "min.compaction.lag.ms": _Definition(_long, 0, _between(0)),
+    "min.insync.replicas": _Definition(_int, 1, _between(1)),
     "preallocate": _Definition(_boolean, False),
-    PRODUCER_ID_EXPIRATION_MS: _Definition(_int, _DAY_MS, _at_least(1)),
+    PRODUCER_ID_EXPIRATION_MS: _Definition(_int, _DAY_MS, _between(1)),
     "remote.log.copy.disable": _Definition(_boolean, False),
     "remote.log.delete.on.disable": _Definition(_boolean, False),
     "remote.storage.enable": _Definition(_boolean, False),
     "retention.bytes": _Definition(_long, -1),
-    "retention.ms": _Definition(_long, 7 * _DAY_MS, _at_least(-1)),
-    SEGMENT_BYTES: _Definition(_int, 1 << 30, _at_least(1 << 20)),
-    SEGMENT_INDEX_BYTES: _Definition(_int, 10_485_760, _at_least(4)),
-    "segment.jitter.ms": _Definition(_long, 0, _at_least(0)),
-    "segment.ms": _Definition(_long, 7 * _DAY_MS, _at_least(1)),
+    "retention.ms": _Definition(_long, 7 * _DAY_MS, _between(-1)),
+    SEGMENT_BYTES: _Definition(_int, 1 << 30, _between(1 << 20)),
+    SEGMENT_INDEX_BYTES: _Definition(_int, 10_485_760, _between(4)),
+    "segment.jitter.ms": _Definition(_long, 0, _between(0)),
+    "segment.ms": _Definition(_long, 7 * _DAY_MS, _between(1)),
     "unclean.leader.election.enable": _Definition(_boolean, False),
 }

@@ -23,6 +23,7 @@ CASE_COUNT = 1200
 
 def ask(oracle: Oracle, cases: Sequence[Case], golden: Callable[[str], Path], place: Path) -> list[dict[str, Any]]:
     """What LogCheck answers about each case, laid out below `place`, in one JVM."""
+    place.mkdir(exist_ok=True)
     for case in cases:
         case.lay_out(golden(case.golden), place)
     questions = "".join(json.dumps(case.question()) + "\n" for case in cases)

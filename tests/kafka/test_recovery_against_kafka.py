@@ -1,0 +1,72 @@
+"""Recovery against the real UnifiedLog itself, on damage that no stored answer knows.
+
+`LOGSTORE_ORACLE_CASES` (default 60) says how many, `LOGSTORE_ORACLE_SEED` makes a run again: by default the seed is new
+in every run, and printed with what differs.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.golden.archive import read_rows
+from tests.kafka.make_recovered import ask
+from tests.kafka.oracle import Oracle
+from tests.recovery.cases import DAMAGED_ANSWERS, Case, damaged_cases
+from tests.recovery.comparison import answer, disagreement
+
+pytestmark = pytest.mark.kafka
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "60"))
+SEED = os.environ.get("LOGSTORE_ORACLE_SEED") or secrets.token_hex(4)
+WRONG_CONFIGS = (
+    {"segment.bytes": "1"},
+    {"segment.index.bytes": "3"},
+    {"index.interval.bytes": "-1"},
+    {"index.interval.bytes": "many"},
+    {"index.interval.bytes": "2147483648"},
+    {"segment.ms": "0"},
+    {"retention.ms": "x"},
+    {"cleanup.policy": "delete,keep"},
+    {"cleanup.policy": "delete,"},
+    {"compression.type": "brotli"},
+    {"compression.gzip.level": "0"},
+    {"compression.zstd.level": "23"},
+    {"preallocate": "perhaps"},
+    {"min.cleanable.dirty.ratio": "1.5"},
+    {"message.timestamp.type": "Never"},
+)
+
+
+def check(oracle: Oracle, cases: Sequence[Case], golden: Callable[[str], Path], place: Path) -> list[str]:
+    """Where the two disagree."""
+    answers = ask(oracle, cases, golden, place / "theirs")
+    found = []
+    for case, expected in zip(cases, answers, strict=True):
+        problem = disagreement(expected, answer(case, case.lay_out(golden(case.golden), place / "ours")))
+        if problem:
+            found.append(f"LOGSTORE_ORACLE_SEED={SEED} {case}\n{problem}")
+    return found
+
+
+def test_damaged_partitions(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    assert check(oracle, damaged_cases(SEED, golden, 3 * CASE_COUNT), golden, tmp_path) == []
+
+
+def test_stored_answers_are_still_kafkas_answers(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    rows = read_rows(DAMAGED_ANSWERS)[:CASE_COUNT]
+    cases = [Case.of(row.pop("case")) for row in rows]
+    assert ask(oracle, cases, golden, tmp_path) == rows
+
+
+@pytest.mark.parametrize("config", WRONG_CONFIGS, ids=str)
+def test_wrong_configurations_are_refused_in_kafkas_words(
+    config: dict[str, str], oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path
+) -> None:
+    case = Case(0, "demo", "orders-0", config=config)
+    (expected,) = ask(oracle, [case], golden, tmp_path / "theirs")
+    assert answer(case, case.lay_out(golden("demo"), tmp_path / "ours")) == expected

@@ -1,0 +1,125 @@
+"""Files are replaced whole and durably, links are not followed, and a data directory is locked as Kafka locks it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from logstore.disk.atomic import replace_file, truncate_file
+from logstore.disk.checkpoint_writing import leader_epoch_checkpoint_bytes
+from logstore.disk.lock import data_directory_lock
+from logstore.disk.seam import SEAM, Seam
+from logstore.errors import DataDirectoryError
+from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
+
+LOCKS_IT = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+class Listening(Seam):
+    """Remembers which calls came in which order."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def create(self, path: str) -> int:
+        self.calls.append(f"create {Path(path).name}")
+        return super().create(path)
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        self.calls.append("write")
+        super().write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        self.calls.append("sync")
+        super().sync(descriptor)
+
+    def rename(self, path: str, new_path: str) -> None:
+        self.calls.append(f"rename {Path(new_path).name}")
+        super().rename(path, new_path)
+
+    def sync_directory(self, path: str) -> None:
+        self.calls.append("sync directory")
+        super().sync_directory(path)
+
+
+def test_a_file_is_replaced_in_the_order_that_survives_a_crash(tmp_path: Path) -> None:
+    path = tmp_path / "0.index"
+    path.write_bytes(b"old and longer")
+    seam = Listening()
+    replace_file(seam, str(path), b"new", temporary_suffix=".tmp")
+    assert path.read_bytes() == b"new"
+    assert seam.calls == ["create 0.index.tmp", "write", "sync", "rename 0.index", "sync directory"]
+    assert [file.name for file in tmp_path.iterdir()] == ["0.index"]
+
+
+def test_a_file_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(b"0123456789")
+    truncate_file(SEAM, str(path), 4)
+    assert path.read_bytes() == b"0123"
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(b"keep this")
+    (tmp_path / "0.log").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataDirectoryError, match="symbolic link") as caught:
+        truncate_file(SEAM, str(tmp_path / "0.log"), 0)
+    assert caught.value.found == str(tmp_path / "elsewhere")
+    assert (tmp_path / "elsewhere").read_bytes() == b"keep this"
+
+
+@pytest.mark.parametrize(
+    ("call", "java_class"),
+    [
+        (lambda path: SEAM.open(path), "java.nio.file.NoSuchFileException"),
+        (lambda path: SEAM.unlink(path), "java.nio.file.NoSuchFileException"),
+        (lambda path: SEAM.rename(path, path + "x"), "java.nio.file.NoSuchFileException"),
+        (lambda path: SEAM.make_directory(path + "/sub"), "java.nio.file.NoSuchFileException"),
+        (lambda path: SEAM.sync_directory(path), "java.nio.file.NoSuchFileException"),
+        (lambda path: SEAM.write(os.open("/dev/null", os.O_RDONLY), b"x"), "java.io.IOException"),
+        (lambda path: SEAM.truncate(os.open("/dev/null", os.O_RDONLY), 0), "java.io.IOException"),
+    ],
+)
+def test_errors_of_the_system_have_a_name(call: object, java_class: str, tmp_path: Path) -> None:
+    with pytest.raises(DataDirectoryError) as caught:
+        call(str(tmp_path / "missing"))  # type: ignore[operator]
+    assert caught.value.java_class == java_class
+
+
+def test_epochs_are_read_as_they_were_written() -> None:
+    epochs = [(0, 0), (3, 17), (4, 2**62)]
+    assert parse_leader_epoch_checkpoint(leader_epoch_checkpoint_bytes(epochs), path="/x") == epochs
+
+
+def test_a_locked_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    argv = [sys.executable, "-c", LOCKS_IT, str(tmp_path / ".lock")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "locked\n"
+        with (
+            pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in"),
+            data_directory_lock(str(tmp_path)),
+        ):
+            pass
+        other.communicate("")
+    with data_directory_lock(str(tmp_path)):
+        assert (tmp_path / ".lock").exists()
+
+
+def test_a_directory_of_no_broker_is_not_locked_and_gets_no_file(tmp_path: Path) -> None:
+    with data_directory_lock(str(tmp_path)):
+        assert list(tmp_path.iterdir()) == []
+    (tmp_path / "meta.properties").touch()
+    with data_directory_lock(str(tmp_path)):
+        assert (tmp_path / ".lock").exists()
