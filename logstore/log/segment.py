@@ -17,7 +17,7 @@ from ..columns.batch_table import BatchTable, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..disk.mapped import MappedFile
-from ..errors import DataDirectoryError, LogstoreError
+from ..errors import DataDirectoryError, InvalidRecordError, LogstoreError
 from ..folds.segment_indexes import SegmentIndexes
 from ..kernels import scan as fields
 from ..layout import legacy
@@ -256,4 +256,6 @@ def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
 
 def _base_offset(data: ByteArray, table: BatchTable, row: int) -> int:
     entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
+    if entry.magic not in (0, 1):
+        raise InvalidRecordError(f"Invalid wrapper magic found in legacy deep record iterator {entry.magic}")
     return next(read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)).offset

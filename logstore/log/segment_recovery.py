@@ -128,7 +128,11 @@ def _step_producers(
         failure = error
         row_end = int(np.searchsorted(table.position, error.position)) + 1
         completed = producer_update.take_completed(producers)
-    aborted_transactions.step(scan.aborted, completed)
+    try:
+        aborted_transactions.step(scan.aborted, completed)
+    except InvalidOffsetError as error:
+        failure = error
+        row_end = int(np.flatnonzero(table.base_offset[:row_end] == error.offset)[-1]) + 1
     return row_end, failure
 
 
