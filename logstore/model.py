@@ -1,8 +1,9 @@
-"""Enums that every module shares, with Kafka's numbers and names."""
+"""Enums and names that every module shares, with Kafka's numbers and words."""
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
+from typing import NamedTuple
 
 
 class Codec(IntEnum):
@@ -44,3 +45,25 @@ class ControlRecordType(IntEnum):
     SNAPSHOT_FOOTER = 4
     KRAFT_VERSION = 5
     KRAFT_VOTERS = 6
+
+
+class FetchIsolation(Enum):
+    """How far a read goes (`FetchIsolation`, `IsolationLevel`); the values of the last two are configuration values."""
+
+    LOG_END = "log_end"  # a replica's
+    READ_UNCOMMITTED = "read_uncommitted"  # to the high watermark
+    READ_COMMITTED = "read_committed"  # to the last stable offset, with the aborted transactions on the way
+
+
+class TopicPartition(NamedTuple):
+    """A partition by its name (`TopicPartition`); equal to the pair of both.
+
+    >>> str(TopicPartition("orders", 0))
+    'orders-0'
+    """
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"

@@ -1,72 +1,20 @@
-"""The closed list of errors: what went wrong, where, what was expected, what was found, what to do.
-
-Every error inherits from `LogstoreError` and from the builtin that a caller would catch. `message` is in Kafka's own
-words where Kafka has words for it; `kafka_name` and `kafka_code` are those of Kafka's `Errors`; `java_class` is the
-exception that the real tools die of, so that a command line can print the same first line.
-"""
+"""Errors of files, batches and logs, and wrong calls."""
 
 from __future__ import annotations
 
-from os import PathLike
+from typing import NamedTuple
+
+from .error import LogstoreError, Recovery
 
 
-class LogstoreError(Exception):
-    """Root of all errors that logstore raises on purpose.
+class RecordError(NamedTuple):
+    """Why one record of a refused batch was refused (`ProduceResponse.RecordError`); `batch_index` counts from 0."""
 
-    Args:
-        message: what is wrong, in Kafka's words where it has them.
-        path: the file or directory.
-        position: byte position in `path`.
-        offset: Kafka offset of the batch or record.
-        expected, found: the two sides of the check that failed.
-        advice: what to do now.
-        java_class: full name of the exception that Kafka's own tool ends with, when it is not the class's usual one;
-            None where Kafka has no such error.
-    """
-
-    kafka_name: str | None = None
-    kafka_code: int | None = None
-    java_class: str | None = None
-
-    def __init__(
-        self,
-        message: str | None,
-        *,
-        path: str | PathLike[str] | None = None,
-        position: int | None = None,
-        offset: int | None = None,
-        expected: object = None,
-        found: object = None,
-        advice: str | None = None,
-        java_class: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.path = path
-        self.position = position
-        self.offset = offset
-        self.expected = expected
-        self.found = found
-        self.advice = advice
-        if java_class is not None:
-            self.java_class = java_class
+    batch_index: int
+    message: str
 
     def __str__(self) -> str:
-        parts = [self.message or type(self).__name__]
-        where = []
-        if self.path is not None:
-            where.append(str(self.path))
-        if self.position is not None:
-            where.append(f"byte {self.position}")
-        if self.offset is not None:
-            where.append(f"offset {self.offset}")
-        if where:
-            parts.append("at " + ", ".join(where))
-        if self.expected is not None or self.found is not None:
-            parts.append(f"expected {self.expected}, found {self.found}")
-        if self.advice is not None:
-            parts.append(self.advice)
-        return "; ".join(parts)
+        return f"RecordError(batchIndex={self.batch_index}, message='{self.message}')"
 
 
 class CorruptRecordError(LogstoreError, ValueError):
@@ -77,10 +25,53 @@ class CorruptRecordError(LogstoreError, ValueError):
 
 
 class InvalidRecordError(LogstoreError, ValueError):
-    """The records inside a batch do not parse (`InvalidRecordException`)."""
+    """The records inside a batch do not parse, or a log does not take them (`InvalidRecordException`).
+
+    Attributes:
+        record_errors: the records to blame, when it is single records; then the whole batch is refused.
+    """
 
     kafka_name, kafka_code = "INVALID_RECORD", 87
     java_class = "org.apache.kafka.common.InvalidRecordException"
+    record_errors: tuple[RecordError, ...] = ()
+
+
+class InvalidTimestampError(LogstoreError, ValueError):
+    """Records whose timestamps a log does not take (`InvalidTimestampException`).
+
+    Attributes:
+        record_errors: the records to blame, those with other faults included.
+    """
+
+    kafka_name, kafka_code = "INVALID_TIMESTAMP", 32
+    java_class = "org.apache.kafka.common.errors.InvalidTimestampException"
+    record_errors: tuple[RecordError, ...] = ()
+
+
+class RecordTooLargeError(LogstoreError, ValueError):
+    """A batch larger than `max.message.bytes` (`RecordTooLargeException`)."""
+
+    kafka_name, kafka_code = "MESSAGE_TOO_LARGE", 10
+    java_class = "org.apache.kafka.common.errors.RecordTooLargeException"
+
+
+class RecordBatchTooLargeError(LogstoreError, ValueError):
+    """Batches of one append that are larger than a segment may be (`RecordBatchTooLargeException`)."""
+
+    kafka_name, kafka_code = "RECORD_LIST_TOO_LARGE", 18
+    java_class = "org.apache.kafka.common.errors.RecordBatchTooLargeException"
+
+
+class OffsetsOutOfOrderError(LogstoreError, ValueError):
+    """Batches of one append whose offsets do not increase (`OffsetsOutOfOrderException`)."""
+
+    java_class = "org.apache.kafka.storage.internals.log.OffsetsOutOfOrderException"
+
+
+class UnexpectedAppendOffsetError(LogstoreError, ValueError):
+    """An append of batches with offsets, which begins before the end of the log (`UnexpectedAppendOffsetException`)."""
+
+    java_class = "org.apache.kafka.server.storage.log.UnexpectedAppendOffsetException"
 
 
 class DecompressionError(LogstoreError, ValueError):
@@ -133,6 +124,43 @@ class DataDirectoryError(LogstoreError, OSError):
     java_class = "java.nio.file.NoSuchFileException"
 
 
+class KafkaStorageError(LogstoreError, OSError):
+    """A log that could not be written, and is not written any more until it is opened anew (`KafkaStorageException`).
+
+    What was acknowledged can still be read.
+    """
+
+    kafka_name, kafka_code = "KAFKA_STORAGE_ERROR", 56
+    java_class = "org.apache.kafka.common.errors.KafkaStorageException"
+
+
+class InconsistentTopicIdError(LogstoreError, ValueError):
+    """A partition's directory that belongs to another topic (`InconsistentTopicIdException`)."""
+
+    kafka_name, kafka_code = "INCONSISTENT_TOPIC_ID", 103
+    java_class = "org.apache.kafka.common.errors.InconsistentTopicIdException"
+
+
+class OffsetOutOfRangeError(LogstoreError, ValueError):
+    """A read of an offset before the log's start or behind its end (`OffsetOutOfRangeException`)."""
+
+    kafka_name, kafka_code = "OFFSET_OUT_OF_RANGE", 1
+    java_class = "org.apache.kafka.common.errors.OffsetOutOfRangeException"
+
+
+class PolicyViolationError(LogstoreError, ValueError):
+    """A request that the topic's configuration does not allow (`PolicyViolationException`)."""
+
+    kafka_name, kafka_code = "POLICY_VIOLATION", 44
+    java_class = "org.apache.kafka.common.errors.PolicyViolationException"
+
+
+class LogCleaningAbortedError(LogstoreError, RuntimeError):
+    """A cleaning that ended because the log changed under it; it can be tried again (`LogCleaningAbortedException`)."""
+
+    java_class = "org.apache.kafka.storage.internals.log.LogCleaningAbortedException"
+
+
 class InvalidOffsetError(LogstoreError, ValueError):
     """An index entry whose offset is not above the last one's (`InvalidOffsetException`)."""
 
@@ -155,6 +183,7 @@ class OutOfOrderSequenceError(LogstoreError, ValueError):
     """A producer's batch that does not follow on its last one (`OutOfOrderSequenceException`)."""
 
     kafka_name, kafka_code = "OUT_OF_ORDER_SEQUENCE_NUMBER", 45
+    recovery = Recovery.ABORT
     java_class = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 
 
@@ -162,6 +191,7 @@ class InvalidProducerEpochError(LogstoreError, ValueError):
     """A producer that a newer one has replaced (`InvalidProducerEpochException`)."""
 
     kafka_name, kafka_code = "INVALID_PRODUCER_EPOCH", 47
+    recovery = Recovery.CLOSE
     java_class = "org.apache.kafka.common.errors.InvalidProducerEpochException"
 
 
@@ -169,6 +199,7 @@ class InvalidTxnStateError(LogstoreError, ValueError):
     """A batch that its producer's transaction does not allow (`InvalidTxnStateException`)."""
 
     kafka_name, kafka_code = "INVALID_TXN_STATE", 48
+    recovery = Recovery.CLOSE
     java_class = "org.apache.kafka.common.errors.InvalidTxnStateException"
 
 

@@ -1,0 +1,79 @@
+"""The root of all errors, and what a producer does about one."""
+
+from __future__ import annotations
+
+from enum import Enum
+from os import PathLike
+from typing import ClassVar
+
+
+class Recovery(Enum):
+    """What a producer does about an error, as the Java client classifies it (KIP-1050)."""
+
+    RETRY = "call again"
+    ABORT = "abort the transaction, then begin again"
+    CLOSE = "close this producer and open another"
+
+
+class LogstoreError(Exception):
+    """Root of all errors that logstore raises on purpose.
+
+    Args:
+        message: what is wrong, in Kafka's words where it has them.
+        path: the file or directory.
+        position: byte position in `path`.
+        offset: Kafka offset of the batch or record.
+        expected, found: the two sides of the check that failed.
+        advice: what to do now.
+        java_class: full name of the exception that Kafka's own tool ends with, when it is not the class's usual one;
+            None where Kafka has no such error.
+    """
+
+    kafka_name: str | None = None
+    kafka_code: int | None = None
+    java_class: str | None = None
+    #: what to do in a producer; None where the error is no answer to one
+    recovery: ClassVar[Recovery | None] = None
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = "logstore.errors"  # tracebacks name the place to import it from
+
+    def __init__(
+        self,
+        message: str | None,
+        *,
+        path: str | PathLike[str] | None = None,
+        position: int | None = None,
+        offset: int | None = None,
+        expected: object = None,
+        found: object = None,
+        advice: str | None = None,
+        java_class: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.position = position
+        self.offset = offset
+        self.expected = expected
+        self.found = found
+        self.advice = advice
+        if java_class is not None:
+            self.java_class = java_class
+
+    def __str__(self) -> str:
+        parts = [self.message or type(self).__name__]
+        where = []
+        if self.path is not None:
+            where.append(str(self.path))
+        if self.position is not None:
+            where.append(f"byte {self.position}")
+        if self.offset is not None:
+            where.append(f"offset {self.offset}")
+        if where:
+            parts.append("at " + ", ".join(where))
+        if self.expected is not None or self.found is not None:
+            parts.append(f"expected {self.expected}, found {self.found}")
+        if self.advice is not None:
+            parts.append(self.advice)
+        return "; ".join(parts)
