@@ -1,9 +1,8 @@
-"""Ahead-of-time compilation of all kernels into one object file. Only it and what it imports know numba."""
+"""Ahead-of-time compilation of the kernels of a module into an object file. Only it and what it imports know numba."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import types as python_types
 from collections.abc import Callable
 from typing import Any
@@ -17,26 +16,27 @@ from numba.core.registry import cpu_target
 from .byte_pointer import BYTE_POINTER
 from .intrinsics import INTRINSICS
 from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Kernel
+from .list_intrinsics import LIST_INTRINSICS
 from .native import symbol
+from .python_function import add_python_function
 
-_NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64)}
+_NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64), "list": BYTE_POINTER}
+_INTRINSICS = {**INTRINSICS, **LIST_INTRINSICS}
 
 
-def compile_kernels() -> bytes:
-    """All kernels of this package as one relocatable object file for the host processor."""
-    package = importlib.import_module(__package__ or "")
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.name not in ("compiler", "intrinsics", "byte_pointer"):
-            importlib.import_module(f"{package.__name__}.{module.name}")
+def compile_module(module: str) -> bytes:
+    """All kernels of the module of this package, as a relocatable object file for the host processor."""
+    name = importlib.import_module(f"{__package__}.{module}").__name__
+    kernels = [kernel for kernel in KERNELS.values() if kernel.function.__module__ == name]
     with global_compiler_lock:
-        return _compile_all()
+        return _compile(kernels)
 
 
-def _compile_all() -> bytes:
+def _compile(kernels: list[Kernel]) -> bytes:
     cache: dict[Callable[..., Any], Any] = {}
     library = cpu_target.target_context.codegen().create_library("logstore")
     library.enable_object_caching()
-    for kernel in KERNELS.values():
+    for kernel in kernels:
         _add(library, kernel, cache)
     library.finalize()
     return bytes(library._get_compiled_object())
@@ -76,16 +76,19 @@ def _with_compiled_globals(function: Callable[..., Any], cache: dict[Callable[..
 
 def _compiled_helper(helper: Callable[..., Any], cache: dict[Callable[..., Any], Any]) -> Any:
     form = DEVICE_FUNCTIONS[helper]
-    if form in INTRINSICS:
-        return INTRINSICS[form]
+    if form in _INTRINSICS:
+        return _INTRINSICS[form]
     options = {"forceinline": form == INLINED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(nogil=True, error_model="numpy", **options)(_with_compiled_globals(helper, cache))
 
 
 def _c_wrapper(kernel: Kernel, target: str) -> ir.Module:
-    """`i64 logstore_<name>(arguments)` around numba's calling convention (pointers to result and exception first)."""
+    """The function `i64 logstore_<name>(arguments)`, and the one that Python calls (see `python_function`).
+
+    Around numba's calling convention, which has pointers to result and exception first.
+    """
     i8, i32, i64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-    element = {"i64": i64, "u8*": i8.as_pointer(), "i64*": i64.as_pointer()}
+    element = {"i64": i64, "u8*": i8.as_pointer(), "i64*": i64.as_pointer(), "list": i8.as_pointer()}
     arguments = [element[t] for t in kernel.argument_types]
     module = ir.Module(kernel.name)
     excinfo = ir.LiteralStructType([i8.as_pointer(), i32, i8.as_pointer(), i8.as_pointer(), i32]).as_pointer()
@@ -96,4 +99,5 @@ def _c_wrapper(kernel: Kernel, target: str) -> ir.Module:
     builder.store(ir.Constant(i64, 0), result)
     builder.call(inner, [result, error, *outer.args])
     builder.ret(builder.load(result))
+    add_python_function(module, outer, kernel.argument_types, symbol(f"python_{kernel.name}"))
     return module

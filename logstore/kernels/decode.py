@@ -185,7 +185,7 @@ def _bad_length(data: Any, position: int, packed: int, is_stream: int, state: An
 
 
 @device
-def _decode_record(
+def decode_record(
     data: Any, position: int, end: int, is_stream: int, state: Any, columns: Any, capacity: int, row: int
 ) -> int:
     """Length and body of the record at `position`. Position after it, or minus the status."""
@@ -220,7 +220,7 @@ def decode_chunk(data: Any, state: Any, columns: Any, capacity: int) -> int:
     row = 0
     status = OK
     while index < count and row < capacity:
-        after = _decode_record(data, position, end, is_stream, state, columns, capacity, row)
+        after = decode_record(data, position, end, is_stream, state, columns, capacity, row)
         if after < 0:
             status = -after
             break

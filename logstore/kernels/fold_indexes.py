@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import kernel
+from .kernel import called, kernel
 from .primitives import add64
 from .scan import BASE_OFFSET, LAST_OFFSET_DELTA, MAX_TIMESTAMP, POSITION
 
@@ -34,15 +34,11 @@ TIME_OFFSET_SMALLER = 5
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
 
-@kernel("i64*, i64, i64, i64, i64*, i64*, i64*")
-def fold_indexes(
+@called
+def fold_index_rows(
     columns: Any, capacity: int, row: int, row_end: int, slots: Any, offset_entries: Any, time_entries: Any
 ) -> int:
-    """Step the two indexes by rows `row` … `row_end` - 1 of a batch table; returns the status.
-
-    columns: int64[COLUMN_COUNT, capacity] of `scan`; offset_entries: int64[n, 2], (offset, position);
-    time_entries: int64[n, 2], (timestamp, offset). Both have room for `row_end - row` entries more.
-    """
+    """Step the two indexes by rows of a batch table, see `fold_indexes`."""
     base_offset = slots[SEGMENT_BASE_OFFSET]
     interval = slots[INTERVAL]
     while row < row_end:
@@ -78,3 +74,15 @@ def fold_indexes(
             slots[INDEXED_POSITION] = position
         row += 1
     return OK
+
+
+@kernel("i64*, i64, i64, i64, i64*, i64*, i64*")
+def fold_indexes(
+    columns: Any, capacity: int, row: int, row_end: int, slots: Any, offset_entries: Any, time_entries: Any
+) -> int:
+    """Step the two indexes by rows `row` … `row_end` - 1 of a batch table; returns the status.
+
+    columns: int64[COLUMN_COUNT, capacity] of `scan`; offset_entries: int64[n, 2], (offset, position);
+    time_entries: int64[n, 2], (timestamp, offset). Both have room for `row_end - row` entries more.
+    """
+    return fold_index_rows(columns, capacity, row, row_end, slots, offset_entries, time_entries)

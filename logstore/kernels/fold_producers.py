@@ -51,7 +51,7 @@ from .producer_status import NO_ROOM, NOT_STARTED, OK
 
 
 @called
-def _apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any) -> int:
+def apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any) -> int:
     """Merge a producer's update into its entry, or make it its entry (`ProducerStateManager.update`)."""
     source = update * ENTRY_WIDTH
     producer_id = updates[source + PRODUCER_ID]
@@ -95,7 +95,7 @@ def _apply_update(update: int, slots: Any, entries: Any, index: Any, updates: An
 
 
 @called
-def _apply_transactions(
+def apply_transactions(
     slots: Any, started: Any, completed: Any, transaction_slots: Any, ongoing: Any, unreplicated: Any
 ) -> int:
     """Open the transactions that the group started, then decide those that it completed (`completeTxn`)."""
@@ -120,7 +120,8 @@ def _apply_transactions(
 
 
 @called
-def _clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
+def clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
+    """Forget the updates of the group under way."""
     for update in range(slots[slot.UPDATE_COUNT]):
         update_index[updates[update * ENTRY_WIDTH + INDEX_SLOT]] = 0
     slots[slot.UPDATE_COUNT] = 0
@@ -129,7 +130,7 @@ def _clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
 
 
 @device
-def _has_room(slots: Any, transaction_slots: Any) -> bool:
+def has_room(slots: Any, transaction_slots: Any) -> bool:
     """Whether one batch more fits everywhere, and the group when it is applied."""
     undecided_count = slots[slot.COMPLETED_COUNT] - slots[slot.APPLIED_COUNT]
     return (
@@ -143,7 +144,7 @@ def _has_room(slots: Any, transaction_slots: Any) -> bool:
 
 
 @called
-def _work_row(
+def work_row(
     data: Any,
     columns: Any,
     capacity: int,
@@ -202,17 +203,17 @@ def fold_producers(
     is_single = slots[slot.IS_SINGLE] != 0
     while row < row_end:
         slots[slot.STOP_ROW] = row
-        if not _has_room(slots, transaction_slots):
+        if not has_room(slots, transaction_slots):
             return NO_ROOM
         if columns[scan.MAGIC * capacity + row] >= 2:
             if columns[scan.PRODUCER_ID * capacity + row] > NO_PRODUCER_ID:
-                status = _work_row(
+                status = work_row(
                     data, columns, capacity, row, slots, entries, index, updates, update_index, started, completed
                 )
                 if status == OK and is_single:
-                    _apply_update(0, slots, entries, index, updates)
-                    status = _apply_transactions(slots, started, completed, transaction_slots, ongoing, unreplicated)
-                    _clear_updates(slots, updates, update_index)
+                    apply_update(0, slots, entries, index, updates)
+                    status = apply_transactions(slots, started, completed, transaction_slots, ongoing, unreplicated)
+                    clear_updates(slots, updates, update_index)
                 if status != OK:
                     return status
             if is_single:
@@ -242,7 +243,7 @@ def apply_updates(
     Returns OK or NOT_STARTED.
     """
     for number in range(slots[slot.UPDATE_COUNT]):
-        _apply_update(order[number], slots, entries, index, updates)
-    status = _apply_transactions(slots, started, completed, transaction_slots, ongoing, unreplicated)
-    _clear_updates(slots, updates, update_index)
+        apply_update(order[number], slots, entries, index, updates)
+    status = apply_transactions(slots, started, completed, transaction_slots, ongoing, unreplicated)
+    clear_updates(slots, updates, update_index)
     return status

@@ -57,6 +57,57 @@ def _add64(typingctx: Any, left: Any, right: Any) -> Any:
     return types.int64(types.int64, types.int64), codegen
 
 
+@intrinsic
+def _mul64(typingctx: Any, left: Any, right: Any) -> Any:
+    """The low 64 bits of a product."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.mul(*arguments)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _rotate64(typingctx: Any, value: Any, count: Any) -> Any:
+    """Left rotation, which LLVM makes one instruction."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value, count = arguments
+        rest = builder.sub(ir.Constant(ir.IntType(64), 64), count)
+        return builder.or_(builder.shl(value, count), builder.lshr(value, rest))
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+def _emit_prefetch(builder: Any, arguments: Any, is_for_writing: int) -> Any:
+    byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+    pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), byte_pointer)
+    function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], function_type)
+    builder.call(function, [pointer, i32(is_for_writing), i32(3), i32(1)])  # to stay, data
+    return ir.Constant(ir.IntType(64), 0)
+
+
+@intrinsic
+def _prefetch(typingctx: Any, words: Any, index: Any) -> Any:
+    """Ask for a cache line that will be written soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _emit_prefetch(builder, arguments, 1)
+
+    return types.int64(types.CPointer(types.int64), types.int64), codegen
+
+
+@intrinsic
+def _prefetch_bytes(typingctx: Any, data: Any, position: Any) -> Any:
+    """Ask for a cache line that will be read soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _emit_prefetch(builder, arguments, 0)
+
+    return types.int64(BYTE_POINTER, types.int64), codegen
+
+
 def crc32c_instruction(machine: str, features: Mapping[str, bool]) -> str | None:
     """LLVM's name for the processor's CRC-32C of 8 bytes; None where it has none.
 
@@ -114,6 +165,10 @@ INTRINSICS = {
     "store64": _store64,
     "wrap32": _wrap32,
     "add64": _add64,
+    "mul64": _mul64,
+    "rotate64": _rotate64,
+    "prefetch": _prefetch,
+    "prefetch_bytes": _prefetch_bytes,
     "has_crc32c": _has_crc32c,
     "crc32c_word": _crc32c_word,
 }

@@ -57,3 +57,29 @@ def wrap32(value: int) -> int:
 def add64(left: int, right: int) -> int:
     """left + right as Java's long arithmetic leaves it."""
     return (left + right + (1 << 63) & ((1 << 64) - 1)) - (1 << 63)
+
+
+@intrinsic("mul64")
+def mul64(left: int, right: int) -> int:
+    """left * right as Java's long arithmetic leaves it."""
+    return (left * right + (1 << 63) & ((1 << 64) - 1)) - (1 << 63)
+
+
+@intrinsic("rotate64")
+def rotate64(value: int, count: int) -> int:
+    """The 64 bits rotated left by 1 to 63."""
+    bits = value & ((1 << 64) - 1)
+    rotated = (bits << count | bits >> 64 - count) & ((1 << 64) - 1)
+    return rotated - ((rotated >> 63) << 64)
+
+
+@intrinsic("prefetch")
+def prefetch(words: Any, index: int) -> int:
+    """Have the memory of a word come nearer; nothing else."""
+    return 0
+
+
+@intrinsic("prefetch_bytes")
+def prefetch_bytes(data: Any, position: int) -> int:
+    """As `prefetch`, of a byte that is only read; it may lie behind the buffer."""
+    return 0

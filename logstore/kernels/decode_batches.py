@@ -1,0 +1,180 @@
+"""Records of many v2 batches to one record table, in a call: of plain ones, and of the streams of compressed ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..layout.batch import ATTRIBUTES, HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from . import scan
+from .crc32c import crc32c_of
+from .decode import (
+    BASE_OFFSET,
+    BASE_SEQUENCE,
+    BASE_TIMESTAMP,
+    DETAIL,
+    LOG_APPEND_TIME,
+    MAX_TIMESTAMP,
+    NEXT_POSITION,
+    OK,
+    RECORDS_REMAINING,
+    ROW_COUNT,
+    decode_record,
+)
+from .kernel import called, kernel
+from .quick_record import NOT_QUICK, quick_record
+
+# Beside the status of `kernels.decode`.
+BAD_COUNT = 11  # a record count below 0
+SHORT_BATCH = 12  # shorter than its header
+RECORDS_FULL = 13  # no room for the records of the row
+WRONG_CHECKSUM = 14
+
+TO_CHECK = -2  # in IS_VALID: the checksum is to be computed before the records are decoded, while the bytes are at hand
+
+
+@called
+def _begin(columns: Any, capacity: int, row: int, state: Any) -> int:
+    """The slots of `kernels.decode` that the batch's header gives; its record count."""
+    is_log_append_time = columns[scan.ATTRIBUTES * capacity + row] & LOG_APPEND_TIME_FLAG != 0
+    state[BASE_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
+    state[BASE_TIMESTAMP] = columns[scan.BASE_TIMESTAMP * capacity + row]
+    state[LOG_APPEND_TIME] = 1 if is_log_append_time else 0
+    state[MAX_TIMESTAMP] = columns[scan.MAX_TIMESTAMP * capacity + row]
+    state[BASE_SEQUENCE] = columns[scan.BASE_SEQUENCE * capacity + row]
+    return columns[scan.RECORD_COUNT * capacity + row]
+
+
+@called
+def _check(data: Any, columns: Any, capacity: int, row: int) -> int:
+    """Compute IS_VALID of a row, and return it."""
+    position = columns[scan.POSITION * capacity + row]
+    crc = crc32c_of(data, position + ATTRIBUTES, position + columns[scan.SIZE * capacity + row])
+    is_valid = 1 if crc == columns[scan.CRC * capacity + row] else 0
+    columns[scan.IS_VALID * capacity + row] = is_valid
+    return is_valid
+
+
+@called
+def _decode_batch(
+    data: Any,
+    position: int,
+    end: int,
+    count: int,
+    is_stream: int,
+    state: Any,
+    records: Any,
+    record_capacity: int,
+    record_row: int,
+) -> int:
+    """The records of a batch from `record_row` on; the status, with the position of what is wrong."""
+    base_offset = state[BASE_OFFSET]
+    base_timestamp = state[BASE_TIMESTAMP]
+    base_sequence = state[BASE_SEQUENCE]
+    quick_end = end if state[LOG_APPEND_TIME] == 0 else position
+    for row in range(record_row, record_row + count):
+        after = quick_record(
+            data, position, quick_end, base_offset, base_timestamp, base_sequence, records, record_capacity, row
+        )
+        if after == NOT_QUICK:
+            after = decode_record(data, position, end, is_stream, state, records, record_capacity, row)
+        if after < 0:
+            state[NEXT_POSITION] = position
+            return -after
+        position = after
+    state[NEXT_POSITION] = position
+    return OK if position == end or count == 0 else RECORDS_REMAINING
+
+
+@kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
+def decode_batches(
+    data: Any,
+    columns: Any,
+    capacity: int,
+    row: int,
+    row_end: int,
+    state: Any,
+    records: Any,
+    record_capacity: int,
+    record_rows: Any,
+) -> int:
+    """Decode the records of rows `row` … `row_end` - 1 of a batch table, all plain v2 batches, one after the other.
+
+    data: uint8, what the table was scanned from; columns: int64[scan.COLUMN_COUNT, capacity]; state:
+    int64[decode.STATE_COUNT], out; records: int64[decode.COLUMN_COUNT, record_capacity], out; record_rows:
+    int64[capacity + 1], out: the first record of each row, and behind the last row decoded that of the next. The
+    checksum of a row that says TO_CHECK is computed, into IS_VALID. Stops at a row with a wrong one, that does not
+    parse or has no room; returns the status, and the row in state[ROW_COUNT].
+    """
+    record_row = 0
+    status = OK
+    while row < row_end:
+        record_rows[row] = record_row
+        size = columns[scan.SIZE * capacity + row]
+        position = columns[scan.POSITION * capacity + row]
+        count = _begin(columns, capacity, row, state)
+        state[NEXT_POSITION] = position
+        if size < HEADER_SIZE:
+            status = SHORT_BATCH
+        elif columns[scan.IS_VALID * capacity + row] == TO_CHECK and _check(data, columns, capacity, row) == 0:
+            status = WRONG_CHECKSUM
+        elif count < 0:
+            status = BAD_COUNT
+            state[DETAIL] = count
+        elif min(count, size - HEADER_SIZE + 1) > record_capacity - record_row:
+            # a record takes a byte at least, so that a count that lies is found out before there is no room
+            status = RECORDS_FULL
+        else:
+            status = _decode_batch(
+                data, position + HEADER_SIZE, position + size, count, 0, state, records, record_capacity, record_row
+            )
+        if status != OK:
+            break
+        record_row += count
+        row += 1
+    record_rows[row] = record_row
+    state[ROW_COUNT] = row
+    return status
+
+
+@kernel("u8*, i64*, i64*, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
+def decode_streams(
+    data: Any,
+    stream_starts: Any,
+    stream_ends: Any,
+    columns: Any,
+    capacity: int,
+    row: int,
+    row_end: int,
+    state: Any,
+    records: Any,
+    record_capacity: int,
+    record_rows: Any,
+) -> int:
+    """Decode the records of rows `row` … `row_end` - 1 of a batch table, all compressed, from their streams.
+
+    data: uint8; stream_starts, stream_ends: int64[row_end - row], where in it the streams are; the rest and what is
+    returned is as in `decode_batches`, but that no checksum is computed.
+    """
+    first_row = row
+    record_row = 0
+    status = OK
+    while row < row_end:
+        record_rows[row] = record_row
+        position = stream_starts[row - first_row]
+        end = stream_ends[row - first_row]
+        count = _begin(columns, capacity, row, state)
+        state[NEXT_POSITION] = position
+        if count < 0:
+            status = BAD_COUNT
+            state[DETAIL] = count
+        elif min(count, end - position + 1) > record_capacity - record_row:
+            status = RECORDS_FULL
+        else:
+            status = _decode_batch(data, position, end, count, 1, state, records, record_capacity, record_row)
+        if status != OK:
+            break
+        record_row += count
+        row += 1
+    record_rows[row] = record_row
+    state[ROW_COUNT] = row
+    return status

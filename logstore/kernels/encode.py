@@ -1,0 +1,201 @@
+"""Columns of records to the bytes of v2 batches (`DefaultRecord.writeTo`, `DefaultRecordBatch.writeHeader`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
+from . import scan
+from .crc32c import crc32c_of
+from .encode_size import (
+    BATCH_COUNT,
+    COLUMNS_CHANGED,
+    HEADERS_DATA_SIZE,
+    KEY_DATA_SIZE,
+    OK,
+    OUT_CAPACITY,
+    OUT_SIZE,
+    ROW,
+    ROW_COUNT,
+    VALUE_DATA_SIZE,
+    body_size,
+    content_size_of,
+    field_size,
+    offset_delta_of,
+    timestamp_of,
+)
+from .kernel import called, device, kernel
+from .primitives import add64, load64, store64
+
+SLACK_SIZE = 16  # a length is written before the room for it is known, and fields are copied in whole words
+
+
+@device
+def put_varint(out: Any, o: int, value: int) -> int:
+    """Write a signed number of up to 64 bits; returns the position after it."""
+    sign = value >> 63
+    magnitude = value ^ sign
+    if magnitude < 64:
+        out[o] = (magnitude << 1) | (sign & 1)
+        return o + 1
+    if magnitude < 8192:
+        out[o] = ((magnitude & 63) << 1) | (sign & 1) | 128
+        out[o + 1] = magnitude >> 6
+        return o + 2
+    return _put_long_varint(out, o, magnitude, sign)
+
+
+@called
+def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
+    out[o] = ((magnitude & 63) << 1) | (sign & 1) | 128
+    rest = magnitude >> 6
+    o += 1
+    while rest > 127:
+        out[o] = (rest & 127) | 128
+        rest = rest >> 7
+        o += 1
+    out[o] = rest
+    return o + 1
+
+
+@device
+def put_bytes(out: Any, o: int, data: Any, start: int, size: int, data_size: int) -> int:
+    """Copy bytes, and up to seven bytes more; nothing is read from `data_size` on. Returns the position after them."""
+    at = 0
+    word_end = min(size, data_size - start - 7)
+    while at < word_end:
+        store64(out, o + at, load64(data, start + at))
+        at += 8
+    while at < size:
+        out[o + at] = data[start + at]
+        at += 1
+    return o + size
+
+
+@device
+def put_be32(out: Any, o: int, value: int) -> int:
+    """Write the low 32 bits, big-endian."""
+    out[o] = (value >> 24) & 255
+    out[o + 1] = (value >> 16) & 255
+    out[o + 2] = (value >> 8) & 255
+    out[o + 3] = value & 255
+    return o + 4
+
+
+@device
+def put_be64(out: Any, o: int, value: int) -> int:
+    """Write 64 bits, big-endian."""
+    return put_be32(out, put_be32(out, o, value >> 32), value)
+
+
+@called
+def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batch: int) -> int:
+    """Write the header of the batch at `start` to `end`; sets POSITION, SIZE, MAGIC, CRC and IS_VALID."""
+    columns[scan.POSITION * capacity + batch] = start
+    columns[scan.SIZE * capacity + batch] = end - start
+    columns[scan.MAGIC * capacity + batch] = 2
+    columns[scan.IS_VALID * capacity + batch] = 1
+    put_be64(out, start, columns[scan.BASE_OFFSET * capacity + batch])
+    put_be32(out, start + 8, end - start - LOG_OVERHEAD_SIZE)
+    put_be32(out, start + 12, columns[scan.PARTITION_LEADER_EPOCH * capacity + batch])
+    out[start + 16] = 2
+    # two int16 go out as int32, of which the next field takes back what is too much
+    put_be32(out, start + 21, columns[scan.ATTRIBUTES * capacity + batch] << 16)
+    put_be32(out, start + 23, columns[scan.LAST_OFFSET_DELTA * capacity + batch])
+    put_be64(out, start + 27, columns[scan.BASE_TIMESTAMP * capacity + batch])
+    put_be64(out, start + 35, columns[scan.MAX_TIMESTAMP * capacity + batch])
+    put_be64(out, start + 43, columns[scan.PRODUCER_ID * capacity + batch])
+    put_be32(out, start + 51, columns[scan.PRODUCER_EPOCH * capacity + batch] << 16)
+    put_be32(out, start + 53, columns[scan.BASE_SEQUENCE * capacity + batch])
+    put_be32(out, start + 57, columns[scan.RECORD_COUNT * capacity + batch])
+    crc = crc32c_of(out, start + 21, end)
+    columns[scan.CRC * capacity + batch] = crc
+    put_be32(out, start + 17, crc)
+    return end
+
+
+@device
+def put_column(out: Any, o: int, data: Any, starts: Any, ends: Any, row: int, data_size: int) -> int:
+    """Write the field of a row with its size before it."""
+    size = field_size(starts, ends, row, data_size)
+    o = put_varint(out, o, size)
+    return o if size < 1 else put_bytes(out, o, data, starts[row], size, data_size)
+
+
+@device
+def put_headers(out: Any, o: int, data: Any, starts: Any, ends: Any, row: int, data_size: int) -> int:
+    """Write the headers of a row, which are there as a record has them; without any their count is 0."""
+    size = field_size(starts, ends, row, data_size)
+    if size < 1:
+        out[o] = 0
+        return o + 1
+    return put_bytes(out, o, data, starts[row], size, data_size)
+
+
+@kernel("i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64, i64*, u8*")
+def encode_batches(
+    state: Any,
+    keys: Any,
+    key_starts: Any,
+    key_ends: Any,
+    values: Any,
+    value_starts: Any,
+    value_ends: Any,
+    headers: Any,
+    headers_starts: Any,
+    headers_ends: Any,
+    timestamps: Any,
+    offset_deltas: Any,
+    columns: Any,
+    capacity: int,
+    row_ends: Any,
+    out: Any,
+) -> int:
+    """Write the batches that `measure_batches` measured, one behind the other. Returns the status.
+
+    state: as it left it, with ROW set back; columns: the fields of the headers, out: POSITION, SIZE, MAGIC, CRC and
+    IS_VALID; out: uint8[state[OUT_CAPACITY] + SLACK_SIZE], filled up to state[OUT_SIZE].
+    """
+    row = state[ROW]
+    o = 0
+    for batch in range(state[BATCH_COUNT]):
+        start, first_row = o, row
+        o += HEADER_SIZE
+        base_timestamp = columns[scan.BASE_TIMESTAMP * capacity + batch]
+        while row < min(row_ends[batch], state[ROW_COUNT]):
+            content = content_size_of(
+                state, key_starts, key_ends, value_starts, value_ends, headers_starts, headers_ends, row
+            )
+            delta = offset_delta_of(state, offset_deltas, row, first_row)
+            time_delta = add64(timestamp_of(state, timestamps, row), -base_timestamp)
+            body = body_size(time_delta, delta, content)
+            if content < 0 or o + body > state[OUT_CAPACITY]:
+                return COLUMNS_CHANGED
+            o = put_varint(out, o, body)
+            out[o] = 0
+            o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
+            o = put_column(out, o, keys, key_starts, key_ends, row, state[KEY_DATA_SIZE])
+            o = put_column(out, o, values, value_starts, value_ends, row, state[VALUE_DATA_SIZE])
+            o = put_headers(out, o, headers, headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE])
+            row += 1
+        if o > state[OUT_CAPACITY]:
+            return COLUMNS_CHANGED
+        put_header(out, start, o, columns, capacity, batch)
+    state[OUT_SIZE] = o
+    return OK
+
+
+@kernel("u8*, i64, i64*, i64")
+def write_headers(data: Any, data_size: int, columns: Any, batch_count: int) -> int:
+    """Write the headers of batches whose records are there. Returns how many, up to one that is not within the data.
+
+    data: uint8[data_size], in and out; columns: int64[scan.COLUMN_COUNT, batch_count], in: POSITION, SIZE and the other
+    fields; out: MAGIC, CRC and IS_VALID.
+    """
+    for batch in range(batch_count):
+        start = columns[scan.POSITION * batch_count + batch]
+        size = columns[scan.SIZE * batch_count + batch]
+        if size < HEADER_SIZE or start < 0 or start > data_size - size:
+            return batch
+        put_header(data, start, start + size, columns, batch_count, batch)
+    return batch_count

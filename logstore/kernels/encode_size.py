@@ -1,0 +1,247 @@
+"""Columns of records to batches: which rows go into which batch, and how many bytes it takes (`DefaultRecord`).
+
+A field of a row is the range `starts[row]` to `ends[row]` of the bytes of its column; null where it ends before it
+starts. The headers of a row are one such field, which holds their count and then the headers as a record has them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE
+from .kernel import called, device, kernel
+from .primitives import add64
+from .scan import ATTRIBUTES, BASE_TIMESTAMP, LAST_OFFSET_DELTA, MAX_TIMESTAMP, RECORD_COUNT, SIZE
+
+# Slots of the state. First what the columns are,
+KEY_DATA_SIZE = 0  # bytes that the keys are ranges of; -1: all keys are null
+VALUE_DATA_SIZE = 1
+HEADERS_DATA_SIZE = 2  # -1: no row has headers
+HAS_TIMESTAMPS = 3  # 0: every timestamp is -1
+HAS_OFFSET_DELTAS = 4  # 0: the rows of a batch have 0, 1, 2, …
+ROW_COUNT = 5
+# then what is asked for,
+BATCH_SIZE_MAX = 6  # 0: the ends of the batches are given
+OUT_CAPACITY = 7
+# how far a call is,
+ROW = 8  # the first one of the next batch
+BATCH_COUNT = 9
+OUT_SIZE = 10
+# the batch that is being measured,
+SIZE_LIMIT = 11
+SIZE_SO_FAR = 12
+LAST_OFFSET_DELTA_SO_FAR = 13
+MAX_TIMESTAMP_SO_FAR = 14
+# and what stopped a call.
+DETAIL = 15
+STATE_COUNT = 16
+
+# Status; state[ROW] is the row that is wrong. The words are in `columns.record_building`.
+OK = 0
+BATCH_ENDED = -1  # within the kernel: the row is not of this batch
+BATCHES_FULL = 1  # no room for another batch: call again
+OUT_OF_DATA = 2  # a range that is not within the bytes of its column
+BAD_TIMESTAMP = 3  # DETAIL: below -1
+BAD_OFFSET_DELTA = 4  # DETAIL: not above the one before, or not in 0 to 2147483647
+RECORD_TOO_LARGE = 5  # DETAIL: bytes
+BATCH_TOO_LARGE = 6  # DETAIL: bytes
+COLUMNS_CHANGED = 7  # they are not what was measured
+
+INT_MAX = 2147483647
+NO_LIMIT = 1 << 62
+RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
+
+
+@device
+def varint_size(value: int) -> int:
+    """Bytes of a signed number as a varint or varlong."""
+    magnitude = value ^ (value >> 63)
+    if magnitude < 64:
+        return 1
+    if magnitude < 8192:
+        return 2
+    return _long_varint_size(magnitude)
+
+
+@called
+def _long_varint_size(magnitude: int) -> int:
+    size = 2
+    rest = magnitude >> 13
+    while rest > 0:
+        size += 1
+        rest = rest >> 7
+    return size
+
+
+@device
+def field_size(starts: Any, ends: Any, row: int, data_size: int) -> int:
+    """Bytes of a field; -1 null, -2 not within `data_size`. All are null when that is -1."""
+    if data_size < 0:
+        return -1
+    start = starts[row]
+    end = ends[row]
+    if end < start:
+        return -1
+    if start < 0 or end > data_size:
+        return -2
+    return end - start
+
+
+@device
+def sized(size: int) -> int:
+    """Bytes of a field with its size before it, given its size, -1 null."""
+    return 1 if size < 0 else varint_size(size) + size
+
+
+@device
+def timestamp_of(state: Any, timestamps: Any, row: int) -> int:
+    """Milliseconds; -1 without."""
+    return timestamps[row] if state[HAS_TIMESTAMPS] == 1 else -1
+
+
+@device
+def offset_delta_of(state: Any, offset_deltas: Any, row: int, first_row: int) -> int:
+    """Offset delta of a row in a batch that begins with `first_row`."""
+    return offset_deltas[row] if state[HAS_OFFSET_DELTAS] == 1 else row - first_row
+
+
+@device
+def body_size(timestamp_delta: int, offset_delta: int, content_size: int) -> int:
+    """Bytes of a record after its length: attributes, deltas, key, value and headers."""
+    return 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + content_size
+
+
+@called
+def _wrong_row(state: Any, row: int, content_size: int, timestamp: int, offset_delta: int) -> int:
+    """Which status it is that stops before `row`."""
+    state[ROW] = row
+    if content_size < 0:
+        return OUT_OF_DATA
+    if timestamp < -1:
+        state[DETAIL] = timestamp
+        return BAD_TIMESTAMP
+    state[DETAIL] = offset_delta
+    return BAD_OFFSET_DELTA
+
+
+@called
+def _too_large(state: Any, row: int, record_size: int, batch_size: int) -> int:
+    """Which status it is that stops before `row`."""
+    state[ROW] = row
+    state[DETAIL] = batch_size
+    if record_size > INT_MAX:
+        state[DETAIL] = record_size
+        return RECORD_TOO_LARGE
+    return BATCH_TOO_LARGE
+
+
+@called
+def _begin_batch(state: Any, columns: Any, capacity: int, timestamp: int, content_size: int) -> int:
+    """Begin a batch with its first record.
+
+    `RecordAccumulator` lets a batch be as large as its buffer, which has room for the first record at its longest.
+    """
+    batch = state[BATCH_COUNT]
+    if columns[ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
+        columns[BASE_TIMESTAMP * capacity + batch] = timestamp
+    limit = max(state[BATCH_SIZE_MAX], HEADER_SIZE + RECORD_OVERHEAD_MAX + content_size)
+    state[SIZE_LIMIT] = min(limit, INT_MAX) if state[BATCH_SIZE_MAX] > 0 else NO_LIMIT
+    state[SIZE_SO_FAR] = HEADER_SIZE
+    state[LAST_OFFSET_DELTA_SO_FAR] = -1
+    state[MAX_TIMESTAMP_SO_FAR] = -1
+    return 0
+
+
+@called
+def _end_batch(state: Any, columns: Any, capacity: int, row_ends: Any, row: int) -> int:
+    """Write down the batch that ends before `row`."""
+    batch = state[BATCH_COUNT]
+    columns[SIZE * capacity + batch] = state[SIZE_SO_FAR]
+    columns[LAST_OFFSET_DELTA * capacity + batch] = state[LAST_OFFSET_DELTA_SO_FAR]
+    columns[MAX_TIMESTAMP * capacity + batch] = state[MAX_TIMESTAMP_SO_FAR]
+    columns[RECORD_COUNT * capacity + batch] = row - state[ROW]
+    row_ends[batch] = row
+    state[ROW] = row
+    state[BATCH_COUNT] = batch + 1
+    return BATCH_ENDED
+
+
+@device
+def _add_row(
+    state: Any, columns: Any, capacity: int, row_ends: Any, row: int, content_size: int, timestamp: int, delta: int
+) -> int:
+    """Add a row to the batch, or end the batch before it. Returns the status."""
+    batch = state[BATCH_COUNT]
+    if row == state[ROW]:
+        _begin_batch(state, columns, capacity, timestamp, content_size)
+    if content_size < 0 or timestamp < -1 or delta <= state[LAST_OFFSET_DELTA_SO_FAR] or delta > INT_MAX:
+        return _wrong_row(state, row, content_size, timestamp, delta)
+    body = body_size(add64(timestamp, -columns[BASE_TIMESTAMP * capacity + batch]), delta, content_size)
+    size = state[SIZE_SO_FAR] + varint_size(body) + body
+    if size > state[SIZE_LIMIT] and row > state[ROW]:
+        return _end_batch(state, columns, capacity, row_ends, row)
+    if size > INT_MAX:
+        return _too_large(state, row, body, size)
+    state[SIZE_SO_FAR] = size
+    state[LAST_OFFSET_DELTA_SO_FAR] = delta
+    state[MAX_TIMESTAMP_SO_FAR] = max(state[MAX_TIMESTAMP_SO_FAR], timestamp)
+    if row + 1 == state[ROW_COUNT] or (state[BATCH_SIZE_MAX] == 0 and row + 1 == row_ends[batch]):
+        _end_batch(state, columns, capacity, row_ends, row + 1)
+    return OK
+
+
+@device
+def content_size_of(
+    state: Any,
+    key_starts: Any,
+    key_ends: Any,
+    value_starts: Any,
+    value_ends: Any,
+    headers_starts: Any,
+    headers_ends: Any,
+    row: int,
+) -> int:
+    """Bytes of a record's key, value and headers with their sizes; -1 when one is out of its data."""
+    key_size = field_size(key_starts, key_ends, row, state[KEY_DATA_SIZE])
+    value_size = field_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE])
+    headers_size = field_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE])
+    if key_size == -2 or value_size == -2 or headers_size == -2:
+        return -1
+    return sized(key_size) + sized(value_size) + max(headers_size, 1)
+
+
+@kernel("i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64, i64*")
+def measure_batches(
+    state: Any,
+    key_starts: Any,
+    key_ends: Any,
+    value_starts: Any,
+    value_ends: Any,
+    headers_starts: Any,
+    headers_ends: Any,
+    timestamps: Any,
+    offset_deltas: Any,
+    columns: Any,
+    capacity: int,
+    row_ends: Any,
+) -> int:
+    """Sizes, deltas, timestamps and record counts of batches of the rows from state[ROW] on. Returns the status.
+
+    state: int64[STATE_COUNT], in and out. columns: int64[scan.COLUMN_COUNT, capacity], in: ATTRIBUTES and, with the
+    delete horizon bit, BASE_TIMESTAMP, from batch state[BATCH_COUNT] on; out: those of the first line. row_ends:
+    int64[capacity], the row behind each batch; in where state[BATCH_SIZE_MAX] is 0, else out.
+    """
+    row = state[ROW]
+    while row < state[ROW_COUNT]:
+        if state[BATCH_COUNT] == capacity:
+            return BATCHES_FULL
+        content = content_size_of(
+            state, key_starts, key_ends, value_starts, value_ends, headers_starts, headers_ends, row
+        )
+        timestamp = timestamp_of(state, timestamps, row)
+        delta = offset_delta_of(state, offset_deltas, row, state[ROW])
+        status = _add_row(state, columns, capacity, row_ends, row, content, timestamp, delta)
+        if status > OK:
+            return status
+        row += 1 + status
+    return OK

@@ -1,0 +1,105 @@
+"""Keys of records to 128 bits: two XXH64 of different seeds, what an offset map is searched by.
+
+XXH64 as its specification has it (xxHash 0.1.1): little-endian words, all arithmetic modulo 2^64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .decode import KEY_POSITION, KEY_SIZE
+from .kernel import called, device, kernel
+from .primitives import add64, load64, mul64, rotate64
+
+SEED_LOW = 0
+SEED_HIGH = 0x51ED270B0A1F39C1
+
+# The specification's primes, as signed numbers.
+PRIME_1 = 0x9E3779B185EBCA87 - (1 << 64)
+PRIME_2 = 0xC2B2AE3D27D4EB4F - (1 << 64)
+PRIME_3 = 0x165667B19E3779F9
+PRIME_4 = 0x85EBCA77C2B2AE63 - (1 << 64)
+PRIME_5 = 0x27D4EB2F165667C5
+MINUS_PRIME_1 = -PRIME_1
+
+STRIPE_SIZE = 32
+MASK31 = (1 << 31) - 1
+MASK32 = (1 << 32) - 1
+MASK35 = (1 << 35) - 1
+
+
+@device
+def _round(accumulator: int, word: int) -> int:
+    return mul64(rotate64(add64(accumulator, mul64(word, PRIME_2)), 31), PRIME_1)
+
+
+@device
+def _merge(value: int, accumulator: int) -> int:
+    return add64(mul64(value ^ _round(0, accumulator), PRIME_1), PRIME_4)
+
+
+@called
+def _stripes(data: Any, position: int, end: int, seed: int) -> int:
+    """The four accumulators over all whole stripes, converged."""
+    first = add64(seed, add64(PRIME_1, PRIME_2))
+    second = add64(seed, PRIME_2)
+    third = seed
+    fourth = add64(seed, MINUS_PRIME_1)
+    while position + STRIPE_SIZE <= end:
+        first = _round(first, load64(data, position))
+        second = _round(second, load64(data, position + 8))
+        third = _round(third, load64(data, position + 16))
+        fourth = _round(fourth, load64(data, position + 24))
+        position += STRIPE_SIZE
+    value = add64(
+        add64(rotate64(first, 1), rotate64(second, 7)),
+        add64(rotate64(third, 12), rotate64(fourth, 18)),
+    )
+    return _merge(_merge(_merge(_merge(value, first), second), third), fourth)
+
+
+@device
+def xxh64(data: Any, position: int, size: int, seed: int) -> int:
+    """XXH64 of data[position:position + size], as a signed number; the caller has checked the bounds."""
+    end = position + size
+    if size >= STRIPE_SIZE:
+        value = add64(_stripes(data, position, end, seed), size)
+        position += size // STRIPE_SIZE * STRIPE_SIZE
+    else:
+        value = add64(seed, add64(PRIME_5, size))
+    while position + 8 <= end:
+        value = add64(mul64(rotate64(value ^ _round(0, load64(data, position)), 27), PRIME_1), PRIME_4)
+        position += 8
+    if position + 4 <= end:
+        low = data[position] | (data[position + 1] << 8)
+        word = low | (data[position + 2] << 16) | (data[position + 3] << 24)
+        value = add64(mul64(rotate64(value ^ mul64(word, PRIME_1), 23), PRIME_2), PRIME_3)
+        position += 4
+    while position < end:
+        value = mul64(rotate64(value ^ mul64(data[position], PRIME_5), 11), PRIME_1)
+        position += 1
+    value = mul64(value ^ ((value >> 33) & MASK31), PRIME_2)
+    value = mul64(value ^ ((value >> 29) & MASK35), PRIME_3)
+    return value ^ ((value >> 32) & MASK32)
+
+
+@kernel("u8*, i64*, i64, i64, i64*")
+def hash_keys(data: Any, records: Any, capacity: int, count: int, hashes: Any) -> int:
+    """The hashes of the keys of the first `count` records; 0 for those that are null.
+
+    data: uint8, what the records were decoded from; records: int64[decode.COLUMN_COUNT, capacity]; hashes: int64[2,
+    capacity], out: low and high half. Returns how many have a key.
+    """
+    key_count = 0
+    for row in range(count):
+        size = records[KEY_SIZE * capacity + row]
+        low = 0
+        high = 0
+        if size >= 0:
+            position = records[KEY_POSITION * capacity + row]
+            low = xxh64(data, position, size, SEED_LOW)
+            high = xxh64(data, position, size, SEED_HIGH)
+            key_count += 1
+        hashes[row] = low
+        hashes[capacity + row] = high
+    return key_count

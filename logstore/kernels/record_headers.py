@@ -1,0 +1,146 @@
+"""Headers of records as columns, and back: which bytes are their keys and values (`DefaultRecord`, KIP-82)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .encode import put_bytes, put_varint
+from .encode_size import field_size, sized, varint_size
+from .kernel import called, device, kernel
+from .varint import read_varint, varint_position, varint_value
+
+# Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_size`.
+KEY_START = 0
+KEY_END = 1
+VALUE_START = 2
+VALUE_END = 3  # before the start: null
+COLUMN_COUNT = 4
+
+# Slots of the state. In: what `encode_headers` is given,
+ROW_COUNT = 0
+HEADER_COUNT = 1
+KEY_DATA_SIZE = 2
+VALUE_DATA_SIZE = 3  # -1: all values are null
+OUT_CAPACITY = 4
+# out: where it stopped, and what `decode_headers` saw.
+ROW = 5
+HAS_OTHER_THAN_ASCII = 6
+STATE_COUNT = 7
+
+# Status; state[ROW] is the row that is wrong. The words are in `columns.header_columns`.
+OK = 0
+BAD_RANGE = 1  # headers of a row, or the bytes of one, that are not there
+NULL_KEY = 2
+OUT_FULL = 3
+
+
+@called
+def _header_size(state: Any, index: int, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any) -> int:
+    """Bytes of a header in a record, or minus the status."""
+    key_size = field_size(key_starts, key_ends, index, state[KEY_DATA_SIZE])
+    value_size = field_size(value_starts, value_ends, index, state[VALUE_DATA_SIZE])
+    if key_size == -1:
+        return -NULL_KEY
+    if key_size == -2 or value_size == -2:
+        return -BAD_RANGE
+    return sized(key_size) + sized(value_size)
+
+
+@device
+def _put_field(out: Any, o: int, data: Any, starts: Any, ends: Any, index: int, data_size: int) -> int:
+    size = field_size(starts, ends, index, data_size)
+    o = put_varint(out, o, size)
+    return o if size < 1 else put_bytes(out, o, data, starts[index], size, data_size)
+
+
+@kernel("i64*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*")
+def encode_headers(
+    state: Any,
+    starts: Any,
+    ends: Any,
+    keys: Any,
+    key_starts: Any,
+    key_ends: Any,
+    values: Any,
+    value_starts: Any,
+    value_ends: Any,
+    out: Any,
+    out_ends: Any,
+) -> int:
+    """Write the headers of every row as a record has them, their count first. Returns the status.
+
+    starts, ends: int64[state[ROW_COUNT]], the headers of each row; the others: int64[state[HEADER_COUNT]]; out:
+    uint8[state[OUT_CAPACITY] + encode.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, the end of each row in it.
+    """
+    o = 0
+    for row in range(state[ROW_COUNT]):
+        state[ROW] = row
+        if starts[row] < 0 or ends[row] < starts[row] or ends[row] > state[HEADER_COUNT]:
+            return BAD_RANGE
+        if o + varint_size(ends[row] - starts[row]) > state[OUT_CAPACITY]:
+            return OUT_FULL
+        o = put_varint(out, o, ends[row] - starts[row])
+        for index in range(starts[row], ends[row]):
+            size = _header_size(state, index, key_starts, key_ends, value_starts, value_ends)
+            if size < 0:
+                return -size
+            if size > state[OUT_CAPACITY] - o:
+                return OUT_FULL
+            o = _put_field(out, o, keys, key_starts, key_ends, index, state[KEY_DATA_SIZE])
+            o = _put_field(out, o, values, value_starts, value_ends, index, state[VALUE_DATA_SIZE])
+        out_ends[row] = o
+    return OK
+
+
+@called
+def _has_other_than_ascii(data: Any, start: int, end: int) -> int:
+    bits = 0
+    for position in range(start, end):
+        bits |= data[position]
+    return bits >> 7
+
+
+@called
+def _decode_header(data: Any, position: int, end: int, columns: Any, capacity: int, index: int) -> int:
+    """The ranges of the header at `position`; the position after it, -1 when it does not fit."""
+    for column in range(0, COLUMN_COUNT, 2):
+        packed = read_varint(data, position, end)
+        if packed < 0:
+            return -1
+        size = varint_value(packed)
+        start = varint_position(packed)
+        if size > end - start or (size < 0 and column == KEY_START):
+            return -1
+        columns[column * capacity + index] = start
+        columns[(column + 1) * capacity + index] = start + max(size, -1)
+        position = start + max(size, 0)
+    return position
+
+
+@kernel("i64*, u8*, i64, i64*, i64*, i64*, i64")
+def decode_headers(
+    state: Any, data: Any, data_size: int, positions: Any, counts: Any, columns: Any, capacity: int
+) -> int:
+    """Find the headers of records, those of one row behind those of the row before. Returns the status.
+
+    state: int64[STATE_COUNT], in: ROW_COUNT, out: ROW, HAS_OTHER_THAN_ASCII: 1 when a key has; data: uint8[data_size];
+    positions, counts: int64[state[ROW_COUNT]], as `decode_records` finds them; columns: int64[COLUMN_COUNT, capacity],
+    out.
+    """
+    index = 0
+    state[HAS_OTHER_THAN_ASCII] = 0
+    for row in range(state[ROW_COUNT]):
+        state[ROW] = row
+        position = positions[row]
+        if position < 0 or position > data_size:
+            return BAD_RANGE
+        if counts[row] > capacity - index:
+            return OUT_FULL
+        for _ in range(counts[row]):
+            position = _decode_header(data, position, data_size, columns, capacity, index)
+            if position < 0:
+                return BAD_RANGE
+            start, end = columns[KEY_START * capacity + index], columns[KEY_END * capacity + index]
+            state[HAS_OTHER_THAN_ASCII] |= _has_other_than_ascii(data, start, end)
+            index += 1
+    return OK

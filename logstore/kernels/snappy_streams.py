@@ -1,0 +1,145 @@
+"""Streams of snappy-java's making, of many batches in a call; whatever is odd about one is left to `codec.snappy`.
+
+A block starts with its size as a varint. Then come elements, by the low two bits of a tag: literals, and copies whose
+distance takes 11 bits, two bytes or four.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .copying import SLACK_SIZE, copy_match, copy_words
+from .kernel import called, device, kernel
+from .primitives import be32, be32_unsigned
+
+REFUSED = -1
+STREAM_HEADER_SIZE = 16
+_MAGIC_HIGH, _MAGIC_LOW = 0x82534E41, 0x50505900  # "\x82SNAPPY\0"
+
+
+@device
+def _little_endian(data: Any, position: int, size: int) -> int:
+    value = 0
+    for index in range(size):
+        value |= data[position + index] << (8 * index)
+    return value
+
+
+@called
+def _block_size(data: Any, position: int, end: int) -> int:
+    """The varint a block starts with: position after it in the high half, its value in the low; or REFUSED."""
+    value = 0
+    for index in range(4):
+        if position + index >= end:
+            return REFUSED
+        byte = data[position + index]
+        value |= (byte & 127) << (7 * index)
+        if byte < 128:
+            return (position + index + 1 << 32) | value
+    return REFUSED
+
+
+@called
+def _put_literal(data: Any, position: int, size: int, copy_end: int, out: Any, o: int) -> int:
+    if position + size <= copy_end:
+        return copy_words(out, o, data, position, size)
+    for index in range(size):
+        out[o + index] = data[position + index]
+    return o + size
+
+
+@called
+def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
+    """The raw block data[position:end] to `out` from `o` on; the end of its bytes there, or REFUSED.
+
+    Up to `copy_end` whole words may be read.
+    """
+    start = o
+    packed = _block_size(data, position, end)
+    if packed < 0 or packed & 4294967295 > out_end - o:
+        return REFUSED
+    position = packed >> 32
+    out_end = o + (packed & 4294967295)
+    while position < end:
+        tag = data[position]
+        position += 1
+        kind = tag & 3
+        if kind == 0:
+            size = (tag >> 2) + 1
+            if size > 60:
+                extra = size - 60
+                if extra > end - position:
+                    return REFUSED
+                size = _little_endian(data, position, extra) + 1
+                position += extra
+            if size > end - position or size > out_end - o:
+                return REFUSED
+            o = _put_literal(data, position, size, copy_end, out, o)
+            position += size
+            continue
+        size = (tag >> 2) + 1
+        extra = kind if kind < 3 else 4
+        if extra > end - position:
+            return REFUSED
+        if kind == 1:
+            size = (tag >> 2 & 7) + 4
+            distance = (tag >> 5 << 8) | data[position]
+        elif kind == 2:
+            distance = data[position] | (data[position + 1] << 8)
+        else:
+            distance = _little_endian(data, position, 4)
+        position += extra
+        if distance == 0 or distance > o - start or size > out_end - o:
+            return REFUSED
+        o = copy_match(out, o, distance, size)
+    return o if o == out_end else REFUSED
+
+
+@called
+def _decode_stream(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
+    """One stream; the end of its bytes in `out`, or REFUSED."""
+    if end - position < STREAM_HEADER_SIZE:
+        return REFUSED
+    if be32_unsigned(data, position) != _MAGIC_HIGH or be32_unsigned(data, position + 4) != _MAGIC_LOW:
+        return REFUSED
+    position += STREAM_HEADER_SIZE
+    while position < end:
+        if end - position < 4:
+            return REFUSED
+        size = be32(data, position)
+        position += 4
+        if size <= 0 or size > end - position:
+            return REFUSED
+        o = _decode_block(data, position, position + size, copy_end, out, o, out_end)
+        if o < 0:
+            return REFUSED
+        position += size
+    return o
+
+
+@kernel("u8*, i64, i64*, i64*, i64, u8*, i64, i64, i64*")
+def decode_snappy_streams(
+    data: Any,
+    data_size: int,
+    starts: Any,
+    ends: Any,
+    count: int,
+    out: Any,
+    out_enough: int,
+    out_capacity: int,
+    out_ends: Any,
+) -> int:
+    """Decompress the streams of batches one behind the other, up to one that is odd or has no room.
+
+    data: uint8[data_size]; starts, ends: int64[count], within it; out: uint8[out_capacity + SLACK_SIZE]; no stream is
+    begun at `out_enough` or behind it; out_ends: int64[count], out. Returns the number of streams.
+    """
+    o = 0
+    for row in range(count):
+        if o >= out_enough:
+            return row
+        o = _decode_stream(data, starts[row], ends[row], data_size - SLACK_SIZE, out, o, out_capacity)
+        if o < 0:
+            return row
+        out_ends[row] = o
+    return count
