@@ -38,6 +38,7 @@ from .java_integer import number_format_text, parse_int, parse_long
 
 OFFSET_DIGIT_COUNT = 20
 EPOCH_DIGIT_COUNT = 10
+DIRECTORY_NAME_LENGTH_MAX = 255
 
 LOG_SUFFIX = ".log"
 OFFSET_INDEX_SUFFIX = ".index"
@@ -131,6 +132,21 @@ def parse_partition_directory(name: str) -> PartitionDirectory | None:
     if not topic or partition is None:
         return None
     return PartitionDirectory(topic, partition, kind)
+
+
+def directory_name(topic: str, partition: int) -> str:
+    """The name of a partition's directory."""
+    return f"{topic}-{partition}"
+
+
+def set_aside_name(topic: str, partition: int, unique_id: str, kind: DirectoryKind) -> str:
+    """The name of a partition's directory that is to be deleted, or is stray; a long topic is cut.
+
+    >>> set_aside_name("orders", 7, "0f2a", DirectoryKind.DELETE)
+    'orders-7.0f2a-delete'
+    """
+    suffix = f"-{partition}.{unique_id}{kind.value}"
+    return topic[: DIRECTORY_NAME_LENGTH_MAX - len(suffix)] + suffix
 
 
 def foreign_directory_text(name: str, canonical_path: str) -> str:

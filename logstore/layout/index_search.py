@@ -11,12 +11,18 @@ so it first tries the *warm* section, the last 8192 bytes of entries, which stay
 On a sorted index the warm section changes nothing. On a damaged one it decides which entry is found, and an
 equal key ends the search at once, so both are kept here step by step.
 
+The other way round, the first entry from a target on, an equal key that the search does not meet is passed over.
+
 >>> keys = np.array([10, 20, 20, 30], dtype=np.int64)
 >>> largest_lower_bound_slots(keys, np.array([9, 10, 25, 99], dtype=np.int64), warm_entry_count=1024).tolist()
 [-1, 0, 2, 3]
+>>> [smallest_upper_bound_slot(keys, target, warm_entry_count=1024) for target in (9, 15, 30, 31)]
+[0, 1, 3, -1]
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,3 +57,57 @@ def largest_lower_bound_slots(
         low = np.where(open_ & (found <= targets), middle, low)
         high = np.where(open_ & (found == targets), middle, high)
     return np.where(~in_warm & (keys[0] > targets), np.int64(NO_SLOT), low)
+
+
+def largest_lower_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> int:
+    """The slot that `largest_lower_bound_slots` gives for one target, sooner."""
+    count = keys.size
+    if not count:
+        return NO_SLOT
+    entries = keys.data  # whose items are Python's own ints, and sooner there
+    first_warm = count - 1 - warm_entry_count
+    if first_warm <= 0:
+        first_warm = 0
+    if entries[first_warm] < target:
+        return _searched(entries, target, first_warm, count - 1)[0]
+    return NO_SLOT if entries[0] > target else _searched(entries, target, 0, first_warm)[0]
+
+
+def smallest_upper_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> int:
+    """Slot of the first entry that is above the target, or equal to it; `NO_SLOT` if there is none.
+
+    As from `AbstractIndex.smallestUpperBoundSlotFor`: a search that meets an equal key ends there, one that does not
+    gives the slot behind where it ends.
+
+    Args:
+        keys, warm_entry_count: as of `largest_lower_bound_slots`.
+        target: int64.
+    """
+    count = keys.size
+    if not count:
+        return NO_SLOT
+    entries = keys.data
+    first_warm = max(0, count - 1 - warm_entry_count)
+    if entries[first_warm] < target:
+        slot, is_met = _searched(entries, target, first_warm, count - 1)
+    elif entries[0] > target:
+        return 0
+    else:
+        slot, is_met = _searched(entries, target, 0, first_warm)
+    if is_met:
+        return slot
+    return slot + 1 if slot < count - 1 else NO_SLOT
+
+
+def _searched(entries: Any, target: int, low: int, high: int) -> tuple[int, bool]:
+    """Where the binary search ends, and whether because it met the target (`AbstractIndex.binarySearch`)."""
+    while low < high:
+        middle = (low + high + 1) >> 1
+        found = entries[middle]
+        if found > target:
+            high = middle - 1
+        elif found < target:
+            low = middle
+        else:
+            return middle, True
+    return low, False

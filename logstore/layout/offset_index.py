@@ -19,6 +19,8 @@ A lookup gives the largest entry whose offset is ≤ the target, and (base offse
 ([106, 110], [278, 356])
 >>> index.lookup(109), index.lookup(105)
 ((106, 278), (100, 0))
+>>> index.upper_bound_offset(300), index.upper_bound_offset(357)
+(110, None)
 """
 
 from __future__ import annotations
@@ -29,7 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CorruptIndexError
-from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
+from .index_search import (
+    NO_SLOT,
+    WARM_BYTES,
+    largest_lower_bound_slot,
+    largest_lower_bound_slots,
+    smallest_upper_bound_slot,
+)
 
 ENTRY_SIZE = 8
 ENTRY_DTYPE = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
@@ -61,10 +69,10 @@ class OffsetIndex:
 
     def lookup(self, target_offset: int) -> tuple[int, int]:
         """(offset, position) of the largest entry ≤ the target, else (base offset, 0)."""
-        slot = int(self._slots(np.array([target_offset], dtype=np.int64))[0])
+        slot = largest_lower_bound_slot(self.offsets, target_offset, WARM_ENTRY_COUNT)
         if slot == NO_SLOT:
             return self.base_offset, 0
-        return int(self.offsets[slot]), int(self.positions[slot])
+        return self.offsets.item(slot), self.positions.item(slot)
 
     def lookup_positions(self, target_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """The position that `lookup` gives for each target: int64, same length."""
@@ -72,6 +80,11 @@ class OffsetIndex:
         if self.entry_count == 0:
             return np.zeros(slots.size, dtype=np.int64)
         return np.where(slots == NO_SLOT, np.int64(0), self.positions[slots])
+
+    def upper_bound_offset(self, position: int) -> int | None:
+        """Offset of the first entry at or behind `position`; None without one (`fetchUpperBoundOffset`)."""
+        slot = smallest_upper_bound_slot(self.positions, position, WARM_ENTRY_COUNT)
+        return None if slot == NO_SLOT else int(self.offsets[slot])
 
     def sanity_check(self) -> None:
         """Raise CorruptIndexError as `OffsetIndex.sanityCheck` does: last offset below base, odd length."""

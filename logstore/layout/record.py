@@ -16,15 +16,97 @@ baseSequence + offsetDelta, where 0 follows 2147483647. Deltas may be negative a
 [20, 0, 0, 0, 4]
 >>> [zigzag(n) for n in (20, 4, 1)]
 [10, 2, -1]
+>>> record_bytes(0, 0, b"k1", b"v1", ()).hex()
+'14000000046b3104763100'
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..errors import UsageError
+
 VARINT_SIZE_MAX = 5
 VARLONG_SIZE_MAX = 10
 SEQUENCE_MAX = 2**31 - 1
+NO_HEADERS = b"\x00"
+
+Headers = Sequence[tuple[str | bytes, bytes | None]]
 
 
 def zigzag(value: int) -> int:
     """The signed number that the unsigned varint `value` stands for."""
     return (value >> 1) ^ -(value & 1)
+
+
+def varint(value: int) -> bytes:
+    """A signed number of up to 64 bits as it stands in a record.
+
+    >>> varint(-1), varint(10), varint(64)
+    (b'\\x01', b'\\x14', b'\\x80\\x01')
+    """
+    if -1 <= value < _SMALL_END:
+        return _SMALL[value]
+    return _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    rest = (value << 1) ^ (value >> 63)
+    encoded = bytearray()
+    while rest > 127:
+        encoded.append(rest & 127 | 128)
+        rest >>= 7
+    encoded.append(rest)
+    return bytes(encoded)
+
+
+_SMALL_END = 4096
+_SMALL = [_varint(value) for value in range(_SMALL_END)]
+_SMALL.append(_varint(-1))  # the one that -1 indexes
+
+
+def header_key_bytes(key: str | bytes) -> bytes:
+    """A header's key as it stands in a record.
+
+    Raises:
+        UsageError: text with half of a surrogate pair, which Java would write as a question mark.
+    """
+    try:
+        return key.encode() if isinstance(key, str) else key
+    except UnicodeEncodeError as error:
+        raise UsageError("A header key is not Unicode text", found=repr(key)) from error
+
+
+def headers_bytes(headers: Headers) -> bytes:
+    """Headers with their count, as the end of a record; keys are text, or bytes that are written as they are.
+
+    Raises:
+        UsageError: a key with half of a surrogate pair.
+    """
+    if not headers:
+        return NO_HEADERS
+    parts = [varint(len(headers))]
+    for key, value in headers:
+        encoded = header_key_bytes(key)
+        parts += (varint(len(encoded)), encoded)
+        parts += (_SMALL[-1],) if value is None else (varint(len(value)), value)
+    return b"".join(parts)
+
+
+def record_bytes(
+    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers
+) -> bytes:
+    """One record with its length."""
+    body = b"".join(
+        (
+            b"\x00",
+            varint(timestamp_delta),
+            varint(offset_delta),
+            _SMALL[-1] if key is None else varint(len(key)),
+            key or b"",
+            _SMALL[-1] if value is None else varint(len(value)),
+            value or b"",
+            headers_bytes(headers),
+        )
+    )
+    return varint(len(body)) + body

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CorruptIndexError
-from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slots
+from .index_search import NO_SLOT, WARM_BYTES, largest_lower_bound_slot
 
 ENTRY_SIZE = 12
 ENTRY_DTYPE = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
@@ -60,8 +60,7 @@ class TimeIndex:
 
     def lookup(self, target_timestamp: int) -> tuple[int, int]:
         """(timestamp, offset) of the largest entry ≤ the target, else (-1, base offset)."""
-        targets = np.array([target_timestamp], dtype=np.int64)
-        slot = int(largest_lower_bound_slots(self.timestamps, targets, WARM_ENTRY_COUNT)[0])
+        slot = largest_lower_bound_slot(self.timestamps, target_timestamp, WARM_ENTRY_COUNT)
         if slot == NO_SLOT:
             return UNKNOWN_TIMESTAMP, self.base_offset
         return int(self.timestamps[slot]), int(self.offsets[slot])
