@@ -1,4 +1,4 @@
-"""Decompression of Kafka's record streams: what the Java reader would see, to the byte.
+"""Kafka's record streams: decompression as the Java reader would see it, to the byte, and compression.
 
 Every codec has a fast path for streams that are right in every respect, and a model of the Java stream for all
 others: slow, but it delivers as much and fails as Kafka's does.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from logstore.codec.levels import checked_level
 from logstore.codec.outcome import EMPTY, ByteArray, Decompressed, failed_to_open
 from logstore.errors import DecompressionError
 from logstore.model import Codec
@@ -17,7 +18,7 @@ from logstore.model import Codec
 if TYPE_CHECKING:
     from logstore.codec.replay import Input
 
-__all__ = ["Decompressed", "decompress"]
+__all__ = ["Decompressed", "compress", "decompress"]
 
 
 def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int = 0) -> Decompressed:
@@ -41,6 +42,36 @@ def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, pay
     if data is not None:
         return Decompressed(data)
     return _as_java(codec, payload, magic, size_max, payload_offset)
+
+
+def compress(codec: Codec, payload: memoryview, level: int | None = None) -> bytes:
+    """Compress the records of one v2 batch, framed as Kafka frames them (`Compression.wrapForOutput`).
+
+    Args:
+        payload: uint8, 1-D, contiguous: all records.
+        level: of `compression.<codec>.level`; None: Kafka's default.
+
+    Raises:
+        UsageError: a level that Kafka refuses.
+    """
+    level = checked_level(codec, level)
+    if codec is Codec.NONE:
+        return bytes(payload)
+    if codec is Codec.GZIP:
+        from logstore.codec import gzip
+
+        return gzip.compress(payload, level)
+    if codec is Codec.SNAPPY:
+        from logstore.codec import snappy
+
+        return snappy.compress(payload)
+    if codec is Codec.LZ4:
+        from logstore.codec import lz4_writing
+
+        return lz4_writing.compress(payload, level)
+    from logstore.codec import zstd
+
+    return zstd.compress(payload, level)
 
 
 def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> ByteArray | None:

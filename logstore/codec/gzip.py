@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
+from isal.igzip_lib import DECOMP_DEFLATE, IgzipDecompressor, IsalError
+from isal.isal_zlib import crc32
 
 from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
@@ -21,6 +23,8 @@ FLAG_HEADER_CRC, FLAG_EXTRA, FLAG_NAME, FLAG_COMMENT = 2, 4, 8, 16
 
 CHUNK_SIZE = 16384
 BUFFER_SIZE = 8192
+# What `java.util.zip.GZIPOutputStream` writes since JDK 16: no time, no extra flags, unknown operating system.
+JAVA_HEADER = PLAIN_HEADER + b"\x00\x00\x00\x00\x00\xff"
 # `inflate` may return short, so one call need not expand more than this, whatever the record's size claims.
 READ_SIZE_MAX = 1 << 16
 
@@ -30,14 +34,15 @@ def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
 
     Raises DecompressionError above `size_max`.
     """
-    from isal.igzip_lib import DECOMP_DEFLATE, IgzipDecompressor, IsalError
-    from isal.isal_zlib import crc32
-
     if payload[:4] != PLAIN_HEADER or len(payload) < HEADER_SIZE + TRAILER_SIZE:
         return None
+    claimed_size = int.from_bytes(payload[-4:], "little")
     member = IgzipDecompressor(DECOMP_DEFLATE)
     try:
-        data = member.decompress(payload[HEADER_SIZE:], size_max + 1)
+        # room for what is claimed, because a buffer that grows is copied; and one byte, to find the end of the member
+        data = member.decompress(payload[HEADER_SIZE:], min(claimed_size, size_max) + 1)
+        if not member.eof and len(data) <= size_max:
+            data += member.decompress(b"", size_max + 1 - len(data))
     except IsalError:  # type: ignore[misc]  # its stubs call the class an instance
         return None
     if len(data) > size_max:
@@ -45,11 +50,16 @@ def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
     trailer = member.unused_data
     if not member.eof or len(trailer) != TRAILER_SIZE:
         return None
-    if int.from_bytes(trailer[:4], "little") != crc32(data):
-        return None
-    if int.from_bytes(trailer[4:], "little") != len(data) & 0xFFFFFFFF:
+    if int.from_bytes(trailer[:4], "little") != crc32(data) or len(data) & 0xFFFFFFFF != claimed_size:
         return None
     return np.frombuffer(data, np.uint8)
+
+
+def compress(payload: memoryview, level: int) -> bytes:
+    """One member, as Kafka's `GzipOutputStream` writes it; level -1 is zlib's 6."""
+    deflate = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS)
+    trailer = zlib.crc32(payload).to_bytes(4, "little") + (len(payload) & 0xFFFFFFFF).to_bytes(4, "little")
+    return b"".join((JAVA_HEADER, deflate.compress(payload), deflate.flush(), trailer))
 
 
 def _zip_error(message: str) -> DecompressionError:

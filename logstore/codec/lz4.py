@@ -10,6 +10,9 @@ clients computed it wrongly.
 from __future__ import annotations
 
 import numpy as np
+from cramjam import DecompressionError as CramjamError
+from cramjam import lz4
+from xxhash import xxh32_intdigest
 
 from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
@@ -30,9 +33,6 @@ def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteAr
 
     Raises DecompressionError above `size_max`.
     """
-    from cramjam import DecompressionError as CramjamError
-    from xxhash import xxh32_intdigest
-
     if len(payload) < HEADER_SIZE or payload[:4] != MAGIC or payload[4] != FLG_PLAIN:
         return None
     if payload[5] not in (0x40, 0x50, 0x60, 0x70):
@@ -83,8 +83,6 @@ def _decode_block(block: memoryview, place: memoryview, capacity: int) -> int:
     cramjam takes a block with or without its size before it, and tries the other if one fails. So the capacity goes
     before it as its size: four bytes which begin, read as a block, with a match out of nothing, and so never pass.
     """
-    from cramjam import lz4
-
     return lz4.decompress_block_into(capacity.to_bytes(4, "little") + block, place)
 
 
@@ -123,8 +121,6 @@ class Lz4Input:
         self._check_header(magic)
 
     def _check_header(self, magic: int) -> None:
-        from xxhash import xxh32_intdigest
-
         end = self.position
         self.position += 1
         if magic == 0:
@@ -170,8 +166,6 @@ class Lz4Input:
             self._check_block(compressed)
 
     def _check_block(self, compressed: memoryview) -> None:
-        from xxhash import xxh32_intdigest
-
         checksum = self._uint32()
         if checksum is None:
             raise _underflow()
@@ -179,8 +173,6 @@ class Lz4Input:
             raise _error("Block checksum mismatch")
 
     def _decode(self, compressed: memoryview) -> bytes:
-        from cramjam import DecompressionError as CramjamError
-
         capacity = min(self.block_size_max, EXPANSION_MAX * len(compressed))
         data = np.empty(capacity, np.uint8)
         try:

@@ -8,6 +8,8 @@ before any block (concatenated streams). Anything that does not start with the m
 from __future__ import annotations
 
 import numpy as np
+from cramjam import DecompressionError as CramjamError
+from cramjam import snappy
 
 from logstore.codec.outcome import ByteArray, array_refusal, over_cap
 from logstore.errors import DecompressionError
@@ -19,6 +21,8 @@ EXPANSION_MAX = 22
 
 CHUNK_SIZE = 2048
 BLOCK_SIZE_MAX = 0x20000000
+HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+WRITTEN_BLOCK_SIZE = 32 * 1024  # of what goes in
 
 
 def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
@@ -26,9 +30,6 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
 
     Raises DecompressionError above `size_max`.
     """
-    from cramjam import DecompressionError as CramjamError
-    from cramjam import snappy
-
     if len(payload) < HEADER_SIZE or payload[:8] != MAGIC:
         return None
     blocks = []
@@ -60,6 +61,15 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
     return data
 
 
+def compress(payload: memoryview) -> bytes:
+    """A framed stream of blocks of 32 KiB, as `SnappyOutputStream` writes it."""
+    parts = [HEADER]
+    for start in range(0, len(payload), WRITTEN_BLOCK_SIZE):
+        block = bytes(snappy.compress_raw(payload[start : start + WRITTEN_BLOCK_SIZE]))
+        parts += (len(block).to_bytes(4, "big"), block)
+    return b"".join(parts)
+
+
 def _error(message: str, java_class: str = "java.io.IOException") -> DecompressionError:
     return DecompressionError(message, java_class=java_class)
 
@@ -75,9 +85,6 @@ def _snappy_error(code: str, message: str) -> DecompressionError:
 
 def decode_block(block: memoryview, size_max: int) -> bytes:
     """One raw snappy block, as `Snappy.uncompressedLength`, `new byte[]` and `Snappy.uncompress` would have it."""
-    from cramjam import DecompressionError as CramjamError
-    from cramjam import snappy
-
     try:
         size = snappy.decompress_raw_len(block) if len(block) > 0 else None
     except CramjamError:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from cramjam import DecompressionError as CramjamError
+from cramjam import zstd
 
 from logstore.codec.outcome import EMPTY, ByteArray, over_cap
 from logstore.codec.zstd_frame import BLOCK_SIZE_MAX, Frame, State, closed_frame, frames, payload_of_raw_tail
@@ -23,8 +25,6 @@ BLOCK_SOURCE_SIZE_MIN = 4
 
 def decode(payload: memoryview, size_max: int) -> ByteArray | None:
     """The bytes of whole, right frames; None if the payload is anything but."""
-    from cramjam import DecompressionError as CramjamError
-
     if len(payload) // BLOCK_SOURCE_SIZE_MIN * BLOCK_SIZE_MAX <= size_max:
         size_bound = 0
     else:
@@ -35,10 +35,15 @@ def decode(payload: memoryview, size_max: int) -> ByteArray | None:
         return None
 
 
+def compress(payload: memoryview, level: int) -> bytes:
+    """One frame without content size, flushed before its end, as `ZstdOutputStreamNoFinalizer` writes it."""
+    stream = zstd.Compressor(level=level)
+    stream.compress(bytes(payload))
+    return bytes(stream.flush()) + bytes(stream.finish())
+
+
 def _decompress(frame: memoryview | bytes, size_bound: int, size_max: int) -> ByteArray:
     """Whole frames into memory; a buffer of `size_max` bytes only if they might need more than that."""
-    from cramjam import zstd
-
     if size_bound <= size_max:
         return np.frombuffer(memoryview(zstd.decompress(frame)), np.uint8)
     data = np.empty(size_max, np.uint8)
@@ -97,8 +102,6 @@ def _is_loaded(start: int, end: int) -> bool:
 
 
 def _output(payload: memoryview, frame: Frame, size_max: int) -> _Output:
-    from cramjam import DecompressionError as CramjamError
-
     if frame.is_skippable or (frame.state is State.BROKEN and not frame.blocks):
         return _Output(EMPTY.data, frame.state, frame.start, frame.end)
     if frame.state is State.COMPLETE:
@@ -150,8 +153,6 @@ def _wrong_frame(payload: memoryview, frame: Frame, good: ByteArray, size_max: i
 
 
 def _closed_output(payload: memoryview, frame: Frame, block_count: int, size_max: int) -> ByteArray | None:
-    from cramjam import DecompressionError as CramjamError
-
     try:
         return _decompress(closed_frame(payload, frame, block_count), frame.size_bound, size_max)
     except CramjamError as error:

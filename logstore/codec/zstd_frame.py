@@ -178,3 +178,12 @@ def payload_of_raw_tail(payload: memoryview, frame: Frame) -> bytes:
     if frame.header_end == 0 or body > len(payload) or payload[start] >> 1 & 3 != RAW:
         return b""
     return bytes(payload[body:])
+
+
+def repeated_bytes_frame(content: bytes) -> bytes:
+    """A frame of fewer than 256 bytes, each in a block of its own."""
+    frame = bytearray(MAGIC + bytes([0x20, len(content)]))
+    for index, byte in enumerate(content):
+        word = 1 << 3 | REPEATED << 1 | (index == len(content) - 1)
+        frame += word.to_bytes(BLOCK_HEADER_SIZE, "little") + bytes([byte])
+    return bytes(frame)
