@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .names import parent
-from .seam import Seam
+from .seam import Seam, Writable
 
 
-def replace_file(seam: Seam, path: str, data: bytes, *, temporary_suffix: str) -> None:
+def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str) -> None:
     """Put a file with `data` at `path`; on return it is on the disk.
 
     Whoever looks, also after a crash, finds the old file or the new one. A crash may leave `path` + `temporary_suffix`

@@ -26,6 +26,7 @@ from ..layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     DirectoryKind,
     KraftSnapshotName,
+    PartitionDirectory,
     base_offset_of,
     foreign_directory_text,
     parse_kraft_snapshot_name,
@@ -147,10 +148,7 @@ def list_partition_directory(path: str, *, root: str | None = None) -> Partition
     path = java_file(path)
     name = parse_partition_directory(file_name(os.path.abspath(path)))
     if name is None:
-        raise InvalidNameError(
-            foreign_directory_text(file_name(path), os.path.realpath(path)),
-            java_class="org.apache.kafka.common.KafkaException",
-        )
+        raise _foreign(path)
     listing = _list(path, root=root or parent(os.path.abspath(path)))
     files, others = _known(listing.files, PARTITION_FILE_NAMES)
     sorter = _Sorter(listing.errors)
@@ -168,6 +166,27 @@ def list_partition_directory(path: str, *, root: str | None = None) -> Partition
         left_overs=tuple(sorted(left_overs + orphans + listing.directories)),
         errors=tuple(listing.errors),
     )
+
+
+def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
+    """The names and paths of all partitions in the data directory at `path`, of every kind; nothing in them is read.
+
+    Raises:
+        InvalidNameError: a directory whose name is no partition's: a broker does not start beside it either.
+        DataDirectoryError: `path` is missing, unreadable or no directory, or holds a link that leads out of it.
+    """
+    path = java_file(path)
+    listing = _list(path, root=path)
+    for error in listing.errors:
+        raise error
+    found = []
+    for directory in listing.directories:
+        name = parse_partition_directory(file_name(directory))
+        if name is not None:
+            found.append((name, directory))
+        elif file_name(directory) != REMOTE_INDEX_CACHE_NAME:
+            raise _foreign(directory)
+    return found
 
 
 class _Sorter:
@@ -221,6 +240,11 @@ class _Sorter:
             if base_offset not in logs
         ]
         return segments, orphans
+
+
+def _foreign(path: str) -> InvalidNameError:
+    text = foreign_directory_text(file_name(path), os.path.realpath(path))
+    return InvalidNameError(text, java_class="org.apache.kafka.common.KafkaException")
 
 
 def _list(path: str, *, root: str) -> _Listing:

@@ -4,14 +4,54 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from ..errors import DataDirectoryError
 from ..layout import meta_properties
 from ..layout.file_names import LOCK_FILE_NAME
 from .names import child
 from .system_errors import nio_error
+
+
+class DataDirectoryLock:
+    """The lock of one data directory, held from its making until `release`; also against this process itself.
+
+    The `.lock` file is made if need be, and stays.
+    """
+
+    _held: ClassVar[set[tuple[int, int]]] = set()
+    _guard: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, path: str) -> None:
+        """Raises DataDirectoryError: another process, perhaps a broker, or this one, holds it; in Kafka's words."""
+        lock_path = child(path, LOCK_FILE_NAME)
+        with self._guard:
+            # looked at before it is opened: closing any descriptor of the file would give up this process's lock
+            if os.path.exists(lock_path) and _identity(os.stat(lock_path)) in self._held:
+                raise _is_held(path)
+            try:
+                descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            except OSError as error:
+                raise nio_error(error, lock_path) from error
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                raise _is_held(path) from error
+            self._descriptor: int | None = descriptor
+            self._file = _identity(os.fstat(descriptor))
+            self._held.add(self._file)
+
+    def release(self) -> None:
+        """Let others have it; a second call does nothing."""
+        with self._guard:
+            if self._descriptor is not None:
+                self._held.discard(self._file)
+                os.close(self._descriptor)
+                self._descriptor = None
 
 
 @contextmanager
@@ -21,31 +61,28 @@ def data_directory_lock(path: str) -> Iterator[None]:
     A directory with neither a `.lock` nor a `meta.properties` belongs to no broker and is not locked.
 
     Raises:
-        DataDirectoryError: another process, perhaps a broker, holds the lock; in Kafka's words.
+        DataDirectoryError: as `DataDirectoryLock`.
     """
-    lock_path = child(path, LOCK_FILE_NAME)
-    if not os.path.exists(lock_path) and not os.path.exists(child(path, meta_properties.FILE_NAME)):
+    names = (LOCK_FILE_NAME, meta_properties.FILE_NAME)
+    if not any(os.path.exists(child(path, name)) for name in names):
         yield
         return
+    lock = DataDirectoryLock(path)
     try:
-        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-    except OSError as error:
-        raise nio_error(error, lock_path) from error
-    try:
-        _lock(descriptor, path)
         yield
     finally:
-        os.close(descriptor)
+        lock.release()
 
 
-def _lock(descriptor: int, path: str) -> None:
-    try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise DataDirectoryError(
-            f"Failed to acquire lock on file {LOCK_FILE_NAME} in {path}. A Kafka instance in another process or thread "
-            "is using this directory.",
-            path=path,
-            advice="stop that process first",
-            java_class="org.apache.kafka.common.KafkaException",
-        ) from error
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _is_held(path: str) -> DataDirectoryError:
+    return DataDirectoryError(
+        f"Failed to acquire lock on file {LOCK_FILE_NAME} in {path}. A Kafka instance in another process or thread "
+        "is using this directory.",
+        path=path,
+        advice="stop that process first; or open the directory read_only",
+        java_class="org.apache.kafka.common.KafkaException",
+    )

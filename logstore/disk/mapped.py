@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DataDirectoryError
+from .file_range import FileIdentity
 from .names import java_file
 from .system_errors import nio_error
 
@@ -24,6 +25,7 @@ class MappedFile:
         path: as Java prints it.
         data: uint8, 1-D, read-only; empty for an empty file.
         size: bytes, at the time of opening: what a writer appends later is not seen.
+        identity: another one for every file there is, whatever its name.
     """
 
     def __init__(self, path: str) -> None:
@@ -45,6 +47,7 @@ class MappedFile:
         if stat.S_ISDIR(status.st_mode):
             raise DataDirectoryError("Is a directory", path=self.path, java_class="java.io.IOException")
         self.size = status.st_size
+        self.identity = FileIdentity(status.st_dev, status.st_ino)
         if self.size > SEGMENT_SIZE_MAX:
             raise DataDirectoryError(
                 f"The size of segment {self.path} ({self.size}) is larger than the maximum allowed segment size of "

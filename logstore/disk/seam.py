@@ -6,11 +6,15 @@ was written is safe after `sync`, a new, renamed or removed name after `sync_dir
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+from functools import cache
 
 from ..errors import DataDirectoryError
 from .system_errors import nio_error, read_error
+
+Writable = bytes | bytearray | memoryview  # of bytes
 
 _WRITE_SIZE_MAX = 1 << 30  # bytes; some systems refuse more in one call
 
@@ -30,17 +34,32 @@ class Seam:
         """A descriptor of the file that is there, for writing."""
         return self._open(path, os.O_RDWR)
 
-    def write(self, descriptor: int, data: bytes) -> None:
+    def open_at(self, path: str, position: int) -> int:
+        """As `open`, and writing begins at byte `position`."""
+        descriptor = self.open(path)
+        os.lseek(descriptor, position, os.SEEK_SET)
+        return descriptor
+
+    def write(self, descriptor: int, data: Writable) -> None:
         """All of `data` at the descriptor's position, which moves on."""
-        view = memoryview(data)
+        size = len(data)
         try:
-            while view:
-                view = view[os.write(descriptor, view[:_WRITE_SIZE_MAX]) :]
+            written = os.write(descriptor, data) if size <= _WRITE_SIZE_MAX else 0
+            while written < size:
+                written += os.write(descriptor, memoryview(data)[written : written + _WRITE_SIZE_MAX])
         except OSError as error:
             raise read_error(error) from error
 
+    def write_address(self) -> int:
+        """Address of the C function that `write` comes to, `ssize_t (int, const void *, size_t)`, for a kernel.
+
+        What that did not write is given to `write`, which knows the errors; 0: all has to be. A seam with a `write` of
+        its own is asked for every one.
+        """
+        return _system_write() if type(self).write is Seam.write else 0
+
     def truncate(self, descriptor: int, size: int) -> None:
-        """Cut the file to `size` bytes."""
+        """Cut the file to `size` bytes, or let it be that long with zeros."""
         try:
             os.ftruncate(descriptor, size)
         except OSError as error:
@@ -58,9 +77,16 @@ class Seam:
         os.close(descriptor)
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give the file another name, atomically, in place of a file that had it."""
+        """Give the file or directory another name, atomically, in place of a file that had it."""
         try:
             os.replace(path, new_path)
+        except OSError as error:
+            raise nio_error(error, path) from error
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Let the file have been written to last at this time, ms since 1970 (`Files.setLastModifiedTime`)."""
+        try:
+            os.utime(path, ns=(os.stat(path).st_atime_ns, modified_ms * 1_000_000), follow_symlinks=False)
         except OSError as error:
             raise nio_error(error, path) from error
 
@@ -75,6 +101,13 @@ class Seam:
         """Make a directory in one that is there."""
         try:
             os.mkdir(path)
+        except OSError as error:
+            raise nio_error(error, path) from error
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory."""
+        try:
+            os.rmdir(path)
         except OSError as error:
             raise nio_error(error, path) from error
 
@@ -101,6 +134,11 @@ class Seam:
                     advice="put the file itself in place of the link",
                 ) from error
             raise nio_error(error, path) from error
+
+
+@cache
+def _system_write() -> int:
+    return ctypes.cast(ctypes.CDLL(None).write, ctypes.c_void_p).value or 0
 
 
 SEAM = Seam()

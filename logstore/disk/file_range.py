@@ -1,0 +1,85 @@
+"""Parts of a file that another process may be writing, copied: what was read once does not change any more.
+
+A mapping of such a file can be shorter than it was the moment before, and touching what is gone ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DataDirectoryError
+from .names import java_file
+from .system_errors import nio_error, read_error
+
+
+class FileIdentity(NamedTuple):
+    """What tells a file from another one that has its name now."""
+
+    device: int
+    inode: int
+
+
+class FileRange:
+    """A file that is open for reading; use it in a `with` block.
+
+    Attributes:
+        path: as Java prints it.
+        size: bytes, at the time of opening.
+        identity: of the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Open `path`; raises DataDirectoryError."""
+        self.path = java_file(path)
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        except OSError as error:
+            raise nio_error(error, self.path) from error
+        status = os.fstat(self._descriptor)
+        self.size = status.st_size
+        self.identity = FileIdentity(status.st_dev, status.st_ino)
+
+    def read(self, position: int, size: int) -> npt.NDArray[np.uint8]:
+        """uint8, read-only: `size` bytes from `position`, fewer where the file ends; raises DataDirectoryError."""
+        pieces = []
+        try:
+            while size > 0 and (piece := os.pread(self._descriptor, size, position)):
+                pieces.append(piece)
+                position += len(piece)
+                size -= len(piece)
+        except OSError as error:
+            raise read_error(error) from error
+        return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> FileRange:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def file_identity(path: str) -> FileIdentity | None:
+    """Of the file that has this name now; None if there is none."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise nio_error(error, path) from error
+    return FileIdentity(status.st_dev, status.st_ino)
+
+
+def is_missing(error: DataDirectoryError) -> bool:
+    """Whether a file could not be opened because there is none of that name."""
+    return isinstance(error.__cause__, FileNotFoundError)
