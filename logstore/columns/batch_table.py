@@ -61,6 +61,11 @@ class BatchTable:
     is_valid = property(lambda self: self.column(fields.IS_VALID), doc="1, 0, or -1 not computed.")
 
     @property
+    def has_more(self) -> bool:
+        """Whether the scan goes on at `next_position`."""
+        return self.status == fields.MORE
+
+    @property
     def last_offset(self) -> Int64Array:
         """Offset of the last record each batch ever held, int64[count]."""
         return self.base_offset + self.column(fields.LAST_OFFSET_DELTA)
@@ -113,9 +118,15 @@ FIELD_NAMES = {
 
 
 def scan_chunk(
-    data: ByteArray, position: int, end: int, *, check_crc: bool = False, capacity: int = CHUNK_ROW_COUNT
+    data: ByteArray,
+    position: int,
+    end: int,
+    *,
+    check_crc: bool = False,
+    capacity: int = CHUNK_ROW_COUNT,
+    window_size: int | None = None,
 ) -> BatchTable:
-    """The next batches from `position`: a table of at most `capacity` rows over about WINDOW_SIZE bytes.
+    """The next batches from `position`: a table of at most `capacity` rows over about `window_size` bytes.
 
     Goes on at `next_position` while `status` is MORE (`FileLogInputStream.nextBatch`).
 
@@ -124,10 +135,11 @@ def scan_chunk(
         position: bytes; where a batch starts.
         end: bytes, at most len(data); no batch reaches past it.
         check_crc: compute CRC-32C into `is_valid`: a pass over all bytes.
+        window_size: WINDOW_SIZE without one.
     """
     matrix = np.empty((fields.COLUMN_COUNT, capacity), np.int64)
     result = np.zeros(fields.RESULT_COUNT, np.int64)
-    window_end = position + WINDOW_SIZE
+    window_end = position + (window_size or WINDOW_SIZE)
     status = fields.scan_batches(data, data.size, position, window_end, end, matrix, capacity, result)
     row_count, next_position, bad_length = result.tolist()
     table = BatchTable(matrix, row_count, status, next_position, bad_length)

@@ -64,8 +64,11 @@ class RecordTable:
     offset = property(lambda self: self.column(fields.OFFSET))
     timestamp = property(lambda self: self.column(fields.TIMESTAMP), doc="Milliseconds.")
     sequence = property(lambda self: self.column(fields.SEQUENCE), doc="-1 none.")
+    key_position = property(lambda self: self.column(fields.KEY_POSITION), doc="In `data`; anything where null.")
     key_size = property(lambda self: self.column(fields.KEY_SIZE), doc="Bytes; -1 null.")
+    value_position = property(lambda self: self.column(fields.VALUE_POSITION), doc="In `data`; anything where null.")
     value_size = property(lambda self: self.column(fields.VALUE_SIZE), doc="Bytes; -1 null.")
+    header_count = property(lambda self: self.column(fields.HEADER_COUNT))
 
     def key(self, index: int) -> bytes | None:
         """Key of record `index`, copied."""

@@ -1,0 +1,170 @@
+"""Records as Arrow: what a record table says, as one record batch.
+
+Offsets and timestamps are copied, for a table may be written over. Keys and values are copied once, into `binary`
+columns; or, as `binary_view`, at most their first twelve bytes are, and the rest is read where the records lie: in the
+mapped segment, which the columns keep mapped, or in a decompressed stream.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UsageError
+from ..kernels import gather
+from ..layout.batch import NO_TIMESTAMP
+from .batch_table import ByteArray, Int64Array
+from .header_columns import HeaderColumns
+from .record_table import RecordTable
+
+RecordBatch = Any  # of pyarrow, which is imported when asked for
+Array = Any
+
+
+@cache
+def record_schema(*, is_view: bool = False) -> Any:
+    """The schema of `record_batch`.
+
+    | column    | type                                                                                              |
+    |-----------|---------------------------------------------------------------------------------------------------|
+    | offset    | int64                                                                                             |
+    | timestamp | timestamp[ms, UTC]; null for a record without                                                     |
+    | key       | binary, or binary_view                                                                            |
+    | value     | binary, or binary_view                                                                            |
+    | headers   | list<struct<key: string, value: binary>>; empty for a record without; keys as Java decodes them   |
+    """
+    import pyarrow as pa
+
+    kind = pa.binary_view() if is_view else pa.binary()
+    header = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
+    return pa.schema(
+        [
+            pa.field("offset", pa.int64(), nullable=False),
+            pa.field("timestamp", pa.timestamp("ms", "UTC")),
+            pa.field("key", kind),
+            pa.field("value", kind),
+            pa.field("headers", pa.list_(pa.field("header", header, nullable=False)), nullable=False),
+        ]
+    )
+
+
+def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_view: bool = False) -> RecordBatch:
+    """Some records, or all, as a `pyarrow.RecordBatch` of `record_schema`.
+
+    Args:
+        rows: int64, numbers of records; None: all.
+        is_view: leave keys and values where they are. They are good as long as the file is not cut.
+
+    Raises:
+        UsageError: a table that does not fit its data; values of more than 2 GiB in all, or for views data of more.
+    """
+    import pyarrow as pa
+
+    kept = slice(None) if rows is None else rows
+    columns = [
+        _int64s(records.offset[kept], pa.int64(), None),
+        _timestamps(records.timestamp[kept]),
+        _bytes(records.data, records.key_position[kept], records.key_size[kept], is_view),
+        _bytes(records.data, records.value_position[kept], records.value_size[kept], is_view),
+        _headers(records, kept),
+    ]
+    return pa.record_batch(columns, schema=record_schema(is_view=is_view))
+
+
+def _empty(size: int, kind: type[Any] = np.uint8) -> tuple[Any, npt.NDArray[Any]]:
+    """Arrow's own memory, as a buffer and as an array of so many items: it is used again, where numpy's is new."""
+    import pyarrow as pa
+
+    buffer = pa.allocate_buffer(max(size, 1) * np.dtype(kind).itemsize)
+    return buffer, np.frombuffer(buffer, kind)[:size]
+
+
+def _bits(is_set: npt.NDArray[np.bool_]) -> Any:
+    import pyarrow as pa
+
+    return None if is_set.all() else pa.py_buffer(np.packbits(is_set, bitorder="little"))
+
+
+def _int64s(values: Int64Array, kind: Any, validity: Any) -> Array:
+    import pyarrow as pa
+
+    buffer, copied = _empty(values.size, np.int64)
+    copied[:] = values
+    return pa.Array.from_buffers(kind, values.size, [validity, buffer])
+
+
+def _timestamps(times_ms: Int64Array) -> Array:
+    import pyarrow as pa
+
+    return _int64s(times_ms, pa.timestamp("ms", "UTC"), _bits(times_ms != NO_TIMESTAMP))
+
+
+def _bytes(data: ByteArray, positions: Int64Array, sizes: Int64Array, is_view: bool) -> Array:
+    import pyarrow as pa
+
+    positions, sizes = np.ascontiguousarray(positions), np.ascontiguousarray(sizes)
+    is_valid = sizes >= 0
+    if not is_valid.any():
+        return pa.nulls(sizes.size, pa.binary_view() if is_view else pa.binary())
+    validity = _bits(is_valid)
+    if not is_view:
+        return pa.Array.from_buffers(pa.binary(), sizes.size, [validity, *_gathered(data, positions, sizes)])
+    buffer, views = _empty(sizes.size * gather.VIEW_SIZE)
+    if gather.write_views(data, data.size, positions, sizes, sizes.size, views) < sizes.size:
+        raise _not_there()
+    return pa.Array.from_buffers(pa.binary_view(), sizes.size, [validity, buffer, pa.py_buffer(data)])
+
+
+def gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tuple[npt.NDArray[np.int32], ByteArray]:
+    """The fields at some positions one behind the other: int32[n + 1] offsets, and uint8 content.
+
+    Args:
+        positions, sizes: int64[n], contiguous; size -1 null.
+
+    Raises:
+        UsageError: a field that is not there; more than 2 GiB.
+    """
+    offsets, content = _gathered(data, positions, sizes)
+    ends = np.frombuffer(offsets, np.int32)
+    return ends, np.frombuffer(content, np.uint8)[: ends[-1]]
+
+
+def _gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tuple[Any, Any]:
+    """Two buffers of Arrow: offsets, int32[n + 1], and content with some room behind it."""
+    total = int(np.maximum(sizes, 0).sum())
+    if not 0 <= total <= np.iinfo(np.int32).max:
+        raise UsageError("Too many bytes for one Arrow column", expected="at most 2 GiB", found=total)
+    content_buffer, content = _empty(total + gather.SLACK_SIZE)
+    _, ends = _empty(sizes.size, np.int64)
+    if gather.gather_fields(data, data.size, positions, sizes, sizes.size, content, total, ends) < sizes.size:
+        raise _not_there()
+    offsets_buffer, offsets = _empty(sizes.size + 1, np.int32)
+    offsets[0] = 0
+    offsets[1:] = ends
+    return offsets_buffer, content_buffer
+
+
+def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
+    import pyarrow as pa
+
+    kind = record_schema().field("headers").type
+    if not records.header_count[rows].any():
+        offsets_buffer, offsets = _empty(records.offset[rows].size + 1, np.int32)
+        offsets[:] = 0
+        children = [pa.array([], kind.value_type)]
+        return pa.Array.from_buffers(kind, offsets.size - 1, [None, offsets_buffer], children=children)
+    headers = HeaderColumns.of_records(records, rows)
+    count = len(headers.keys)
+    key_buffers = _gathered(headers.keys.data, headers.keys.starts, headers.keys.sizes)
+    keys = pa.Array.from_buffers(pa.string(), count, [None, *key_buffers])
+    values = _bytes(headers.values.data, headers.values.starts, headers.values.sizes, is_view=False)
+    structs = pa.StructArray.from_arrays([keys, values], fields=list(kind.value_type))
+    bounds = np.concatenate([headers.starts[:1], headers.ends]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind)
+
+
+def _not_there() -> UsageError:
+    return UsageError("A record table does not fit its data")

@@ -1,0 +1,120 @@
+"""Columns of records out of Arrow: bytes are read where they lie; offsets of 32 bits are widened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UsageError
+from .batch_table import ByteArray, Int64Array
+from .header_columns import HeaderColumns
+from .record_columns import BytesColumn
+
+Array = Any  # of pyarrow, which is imported by whoever has one
+
+
+def is_arrow(values: Any) -> bool:
+    """Whether something is an array or a table by Arrow's protocol: pyarrow's own, and those of its neighbours."""
+    return hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
+
+
+def bytes_column(values: Array) -> BytesColumn:
+    """Keys or values: binary, string, their large and view forms, fixed_size_binary, or a dictionary of them.
+
+    One chunk, sliced or not, of binary, string or fixed_size_binary is not copied. Null is null, empty is empty.
+
+    Raises:
+        UsageError: another type.
+    """
+    import pyarrow as pa
+
+    array = _one_chunk(values)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type) or pa.types.is_binary_view(array.type) or pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_binary())
+    if pa.types.is_fixed_size_binary(array.type):
+        width = array.type.byte_width
+        offsets = np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64) * width
+    elif pa.types.is_binary(array.type) or pa.types.is_string(array.type):
+        offsets = _offsets(array, np.int32)
+    elif pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
+        offsets = _offsets(array, np.int64)
+    else:
+        raise UsageError(
+            "Keys and values are bytes", expected="binary, string or fixed_size_binary", found=str(array.type)
+        )
+    return BytesColumn.of_offsets(_bytes(array.buffers()[-1]), offsets, _is_null(array))
+
+
+def timestamps_column(values: Array) -> Int64Array:
+    """Milliseconds since 1970: of integers, or of timestamps, cut off to them; -1 is no timestamp.
+
+    Raises:
+        UsageError: another type, or a null.
+    """
+    import pyarrow as pa
+
+    array = _one_chunk(values)
+    if array.null_count:
+        raise UsageError("A timestamp is null", found=f"{array.null_count} nulls", advice="give -1 for no timestamp")
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp("ms", array.type.tz), safe=False).view(pa.int64())
+    try:
+        return np.ascontiguousarray(array.cast(pa.int64()).to_numpy(), np.int64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise UsageError(
+            "Timestamps are not milliseconds since 1970", expected="integers or timestamps", found=str(array.type)
+        ) from error
+
+
+def headers_columns(values: Array) -> HeaderColumns:
+    """Headers: a list of structs (key, value) for each record, or a map; a null list is one without headers.
+
+    Raises:
+        UsageError: another type.
+    """
+    import pyarrow as pa
+
+    array = _one_chunk(values)
+    is_list = pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_map(array.type)
+    if not is_list or not pa.types.is_struct(array.values.type) or array.values.type.num_fields != 2:
+        raise UsageError(
+            "Headers are lists of keys and values", expected="list<struct<key, value>> or map", found=str(array.type)
+        )
+    keys, items = array.values.flatten()
+    offsets = np.ascontiguousarray(array.offsets.to_numpy(), np.int64)
+    is_null = _is_null(array)
+    ends = offsets[1:] if is_null is None else np.where(is_null, offsets[:-1], offsets[1:])
+    return HeaderColumns(offsets[:-1], ends, bytes_column(keys), bytes_column(items))
+
+
+def _one_chunk(values: Array) -> Array:
+    import pyarrow as pa
+
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
+        values = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+    if isinstance(values, pa.Array):
+        return values
+    if values.num_chunks == 1:
+        return values.chunk(0)
+    if pa.types.is_binary(values.type) or pa.types.is_string(values.type):
+        values = values.cast(pa.large_binary())  # together they may be beyond offsets of 32 bits
+    return values.combine_chunks()
+
+
+def _offsets(array: Array, dtype: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
+    buffer = array.buffers()[1]
+    if buffer is None or not buffer.size:  # an empty array may come without
+        return np.zeros(1, dtype)
+    return np.frombuffer(buffer, dtype)[array.offset : array.offset + len(array) + 1]
+
+
+def _bytes(buffer: Any) -> ByteArray:
+    return np.zeros(0, np.uint8) if buffer is None else np.frombuffer(buffer, np.uint8)
+
+
+def _is_null(array: Array) -> npt.NDArray[np.bool_] | None:
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None

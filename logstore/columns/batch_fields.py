@@ -1,0 +1,119 @@
+"""What a batch to be built says of itself in its header, within the bounds of `MemoryRecordsBuilder`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from ..codec.levels import checked_level
+from ..errors import UsageError
+from ..layout import batch as layout
+from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE, NO_TIMESTAMP
+from ..layout.record import SEQUENCE_MAX
+from ..model import Codec, TimestampType
+from .build_errors import refused
+
+NO_EPOCH = -1
+
+
+class BatchFieldArguments(TypedDict, total=False):
+    """`BatchFields` as keyword arguments."""
+
+    base_offset: int
+    codec: Codec
+    level: int | None
+    timestamp_type: TimestampType
+    log_append_time: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    partition_leader_epoch: int
+    is_transactional: bool
+    is_control: bool
+    delete_horizon_ms: int | None
+
+
+@dataclass(slots=True)
+class BatchFields:
+    """Fields of a batch's header that do not follow from its records.
+
+    Attributes:
+        base_offset: of the first record.
+        codec, level: how the records are compressed; level None: Kafka's default.
+        timestamp_type, log_append_time: ms; with LOG_APPEND_TIME the time that is the batch's max timestamp.
+        producer_id, producer_epoch, base_sequence: -1 none.
+        partition_leader_epoch: -1 from a producer.
+        delete_horizon_ms: ms; None: bit 6 is not set.
+
+    Raises:
+        UsageError: in Kafka's words what `MemoryRecordsBuilder` refuses; a level that the codec does not have; a number
+            that has no room in its field.
+    """
+
+    base_offset: int = 0
+    codec: Codec = Codec.NONE
+    level: int | None = None
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    log_append_time: int = NO_TIMESTAMP
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_EPOCH
+    base_sequence: int = NO_SEQUENCE
+    partition_leader_epoch: int = -1
+    is_transactional: bool = False
+    is_control: bool = False
+    delete_horizon_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_transactional and self.producer_id == NO_PRODUCER_ID:
+            raise refused("Cannot write transactional messages without a valid producer ID")
+        if self.producer_id != NO_PRODUCER_ID:
+            if self.producer_epoch == NO_EPOCH:
+                raise refused("Invalid negative producer epoch")
+            if self.base_sequence < 0 and not self.is_control:
+                raise refused("Invalid negative sequence number used")
+        if self.level is not None:
+            checked_level(self.codec, self.level)
+        if self.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
+            raise refused("TimestampType must be set for magic >= 0")
+        if (
+            not -1 <= self.producer_epoch <= 32767
+            or not -1 <= self.base_sequence <= SEQUENCE_MAX
+            or not -1 <= self.partition_leader_epoch < 1 << 31
+            or not 0 <= self.base_offset < 1 << 63
+            or not -1 <= self.producer_id < 1 << 63
+            or not -1 <= self.log_append_time < 1 << 63
+            or not (self.delete_horizon_ms is None or 0 <= self.delete_horizon_ms < 1 << 63)
+        ):
+            raise self._out_of_range()
+
+    def _out_of_range(self) -> UsageError:
+        ranges = {
+            "base_offset": (0, 63),
+            "log_append_time": (-1, 63),
+            "producer_id": (-1, 63),
+            "producer_epoch": (-1, 15),
+            "base_sequence": (-1, 31),
+            "partition_leader_epoch": (-1, 31),
+            "delete_horizon_ms": (0, 63),
+        }
+        for name, (least, bits) in ranges.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value < 1 << bits:
+                return UsageError(
+                    f"{name} has no room in a batch", expected=f"{least} to {(1 << bits) - 1}", found=value
+                )
+        raise AssertionError("every field is in its range")
+
+    @property
+    def attributes(self) -> int:
+        """The attribute bits (`DefaultRecordBatch.computeAttributes`)."""
+        bits = int(self.codec)
+        if self.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            bits |= layout.LOG_APPEND_TIME_FLAG
+        if self.is_transactional:
+            bits |= layout.TRANSACTIONAL_FLAG
+        if self.is_control:
+            bits |= layout.CONTROL_FLAG
+        if self.delete_horizon_ms is not None:
+            bits |= layout.DELETE_HORIZON_FLAG
+        return bits

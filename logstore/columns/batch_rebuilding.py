@@ -1,0 +1,152 @@
+"""Batches built anew with some of their records, as the cleaner leaves them (`MemoryRecords.filterTo`).
+
+Offsets do not move: the base offset, the last offset and every record's delta stay. Producer fields, leader epoch,
+timestamp type and codec (at its default level) stay too; count, max timestamp and timestamp deltas follow the records.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import UsageError
+from ..kernels import decode, scan
+from ..layout.batch import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+)
+from .batch_fields import NO_EPOCH, BatchFields
+from .batch_table import BatchTable, ByteArray, Int64Array
+from .header_columns import HeaderColumns
+from .record_building import BuiltBatches, encode_measured, with_headers
+from .record_columns import BoolArray, BytesColumn, RecordColumns
+from .record_encoding import RecordEncoder
+from .record_table import RecordTable
+
+AS_IT_WAS = -1  # of a delete horizon
+_KEPT_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
+
+
+def rebuild_batch(
+    records: RecordTable, table: BatchTable, row: int, is_kept: BoolArray, *, delete_horizon_ms: int = AS_IT_WAS
+) -> ByteArray:
+    """One v2 batch with some of its records.
+
+    Args:
+        records: all of the batch, as `BatchRecords` decodes them.
+        table, row: the batch.
+        is_kept: bool[len(records)], at least one of them.
+        delete_horizon_ms: what to set; AS_IT_WAS keeps the batch's own, if it has any.
+
+    Returns:
+        uint8, 1-D, writable.
+
+    Raises:
+        As `rebuild_batches`.
+    """
+    rows, record_ends = np.array([row]), np.array([len(records)])
+    return rebuild_batches(records, table, rows, record_ends, is_kept, np.array([delete_horizon_ms])).data
+
+
+def rebuild_batches(
+    records: RecordTable,
+    table: BatchTable,
+    rows: Int64Array,
+    record_ends: Int64Array,
+    is_kept: BoolArray,
+    delete_horizons_ms: Int64Array,
+) -> BuiltBatches:
+    """Several v2 batches with some of their records, behind one another.
+
+    Args:
+        records: those of the batches, one batch behind the other.
+        table, rows: the batches, int64[n].
+        record_ends: int64[n], the record behind each batch's last.
+        is_kept: bool[len(records)], at least one of each batch.
+        delete_horizons_ms: int64[n], see `rebuild_batch`.
+
+    Raises:
+        UsageError: a batch without records to keep (see `empty_batch`); a batch that `MemoryRecordsBuilder` does not
+            build, in its words.
+        InvalidTimestampError: a record with a negative timestamp other than -1.
+    """
+    kept = np.flatnonzero(is_kept)
+    row_ends = np.searchsorted(kept, record_ends)
+    counts = np.diff(row_ends, prepend=0)
+    if row_ends[-1] != kept.size:
+        raise UsageError("The records are not those of the batches", expected=int(record_ends[-1]), found=len(records))
+    if not counts.all():
+        raise UsageError("A batch is built of its records, and none is kept", found=f"row {rows[counts.argmin()]}")
+    matrix = _headers(table, rows, delete_horizons_ms)
+    last_offset_deltas = matrix[scan.LAST_OFFSET_DELTA].copy()
+    offset_deltas = records.offset[kept] - np.repeat(matrix[scan.BASE_OFFSET], counts)
+    encoder = RecordEncoder(columns_of(records, kept), offset_deltas)
+    encoder.measure(matrix, row_ends, 0)
+    matrix[scan.LAST_OFFSET_DELTA] = last_offset_deltas
+    return encode_measured(encoder, matrix, row_ends, None)
+
+
+def empty_batch(table: BatchTable, row: int) -> ByteArray:
+    """The header of a v2 batch that has lost all its records (`DefaultRecordBatch.writeEmptyHeader`).
+
+    It is kept for what it says of its producer and of the last offset; codec and delete horizon are gone.
+
+    Returns:
+        uint8[61], writable.
+    """
+    matrix = table.matrix[:, row : row + 1].copy()
+    matrix[scan.ATTRIBUTES] &= LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
+    matrix[scan.BASE_TIMESTAMP] = NO_TIMESTAMP
+    matrix[scan.RECORD_COUNT] = 0
+    matrix[scan.SIZE] = HEADER_SIZE
+    return with_headers(bytearray(HEADER_SIZE), matrix)
+
+
+def columns_of(records: RecordTable, rows: Int64Array) -> RecordColumns:
+    """Some records as columns; keys and values are not copied."""
+    has_headers = records.column(decode.HEADER_COUNT)[rows].any()
+    return RecordColumns(
+        rows.size,
+        _field(records, rows, decode.KEY_POSITION, decode.KEY_SIZE),
+        _field(records, rows, decode.VALUE_POSITION, decode.VALUE_SIZE),
+        records.timestamp[rows],
+        HeaderColumns.of_records(records, rows).encoded() if has_headers else None,
+    )
+
+
+def _field(records: RecordTable, rows: Int64Array, position: int, size: int) -> BytesColumn:
+    starts = records.column(position)[rows]
+    return BytesColumn(records.data, starts, starts + records.column(size)[rows])
+
+
+def _headers(table: BatchTable, rows: Int64Array, delete_horizons_ms: Int64Array) -> Int64Array:
+    """The headers of the batches before their records are known."""
+    matrix = np.ascontiguousarray(table.matrix[:, rows])
+    is_set = delete_horizons_ms != AS_IT_WAS
+    matrix[scan.BASE_TIMESTAMP] = np.where(is_set, delete_horizons_ms, matrix[scan.BASE_TIMESTAMP])
+    attributes = matrix[scan.ATTRIBUTES] & _KEPT_FLAGS | np.where(is_set, DELETE_HORIZON_FLAG, 0)
+    attributes &= np.where(matrix[scan.BASE_TIMESTAMP] < 0, ~DELETE_HORIZON_FLAG, -1)
+    matrix[scan.ATTRIBUTES] = attributes
+    _require_builder_takes(matrix)
+    return matrix
+
+
+def _require_builder_takes(matrix: Int64Array) -> None:
+    """Raise UsageError for a batch with producer fields that `MemoryRecordsBuilder.validateProducerState` refuses."""
+    is_transactional = matrix[scan.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0
+    is_control = matrix[scan.ATTRIBUTES] & CONTROL_FLAG != 0
+    has_producer = matrix[scan.PRODUCER_ID] != NO_PRODUCER_ID
+    is_incomplete = (matrix[scan.PRODUCER_EPOCH] == NO_EPOCH) | (matrix[scan.BASE_SEQUENCE] < 0) & ~is_control
+    for column in np.flatnonzero(np.where(has_producer, is_incomplete, is_transactional))[:1].tolist():
+        BatchFields(
+            producer_id=int(matrix[scan.PRODUCER_ID, column]),
+            producer_epoch=int(matrix[scan.PRODUCER_EPOCH, column]),
+            base_sequence=int(matrix[scan.BASE_SEQUENCE, column]),
+            is_transactional=bool(is_transactional[column]),
+            is_control=bool(is_control[column]),
+        )

@@ -1,0 +1,45 @@
+"""Errors of batches that cannot be built, in the words of `MemoryRecordsBuilder` where it has them."""
+
+from __future__ import annotations
+
+from ..errors import InvalidTimestampError, RecordTooLargeError, UsageError
+
+INT_MAX = 2**31 - 1
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+
+
+def refused(message: str, found: object = None) -> UsageError:
+    """What Kafka answers with an IllegalArgumentException."""
+    return UsageError(message, found=found, java_class=ILLEGAL_ARGUMENT)
+
+
+def wrong_timestamp(timestamp: int, row: int) -> InvalidTimestampError:
+    """A timestamp that no record may have."""
+    return InvalidTimestampError(
+        f"Invalid negative timestamp {timestamp}" if timestamp < 0 else f"Invalid timestamp {timestamp}",
+        expected="-1 for none, or milliseconds since 1970 in 63 bits",
+        found=f"record {row}",
+        java_class=ILLEGAL_ARGUMENT,
+    )
+
+
+def wrong_offset_delta(offset_delta: int, row: int) -> UsageError:
+    """An offset that is not above the one before it, or too far from the base offset."""
+    return UsageError(
+        "Offsets must increase monotonically",
+        expected=f"offset deltas that ascend from 0 to {INT_MAX}",
+        found=f"{offset_delta} of record {row}",
+        java_class=ILLEGAL_ARGUMENT,
+    )
+
+
+def too_large(what: str, size: int) -> RecordTooLargeError:
+    """A record or batch whose size does not fit into its int32."""
+    return RecordTooLargeError(
+        f"The {what} is too large for any log", expected=f"at most {INT_MAX} bytes", found=f"{size} bytes"
+    )
+
+
+def no_offsets_left(base_offset: int) -> UsageError:
+    """A batch whose last offset does not fit into its int64."""
+    return UsageError("There are not so many offsets left", found=f"a batch at {base_offset}")

@@ -1,0 +1,110 @@
+"""HeaderColumns: the headers of many records as columns of keys and values, and the form they have in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import UsageError
+from ..kernels import decode
+from ..kernels import record_headers as fields
+from ..kernels.encode import SLACK_SIZE
+from ..layout.record import Headers, header_key_bytes
+from ..layout.utf8 import java_utf8
+from .batch_table import Int64Array
+from .build_errors import refused
+from .record_columns import BytesColumn
+from .record_table import RecordTable
+
+_HEADER_OVERHEAD_MAX = 10  # bytes of two sizes
+_COUNT_SIZE_MAX = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeaderColumns:
+    """Headers of records.
+
+    Attributes:
+        starts, ends: int64[n], contiguous: record i has the headers starts[i] to ends[i].
+        keys: UTF-8, none of them null.
+        values: as many as keys.
+    """
+
+    starts: Int64Array
+    ends: Int64Array
+    keys: BytesColumn
+    values: BytesColumn
+
+    @classmethod
+    def of_lists(cls, rows: Sequence[Headers]) -> HeaderColumns:
+        """From a list of (key, value) for each record, copied; keys as in `headers_bytes`."""
+        ends = np.cumsum([len(headers) for headers in rows], dtype=np.int64)
+        keys = BytesColumn.of_values([header_key_bytes(key) for headers in rows for key, _ in headers])
+        values = BytesColumn.of_values([value for headers in rows for _, value in headers])
+        return cls(np.concatenate([[0], ends[:-1]]), ends, keys, values)
+
+    @classmethod
+    def of_records(cls, records: RecordTable, rows: Int64Array | slice = slice(None)) -> HeaderColumns:
+        """Of some records; bytes are not copied, but for keys that are not UTF-8: those become what Java reads."""
+        counts = np.ascontiguousarray(records.column(decode.HEADER_COUNT)[rows])
+        ends = np.cumsum(counts)
+        matrix = np.empty((fields.COLUMN_COUNT, int(ends[-1]) if ends.size else 0), np.int64)
+        state = np.zeros(fields.STATE_COUNT, np.int64)
+        state[fields.ROW_COUNT] = counts.size
+        positions = np.ascontiguousarray(records.column(decode.HEADERS_POSITION)[rows])
+        status = fields.decode_headers(
+            state, records.data, records.data.size, positions, counts, matrix, matrix.shape[1]
+        )
+        if status != fields.OK:
+            raise UsageError("The headers of a record are not where its table says", found=f"row {state[fields.ROW]}")
+        keys = BytesColumn(records.data, matrix[fields.KEY_START], matrix[fields.KEY_END])
+        values = BytesColumn(records.data, matrix[fields.VALUE_START], matrix[fields.VALUE_END])
+        return cls(ends - counts, ends, _as_java(keys) if state[fields.HAS_OTHER_THAN_ASCII] else keys, values)
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    def encoded(self) -> BytesColumn:
+        """The headers of each record as they stand in it, their count first: what `RecordColumns` has.
+
+        Raises:
+            UsageError: a null key, in Kafka's words; a range that is not there.
+        """
+        room = self._room()
+        offsets = np.zeros(len(self) + 1, np.int64)
+        out = np.empty(room + SLACK_SIZE, np.uint8)
+        state = np.zeros(fields.STATE_COUNT, np.int64)
+        state[fields.ROW_COUNT] = len(self)
+        state[fields.HEADER_COUNT] = len(self.keys)
+        state[fields.KEY_DATA_SIZE] = self.keys.data.size
+        state[fields.VALUE_DATA_SIZE] = self.values.data.size
+        state[fields.OUT_CAPACITY] = room
+        keys, values = ((column.data, column.starts, column.ends) for column in (self.keys, self.values))
+        status = fields.encode_headers(state, self.starts, self.ends, *keys, *values, out, offsets[1:])
+        if status == fields.NULL_KEY:
+            raise refused("Invalid null header key found in headers", found=f"record {state[fields.ROW]}")
+        if status != fields.OK:
+            raise _not_there()
+        return BytesColumn.of_offsets(out[: offsets[-1]], offsets)
+
+    def _room(self) -> int:
+        """Bytes that the encoded headers take at most."""
+        count = len(self.keys)
+        is_there = (self.starts >= 0) & (self.starts <= self.ends) & (self.ends <= count)
+        if count != len(self.values) or self.starts.shape != self.ends.shape or not is_there.all():
+            raise _not_there()
+        sizes = self.keys.sizes + self.values.sizes + (2 + _HEADER_OVERHEAD_MAX)
+        sums = np.concatenate([[0], np.cumsum(sizes)])
+        return int((sums[self.ends] - sums[self.starts]).sum()) + len(self) * _COUNT_SIZE_MAX
+
+
+def _not_there() -> UsageError:
+    return UsageError("The headers of a record are not within their columns")
+
+
+def _as_java(keys: BytesColumn) -> BytesColumn:
+    """Keys that passed through a Java string, which repairs broken UTF-8."""
+    texts = (java_utf8(keys.data[start:end].tobytes()) for start, end in zip(keys.starts, keys.ends, strict=True))
+    return BytesColumn.of_values([text.encode() for text in texts])

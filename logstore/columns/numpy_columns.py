@@ -1,0 +1,82 @@
+"""Columns of records from numpy arrays and Python lists; bytes are copied only where they do not lie in one buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UsageError
+from .batch_table import Int64Array
+from .record_columns import BytesColumn
+
+_ADVICE = "give bytes: a list, an array of dtype S, V or object, uint8[n, width], (uint8 data, offsets), or Arrow"
+
+
+def bytes_column(values: Any) -> BytesColumn:
+    """Keys or values out of Python or numpy.
+
+    | what                           | how it is read                                                             |
+    |--------------------------------|----------------------------------------------------------------------------|
+    | list or tuple of bytes or None | copied into one buffer                                                     |
+    | array of objects, 1-D          | the same                                                                   |
+    | array of dtype S, 1-D          | in place; zero bytes at an end are padding, as everywhere in numpy         |
+    | array of dtype V, 1-D          | in place, all of its bytes                                                 |
+    | array of uint8, 2-D            | in place, a row each                                                       |
+    | (uint8 data, offsets)          | in place: string i is data[offsets[i]:offsets[i + 1]]                      |
+
+    An array that is not contiguous is copied. Empty is not null; only None is.
+
+    Raises:
+        UsageError: anything else.
+    """
+    if isinstance(values, tuple) and len(values) == 2 and all(isinstance(part, np.ndarray) for part in values):
+        return BytesColumn.of_offsets(*values)
+    if isinstance(values, list | tuple):
+        return _of_objects(values)
+    if not isinstance(values, np.ndarray):
+        raise _refused(type(values).__name__)
+    if values.ndim == 1 and values.dtype.kind == "O":
+        return _of_objects(values.tolist())
+    if values.ndim == 1 and values.dtype.kind in "SV" and values.dtype.fields is None:
+        sizes = np.strings.str_len(values) if values.dtype.kind == "S" else np.full(values.size, values.itemsize)
+        return _of_rows(np.ascontiguousarray(values).view(np.uint8), values.itemsize, sizes)
+    if values.ndim == 2 and values.dtype == np.uint8:
+        return _of_rows(np.ascontiguousarray(values), values.shape[1], np.full(values.shape[0], values.shape[1]))
+    raise _refused(f"{values.dtype}, {values.ndim}-D")
+
+
+def _of_rows(data: npt.NDArray[np.uint8], width: int, sizes: npt.NDArray[Any]) -> BytesColumn:
+    starts = np.arange(sizes.size, dtype=np.int64) * width
+    return BytesColumn(data.reshape(-1), starts, starts + sizes)
+
+
+def _of_objects(values: Sequence[bytes | None]) -> BytesColumn:
+    for value in values:
+        if value is not None and not isinstance(value, bytes | bytearray | memoryview):
+            raise _refused(type(value).__name__)
+    return BytesColumn.of_values(values)
+
+
+def timestamps_column(values: Any) -> Int64Array:
+    """Milliseconds since 1970 out of ints or datetime64, cut off to them; -1 is no timestamp.
+
+    Raises:
+        UsageError: anything else, and numbers that are beyond 64 bits.
+    """
+    array = values if isinstance(values, np.ndarray) else np.array(values)
+    if array.ndim == 1 and array.dtype.kind == "M":
+        return array.astype("datetime64[ms]").astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array >> 63).any()):
+        raise UsageError(
+            "Timestamps are not milliseconds since 1970",
+            expected="integers or datetime64, 1-D",
+            found=f"{array.dtype}, {array.ndim}-D",
+        )
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _refused(found: str) -> UsageError:
+    return UsageError("Keys and values are bytes", found=found, advice=_ADVICE)

@@ -1,0 +1,245 @@
+"""Columns of records to v2 batches, byte for byte as Kafka's `MemoryRecordsBuilder` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Unpack
+
+import numpy as np
+
+from ..codec import compress
+from ..errors import UsageError
+from ..kernels import encode_size, scan
+from ..kernels.encode import SLACK_SIZE, write_headers
+from ..layout.batch import CODEC_MASK, HEADER_SIZE
+from ..layout.record import SEQUENCE_MAX
+from ..model import Codec, TimestampType
+from .batch_fields import BatchFieldArguments, BatchFields
+from .batch_table import BatchTable, ByteArray, Int64Array
+from .build_errors import no_offsets_left, too_large
+from .one_batch import COUNT_MAX, OneBatch
+from .record_columns import RecordColumns
+from .record_encoding import RecordEncoder
+
+BATCHES_AT_ONCE = 1024
+BYTES_AT_ONCE = 1 << 20
+_HEADER_ROOM = bytes(HEADER_SIZE)
+_spare: list[OneBatch] = []
+
+
+class BuiltBatches(NamedTuple):
+    """Batches behind one another.
+
+    Attributes:
+        data: uint8, 1-D, contiguous, writable.
+        table: what a scan of `data` finds, checksums included.
+    """
+
+    data: ByteArray
+    table: BatchTable
+
+
+def build_batch(
+    columns: RecordColumns,
+    *,
+    offset_deltas: Int64Array | None = None,
+    last_offset_delta: int | None = None,
+    **fields: Unpack[BatchFieldArguments],
+) -> ByteArray:
+    """One batch of all rows; of no rows no bytes, as in Kafka (see `build_empty_batch`).
+
+    Args:
+        offset_deltas: int64[n] to the base offset, ascending; None: 0, 1, 2, …
+        last_offset_delta: None: the last record's (`overrideLastOffset`).
+        fields: the attributes of `BatchFields`.
+
+    Returns:
+        uint8, 1-D, writable.
+
+    Raises:
+        UsageError: what `MemoryRecordsBuilder` refuses; a level that the codec does not have; a range of bytes that is
+            not there.
+        InvalidTimestampError: a negative timestamp other than -1.
+        RecordTooLargeError: more than 2147483647 bytes in all or in one record.
+    """
+    header = BatchFields(**fields)
+    if not columns.count:
+        return np.zeros(0, np.uint8)
+    if last_offset_delta is not None and not 0 <= last_offset_delta < 1 << 31:
+        raise UsageError(
+            "last_offset_delta has no room in a batch", expected="0 to 2147483647", found=last_offset_delta
+        )
+    if offset_deltas is not None and (offset_deltas.dtype != np.int64 or offset_deltas.shape != (columns.count,)):
+        raise UsageError(
+            "Offset deltas do not fit the records",
+            expected=f"int64[{columns.count}]",
+            found=f"{offset_deltas.dtype}{list(offset_deltas.shape)}",
+        )
+    offset_deltas = None if offset_deltas is None else np.ascontiguousarray(offset_deltas)
+    if (
+        columns.count <= COUNT_MAX
+        and (data := _built_quickly(columns, offset_deltas, last_offset_delta, header)) is not None
+    ):
+        return data
+    matrix, encoder = _matrix(1, header), RecordEncoder(columns, offset_deltas)
+    row_ends = np.array([columns.count], np.int64)
+    encoder.measure(matrix, row_ends, 0)
+    if last_offset_delta is not None:
+        matrix[scan.LAST_OFFSET_DELTA, 0] = last_offset_delta
+    _set_header(matrix, header)
+    return encode_measured(encoder, matrix, row_ends, header.level).data
+
+
+def _built_quickly(
+    columns: RecordColumns, offset_deltas: Int64Array | None, last_offset_delta: int | None, header: BatchFields
+) -> ByteArray | None:
+    """In buffers that no other thread has meanwhile."""
+    one = _spare.pop() if _spare else OneBatch()
+    try:
+        return one.build(columns, offset_deltas, last_offset_delta, header)
+    finally:
+        _spare.append(one)
+
+
+def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> BuiltBatches:
+    """All rows in batches that a producer with this `batch.size` would make of them, see `split_batches`.
+
+    Args:
+        batch_size: bytes before compression.
+        fields: the attributes of `BatchFields`; base offset and base sequence are the first batch's.
+
+    Raises:
+        As `build_batch`.
+    """
+    header = BatchFields(**fields)
+    encoder, matrix, row_ends = _measured(columns, batch_size, header)
+    return encode_measured(encoder, matrix, row_ends, header.level)
+
+
+def build_batches_in_turn(
+    columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]
+) -> Iterator[BuiltBatches]:
+    """The batches of `build_batches`, not compressed, some at a time in memory that is used again for the next.
+
+    So they are still in the processor's cache when they are written, however many there are. Nothing is built before
+    all rows have been looked at.
+
+    Raises:
+        As `build_batches`.
+    """
+    header = BatchFields(**fields)
+    encoder, matrix, row_ends = _measured(columns, batch_size, header)
+    ends = np.cumsum(matrix[scan.SIZE])
+    begin, buffer = 0, np.empty(0, np.uint8)
+    while begin < row_ends.size:
+        start = int(ends[begin - 1]) if begin else 0
+        end = max(int(np.searchsorted(ends, start + BYTES_AT_ONCE, "right")), begin + 1)
+        size = int(ends[end - 1]) - start
+        if buffer.size < size + SLACK_SIZE:
+            buffer = np.empty(size + SLACK_SIZE, np.uint8)
+        part = np.ascontiguousarray(matrix[:, begin:end])
+        first_row = int(row_ends[begin - 1]) if begin else 0
+        data = encoder.encode(part, row_ends[begin:end], size, first_row=first_row, out=buffer)
+        yield BuiltBatches(data, BatchTable(part, end - begin, scan.END, size))
+        begin = end
+
+
+def split_batches(columns: RecordColumns, batch_size: int) -> Int64Array:
+    """How many rows a producer puts into each batch (`RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor`).
+
+    No batch is larger than `batch_size` bytes before compression, but for one that begins with a record which, with
+    lengths and deltas at their longest, does not fit: such a batch may be as large as that.
+
+    Raises:
+        UsageError: a batch size below 1; a range of bytes that is not there.
+        InvalidTimestampError: a negative timestamp other than -1.
+        RecordTooLargeError: a record of more than 2147483647 bytes.
+    """
+    return _split(RecordEncoder(columns), BatchFields(), batch_size)[0][scan.RECORD_COUNT]
+
+
+def encode_measured(
+    encoder: RecordEncoder, matrix: Int64Array, row_ends: Int64Array, level: int | None
+) -> BuiltBatches:
+    """The batches whose headers are in the matrix, each compressed as its attributes say."""
+    sizes = matrix[scan.SIZE]
+    data = encoder.encode(matrix, row_ends, int(sizes.sum()))
+    if matrix[scan.ATTRIBUTES].any() and (matrix[scan.ATTRIBUTES] & CODEC_MASK).any():
+        data = _compressed(data, matrix, level)
+    return BuiltBatches(data, BatchTable(matrix, matrix.shape[1], scan.END, data.size))
+
+
+def _measured(
+    columns: RecordColumns, batch_size: int, header: BatchFields
+) -> tuple[RecordEncoder, Int64Array, Int64Array]:
+    """Tables of all batches with all that their headers say, and the row behind each."""
+    encoder = RecordEncoder(columns)
+    matrix, row_ends = _split(encoder, header, batch_size)
+    row_starts = row_ends - matrix[scan.RECORD_COUNT]
+    _set_header(matrix, header)
+    matrix[scan.BASE_OFFSET] += row_starts
+    if header.base_sequence >= 0:
+        matrix[scan.BASE_SEQUENCE] = (header.base_sequence + row_starts) & SEQUENCE_MAX
+    return encoder, matrix, row_ends
+
+
+def _matrix(count: int, header: BatchFields) -> Int64Array:
+    """A table of batches that are to be measured."""
+    matrix = np.zeros((scan.COLUMN_COUNT, count), np.int64)
+    matrix[scan.ATTRIBUTES] = header.attributes
+    if header.delete_horizon_ms is not None:
+        matrix[scan.BASE_TIMESTAMP] = header.delete_horizon_ms
+    return matrix
+
+
+def _set_header(matrix: Int64Array, header: BatchFields) -> None:
+    """Fill in what `measure` leaves."""
+    matrix[scan.BASE_OFFSET] = header.base_offset
+    matrix[scan.PARTITION_LEADER_EPOCH] = header.partition_leader_epoch
+    matrix[scan.PRODUCER_ID] = header.producer_id
+    matrix[scan.PRODUCER_EPOCH] = header.producer_epoch
+    matrix[scan.BASE_SEQUENCE] = header.base_sequence
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        matrix[scan.MAX_TIMESTAMP] = header.log_append_time
+    if header.base_offset + int(matrix[scan.LAST_OFFSET_DELTA].sum()) + matrix.shape[1] > 1 << 63:
+        raise no_offsets_left(header.base_offset)
+
+
+def _split(encoder: RecordEncoder, header: BatchFields, batch_size: int) -> tuple[Int64Array, Int64Array]:
+    """Tables of the batches, measured, and the row behind each."""
+    if batch_size < 1:
+        raise UsageError("batch_size is too small", expected="at least 1", found=batch_size)
+    parts: list[Int64Array] = []
+    ends: list[Int64Array] = []
+    is_done = False
+    while not is_done:
+        matrix, row_ends = _matrix(BATCHES_AT_ONCE, header), np.zeros(BATCHES_AT_ONCE, np.int64)
+        encoder.state[encode_size.BATCH_COUNT] = 0
+        is_done = encoder.measure(matrix, row_ends, batch_size)
+        count = int(encoder.state[encode_size.BATCH_COUNT])
+        parts.append(matrix[:, :count])
+        ends.append(row_ends[:count])
+    encoder.state[encode_size.BATCH_COUNT] = sum(map(len, ends))
+    return np.concatenate(parts, axis=1), np.concatenate(ends)
+
+
+def _compressed(plain: ByteArray, matrix: Int64Array, level: int | None) -> ByteArray:
+    """The same batches with their records compressed; the table follows."""
+    parts: list[bytes] = []
+    for batch in range(matrix.shape[1]):
+        start, size = int(matrix[scan.POSITION, batch]), int(matrix[scan.SIZE, batch])
+        codec = Codec(int(matrix[scan.ATTRIBUTES, batch]) & CODEC_MASK)
+        stream = compress(codec, plain[start + HEADER_SIZE : start + size].data, level)
+        if len(stream) > encode_size.INT_MAX - HEADER_SIZE:
+            raise too_large("batch", HEADER_SIZE + len(stream))
+        matrix[scan.SIZE, batch] = HEADER_SIZE + len(stream)
+        parts += (_HEADER_ROOM, stream)
+    return with_headers(bytearray().join(parts), matrix)
+
+
+def with_headers(content: bytearray, matrix: Int64Array) -> ByteArray:
+    """Write the headers of the batches, which lie behind one another in `content`; POSITION and CRC are filled in."""
+    data = np.frombuffer(content, np.uint8)
+    matrix[scan.POSITION] = np.cumsum(matrix[scan.SIZE]) - matrix[scan.SIZE]
+    write_headers(data, data.size, matrix, matrix.shape[1])
+    return data

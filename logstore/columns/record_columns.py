@@ -1,0 +1,205 @@
+"""RecordColumns: records to be written, a column a field, in the layout of Arrow's binary arrays.
+
+Where they come from: `RecordColumns.from_records` for Python objects, `numpy_columns` and `arrow_columns` for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UsageError
+from ..layout.record import Headers, headers_bytes
+from .batch_table import ByteArray, Int64Array
+from .build_errors import wrong_timestamp
+
+BoolArray = npt.NDArray[np.bool_]
+PythonRecord = tuple[bytes | None, bytes | None, int, Headers]  # key, value, timestamp in ms, headers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BytesColumn:
+    """Byte strings, some of them null, as ranges of one buffer; a view of what it is made from.
+
+    Attributes:
+        data: uint8, 1-D, contiguous, maybe read-only.
+        starts, ends: int64[n], contiguous: string i is data[starts[i]:ends[i]]; null where the end is before the start.
+    """
+
+    data: ByteArray
+    starts: Int64Array
+    ends: Int64Array
+
+    def __post_init__(self) -> None:
+        if self.data.dtype != np.uint8 or self.data.ndim != 1 or not self.data.flags.c_contiguous:
+            raise UsageError(
+                "The bytes of a column are not one buffer",
+                expected="a contiguous uint8 array",
+                found=f"{self.data.dtype}, {self.data.ndim}-D",
+            )
+        for ranges in (self.starts, self.ends):
+            if ranges.dtype != np.int64 or ranges.ndim != 1 or not ranges.flags.c_contiguous:
+                raise UsageError(
+                    "The ranges of a column are not one array of offsets",
+                    expected="a contiguous int64 array",
+                    found=f"{ranges.dtype}, {ranges.ndim}-D",
+                )
+        if self.starts.size != self.ends.size:
+            raise UsageError(
+                "A range has a start or an end but not both", expected=self.starts.size, found=self.ends.size
+            )
+
+    @classmethod
+    def of_offsets(cls, data: ByteArray, offsets: npt.NDArray[Any], is_null: BoolArray | None = None) -> BytesColumn:
+        """From Arrow's layout: string i is data[offsets[i]:offsets[i + 1]]; int64 offsets are not copied.
+
+        Args:
+            data: uint8, 1-D, contiguous.
+            offsets: integers[n + 1], ascending; that they are within `data` is checked when the column is encoded.
+            is_null: bool[n]; None: nothing is null.
+        """
+        if offsets.ndim != 1 or offsets.size < 1 or offsets.dtype.kind not in "iu":
+            raise UsageError(
+                "Offsets of a column are not an array of integers",
+                expected="one more than there are rows",
+                found=f"{offsets.dtype}, shape {offsets.shape}",
+            )
+        whole = np.ascontiguousarray(offsets, np.int64)
+        starts, ends = whole[:-1], whole[1:]
+        if (ends < starts).any():
+            raise UsageError("Offsets of a column do not ascend", found=f"row {int((ends < starts).argmax())}")
+        if is_null is not None:
+            if is_null.shape != starts.shape or is_null.dtype != np.bool_:
+                raise UsageError("A null mask does not fit its column", expected=starts.shape, found=is_null.shape)
+            ends = np.where(is_null, -1, ends)
+        return cls(data, starts, ends)
+
+    @classmethod
+    def of_values(cls, values: Sequence[bytes | None]) -> BytesColumn:
+        """From Python byte strings, copied into one buffer."""
+        try:
+            joined, present = b"".join(values), values  # type: ignore[arg-type]
+        except TypeError:
+            present = [b"" if value is None else value for value in values]
+            joined = b"".join(present)  # type: ignore[arg-type]
+        ends = np.fromiter(accumulate(map(len, present)), np.int64, len(present))  # type: ignore[arg-type]
+        starts = np.zeros(len(present), np.int64)
+        starts[1:] = ends[:-1]
+        if present is not values:
+            ends[[value is None for value in values]] = -1
+        return cls(np.frombuffer(joined, np.uint8), starts, ends)
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    @property
+    def is_null(self) -> BoolArray:
+        """bool[n]."""
+        return self.ends < self.starts
+
+    @property
+    def sizes(self) -> Int64Array:
+        """int64[n], bytes; -1 null.
+
+        Raises:
+            UsageError: a range that is not within the data.
+        """
+        is_null = self.is_null
+        if not ((self.starts >= 0) & (self.ends <= self.data.size) | is_null).all():
+            raise UsageError("A range of a column is not within its bytes", found=f"{self.data.size} bytes")
+        return np.where(is_null, -1, self.ends - self.starts)
+
+    def value(self, row: int) -> bytes | None:
+        """One string, copied."""
+        start, end = int(self.starts[row]), int(self.ends[row])
+        return None if end < start else self.data[start:end].tobytes()
+
+    def take(self, rows: Any) -> BytesColumn:
+        """Some rows: a slice (not a copy), a bool mask or row numbers (ranges copied, bytes not)."""
+        return BytesColumn(self.data, np.ascontiguousarray(self.starts[rows]), np.ascontiguousarray(self.ends[rows]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordColumns:
+    """Records to be written.
+
+    Attributes:
+        count: rows.
+        keys, values: None: all null, which is not the same as empty.
+        timestamps: int64[count], ms since 1970, contiguous; None: every record has -1, no timestamp.
+        headers: each row's headers as they stand in a record, their count first (`headers_bytes`, `encode_headers`);
+            None: no row has any.
+    """
+
+    count: int
+    keys: BytesColumn | None = None
+    values: BytesColumn | None = None
+    timestamps: Int64Array | None = None
+    headers: BytesColumn | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("keys", "values", "timestamps", "headers"):
+            column = getattr(self, name)
+            if column is not None and len(column) != self.count:
+                raise UsageError(f"The {name} are not as many as the records", expected=self.count, found=len(column))
+        times = self.timestamps
+        if times is not None and (times.dtype != np.int64 or times.ndim != 1 or not times.flags.c_contiguous):
+            raise UsageError(
+                "The timestamps are not milliseconds since 1970",
+                expected="a contiguous int64 array",
+                found=f"{times.dtype}, {times.ndim}-D",
+            )
+
+    @classmethod
+    def from_records(cls, records: Iterable[PythonRecord]) -> RecordColumns:
+        """From (key, value, timestamp in ms, headers) each, copied; headers as in `headers_bytes`.
+
+        Raises:
+            InvalidTimestampError: a timestamp beyond 64 bits.
+            UsageError: a header key that is no Unicode.
+        """
+        rows = list(records)
+        if not rows:
+            return cls(0)
+        keys, values, timestamps, headers = zip(*rows, strict=True)
+        return cls(
+            len(rows),
+            _column(keys),
+            _column(values),
+            _timestamps(timestamps),
+            BytesColumn.of_values([headers_bytes(each) for each in headers]) if any(headers) else None,
+        )
+
+    def __len__(self) -> int:
+        return self.count
+
+    def take(self, rows: slice | BoolArray | Int64Array) -> RecordColumns:
+        """Some rows; the bytes are not copied."""
+        keys, values, headers = (None if c is None else c.take(rows) for c in (self.keys, self.values, self.headers))
+        timestamps = None if self.timestamps is None else np.ascontiguousarray(self.timestamps[rows])
+        count = len(range(*rows.indices(self.count))) if isinstance(rows, slice) else np.arange(self.count)[rows].size
+        return RecordColumns(count, keys, values, timestamps, headers)
+
+    def stamped(self, timestamp_ms: int) -> RecordColumns:
+        """The same with this timestamp for every record when they have none, as a producer's records get its time."""
+        if self.timestamps is not None:
+            return self
+        timestamps = np.full(self.count, timestamp_ms, np.int64)
+        return RecordColumns(self.count, self.keys, self.values, timestamps, self.headers)
+
+
+def _timestamps(values: Sequence[int]) -> Int64Array:
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except OverflowError:
+        row = next(row for row, value in enumerate(values) if not -(1 << 63) <= value < 1 << 63)
+        raise wrong_timestamp(values[row], row) from None
+
+
+def _column(values: Sequence[bytes | None]) -> BytesColumn | None:
+    return None if all(value is None for value in values) else BytesColumn.of_values(values)

@@ -1,0 +1,275 @@
+"""Records of many batches as one record table, window after window, whatever the batches were made of.
+
+Plain batches are decoded where they lie. The streams of compressed ones are put one behind the other, and so are the
+messages of magic 0 and 1. Most take a fast way, many in a call; a batch that is not plain enough for it is read by
+itself. What cannot be read is told in its place, and the rest goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codec.streams import Places, decompress_streams
+from ..errors import CorruptRecordError, LogstoreError
+from ..kernels import decode as fields
+from ..kernels.decode_batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches, decode_streams
+from ..layout.batch import CODEC_MASK, HEADER_SIZE
+from ..model import Codec
+from .batch_table import BatchTable, ByteArray
+from .legacy import LegacyRecord, legacy_entry, read_legacy_records
+from .matrix_pool import MatrixPool
+from .record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, RecordTable
+
+Int64Array = npt.NDArray[np.int64]
+
+RECORD_COUNT_MAX = 16_392  # a window has about so many: columns of a power of two would share the cache's sets,
+WINDOW_SIZE_MAX = 4 * 1024 * 1024  # or about so many bytes of streams
+STREAMS_ENOUGH = 1024 * 1024  # bytes that are decompressed before their records are decoded, so that they are at hand
+_OTHER = -1  # of kinds of batches
+_POSITIONS = [fields.KEY_POSITION, fields.VALUE_POSITION, fields.HEADERS_POSITION]
+
+
+@dataclass(frozen=True)
+class RecordWindow:
+    """Records in the order of the file.
+
+    Attributes:
+        records: positions of keys and values ascend.
+        rows: int64[n], the row of the batch table that each record is of.
+    """
+
+    records: RecordTable
+    rows: Int64Array
+
+
+@dataclass(frozen=True)
+class BadBatch:
+    """The batch of a row cannot be read, or not to its end: what is good of it comes before this."""
+
+    row: int
+    error: LogstoreError
+
+
+def record_windows(
+    data: ByteArray, batches: BatchTable, rows: Int64Array, pool: MatrixPool | None = None
+) -> Iterator[RecordWindow | BadBatch]:
+    """The records of the batches of some rows, in order.
+
+    Args:
+        data: uint8, what `batches` was scanned from.
+        rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode_batches.TO_CHECK` are checked as well.
+        pool: for several calls; of `RECORD_COUNT_MAX`.
+    """
+    pool = pool or MatrixPool(RECORD_COUNT_MAX)
+    if not rows.size:
+        return
+    kinds = _kinds(batches)[rows]
+    if rows[-1] - rows[0] == rows.size - 1 and (kinds == kinds[0]).all():  # as in most logs
+        yield from _run_windows(data, batches, int(kinds[0]), int(rows[0]), int(rows[-1]) + 1, pool)
+        return
+    begins_run = (np.diff(rows) != 1) | (np.diff(kinds) != 0)
+    for run in np.split(np.arange(rows.size), np.flatnonzero(begins_run) + 1):
+        yield from _run_windows(data, batches, int(kinds[run[0]]), int(rows[run[0]]), int(rows[run[-1]]) + 1, pool)
+
+
+def _kinds(batches: BatchTable) -> Int64Array:
+    """The codec of each batch; _OTHER for one that is of an old magic, or has no stream that Kafka would open."""
+    codecs = batches.attributes & CODEC_MASK
+    is_new = batches.magic >= 2
+    if not codecs.any() and is_new.all():
+        return codecs
+    is_stream = (codecs <= max(Codec)) & (batches.size >= HEADER_SIZE) & (batches.record_count > 0)
+    return np.where(is_new & (is_stream | (codecs == Codec.NONE)), codecs, _OTHER)
+
+
+def _run_windows(
+    data: ByteArray, batches: BatchTable, kind: int, row: int, row_end: int, pool: MatrixPool
+) -> Iterator[RecordWindow | BadBatch]:
+    if kind == Codec.NONE:
+        return _plain_windows(data, batches, row, row_end, pool)
+    if kind == _OTHER:
+        return _other_windows(data, batches, row, row_end)
+    return _stream_windows(data, batches, Codec(kind), row, row_end, pool)
+
+
+def _plain_windows(
+    data: ByteArray, batches: BatchTable, row: int, row_end: int, pool: MatrixPool
+) -> Iterator[RecordWindow | BadBatch]:
+    def decode(row: int, state: Int64Array, matrix: Int64Array, record_rows: Int64Array) -> int:
+        return decode_batches(
+            data, batches.matrix, batches.capacity, row, row_end, state, matrix, pool.capacity, record_rows
+        )
+
+    return _decoded(data, data, batches, row, row_end, pool, decode)
+
+
+def _stream_windows(
+    data: ByteArray, batches: BatchTable, codec: Codec, row: int, row_end: int, pool: MatrixPool
+) -> Iterator[RecordWindow | BadBatch]:
+    starts = batches.position[row:row_end] + HEADER_SIZE
+    ends = batches.position[row:row_end] + batches.size[row:row_end]
+    first_row = row
+    while row < row_end:
+        part = slice(row - first_row, None)
+        buffer = pool.take_buffer()
+        places = decompress_streams(codec, data, starts[part], ends[part], buffer, STREAMS_ENOUGH)
+        count = places[0].size
+        if not count:
+            yield from _other_windows(data, batches, row, row + 1)
+            row += 1
+            continue
+        yield from _decoded_streams(data, buffer[: int(places[1][-1])], places, batches, row, pool)
+        del buffer  # before another is taken, so that it can be this one
+        row += count
+
+
+def _decoded_streams(
+    data: ByteArray, streams: ByteArray, places: Places, batches: BatchTable, first_row: int, pool: MatrixPool
+) -> Iterator[RecordWindow | BadBatch]:
+    """The records of rows from `first_row` on, whose streams are there."""
+    starts, ends = places
+    row_end = first_row + starts.size
+
+    def decode(row: int, state: Int64Array, matrix: Int64Array, record_rows: Int64Array) -> int:
+        part = slice(row - first_row, None)
+        return decode_streams(
+            *(streams, starts[part], ends[part], batches.matrix, batches.capacity),
+            *(row, row_end, state, matrix, pool.capacity, record_rows),
+        )
+
+    return _decoded(data, streams, batches, first_row, row_end, pool, decode)
+
+
+def _decoded(
+    data: ByteArray,
+    content: ByteArray,
+    batches: BatchTable,
+    row: int,
+    row_end: int,
+    pool: MatrixPool,
+    decode: Callable[[int, Int64Array, Int64Array, Int64Array], int],
+) -> Iterator[RecordWindow | BadBatch]:
+    """The records of some rows, as many at a time as `decode` of a row and those behind it puts into a matrix.
+
+    Args:
+        content: what the positions of records count in.
+    """
+    state = np.empty(fields.STATE_COUNT, np.int64)
+    record_rows = np.empty(batches.capacity + 1, np.int64)
+    while row < row_end:
+        matrix = pool.take()
+        status = decode(row, state, matrix, record_rows)
+        stop = int(state[fields.ROW_COUNT])
+        count = int(record_rows[stop])
+        if count:
+            numbers = np.repeat(np.arange(row, stop), np.diff(record_rows[row : stop + 1]))
+            yield RecordWindow(RecordTable(content, matrix, count), numbers)
+        del matrix
+        if status == WRONG_CHECKSUM:
+            yield BadBatch(stop, CorruptRecordError("Record is corrupt"))
+            stop += 1
+        elif status != fields.OK and (status != RECORDS_FULL or stop == row):
+            # a batch that is larger than a window, or that fails: it can be read as far as it is good
+            yield from _other_windows(data, batches, stop, stop + 1)
+            stop += 1
+        row = stop
+
+
+def _other_windows(data: ByteArray, batches: BatchTable, row: int, row_end: int) -> Iterator[RecordWindow | BadBatch]:
+    held = _Parts()
+    for number in range(row, row_end):
+        try:
+            for part in _parts_of(data, batches, number):
+                if held.is_full or not held.takes(part):
+                    yield from held.taken()
+                held.add(part, number)
+        except LogstoreError as error:
+            yield from held.taken()
+            yield BadBatch(number, error)
+    yield from held.taken()
+
+
+def _parts_of(data: ByteArray, batches: BatchTable, row: int) -> Iterator[RecordTable]:
+    if batches.magic[row] >= 2:
+        yield from BatchRecords(data, batches, row).chunks()
+    else:
+        entry = legacy_entry(data, int(batches.position[row]), int(batches.size[row]))
+        yield _legacy_table(list(read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)))
+
+
+def _legacy_table(messages: list[LegacyRecord]) -> RecordTable:
+    """Messages as records: their bytes one behind the other."""
+    matrix = np.zeros((fields.COLUMN_COUNT, len(messages)), np.int64)
+    matrix[fields.SEQUENCE] = -1
+    pieces: list[memoryview] = []
+    end = 0
+    for number, message in enumerate(messages):
+        matrix[fields.OFFSET, number] = message.offset
+        matrix[fields.TIMESTAMP, number] = message.timestamp
+        for field, position, size in (
+            (message.key, fields.KEY_POSITION, fields.KEY_SIZE),
+            (message.value, fields.VALUE_POSITION, fields.VALUE_SIZE),
+        ):
+            matrix[position, number] = end
+            matrix[size, number] = -1 if field is None else len(field)
+            if field is not None:
+                pieces.append(field)
+                end += len(field)
+        matrix[fields.HEADERS_POSITION, number] = end
+    return RecordTable(np.frombuffer(b"".join(pieces), np.uint8), matrix, len(messages))
+
+
+class _Parts:
+    """Tables that make a window together: all over one buffer, or each over a small one of its own."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self._tables: list[RecordTable] = []
+        self._rows: list[int] = []
+        self._record_count = 0
+        self._stream_size = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._record_count >= RECORD_COUNT_MAX or self._stream_size >= WINDOW_SIZE_MAX
+
+    def takes(self, table: RecordTable) -> bool:
+        """Whether the table can follow those that are held, without copying a large buffer."""
+        if not self._tables or table.data is self._tables[-1].data:
+            return True
+        return max(table.data.size, self._tables[0].data.size) <= WINDOW_SIZE_MAX
+
+    def add(self, table: RecordTable, row: int) -> None:
+        """Hold a copy of the table's rows, and its buffer."""
+        if not self._tables or table.data is not self._tables[-1].data:
+            self._stream_size += table.data.size
+        self._tables.append(RecordTable(table.data, table.matrix[:, : table.count].copy(), table.count))
+        self._rows.append(row)
+        self._record_count += table.count
+
+    def taken(self) -> Iterator[RecordWindow]:
+        """What is held, as one window; nothing is held then."""
+        if self._record_count:
+            counts = [table.count for table in self._tables]
+            yield RecordWindow(_joined(self._tables), np.repeat(np.array(self._rows), counts))
+        self._clear()
+
+
+def _joined(tables: list[RecordTable]) -> RecordTable:
+    matrix = np.concatenate([table.matrix for table in tables], axis=1)
+    streams = [tables[0].data]
+    shift = end = column = 0
+    for table in tables:
+        if table.data is not streams[-1]:
+            shift = end = end + streams[-1].size
+            streams.append(table.data)
+        matrix[_POSITIONS, column : column + table.count] += shift
+        column += table.count
+    data = streams[0] if len(streams) == 1 else np.concatenate(streams)
+    return RecordTable(data, matrix, matrix.shape[1])

@@ -1,0 +1,140 @@
+"""Batches of a few records that come as Python objects, put together without a detour over arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import Unpack
+
+import numpy as np
+
+from ..codec import compress
+from ..errors import UsageError
+from ..kernels.crc32c import crc32c_range
+from ..kernels.kernel import INTERPRETED
+from ..layout.batch import ATTRIBUTES, CRC, HEADER_SIZE, LOG_OVERHEAD_SIZE, NO_TIMESTAMP
+from ..layout.record import record_bytes
+from ..model import Codec, ControlRecordType, TimestampType
+from .batch_fields import BatchFieldArguments, BatchFields
+from .batch_table import ByteArray
+from .build_errors import INT_MAX, no_offsets_left, refused, too_large, wrong_timestamp
+from .record_building import build_batch
+from .record_columns import PythonRecord, RecordColumns
+
+FEW_RECORDS_MAX = 100  # one takes 4 µs here and 45 µs over columns, 200 take 140 µs here and 95 µs there
+MAGIC = 2
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_CRC = struct.Struct(">I")
+_MARKER_KEY, _MARKER_VALUE = struct.Struct(">hh"), struct.Struct(">hi")
+_MARKER_VERSION = 0
+
+
+def build_batch_from_records(records: Sequence[PythonRecord], **fields: Unpack[BatchFieldArguments]) -> ByteArray:
+    """One batch of (key, value, timestamp in ms, headers) each; of none no bytes, as in Kafka.
+
+    Args:
+        records: bytes-like keys and values or None; the timestamp is -1 for none; headers as in `headers_bytes`.
+        fields: the attributes of `BatchFields`.
+
+    Returns:
+        uint8, 1-D, writable: the same as `build_batch` of the same records.
+
+    Raises:
+        As `build_batch`.
+    """
+    if len(records) > FEW_RECORDS_MAX:
+        return build_batch(RecordColumns.from_records(records), **fields)
+    header = BatchFields(**fields)
+    if not records:
+        return np.zeros(0, np.uint8)
+    base_timestamp = records[0][2] if header.delete_horizon_ms is None else header.delete_horizon_ms
+    max_timestamp = NO_TIMESTAMP
+    parts = []
+    for index, (key, value, timestamp, headers) in enumerate(records):
+        if not NO_TIMESTAMP <= timestamp < 1 << 63:
+            raise wrong_timestamp(timestamp, index)
+        if timestamp > max_timestamp:
+            max_timestamp = timestamp
+        parts.append(record_bytes(index, timestamp - base_timestamp, key, value, headers))
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        max_timestamp = header.log_append_time
+    return _packed(header, b"".join(parts), len(records), base_timestamp, max_timestamp)
+
+
+def build_marker(
+    control_type: ControlRecordType,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+) -> ByteArray:
+    """The batch of 78 bytes that ends a transaction (`MemoryRecords.withEndTransactionMarker`).
+
+    Args:
+        control_type: COMMIT or ABORT.
+
+    Returns:
+        uint8[78], writable.
+
+    Raises:
+        UsageError: another type; no producer id; a number that has no room in its field.
+    """
+    if control_type not in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
+        raise refused(f"Invalid control record type for end transaction marker {control_type.name}")
+    if producer_id < 0:
+        raise refused("End transaction marker requires a valid producerId", producer_id)
+    if not -(1 << 31) <= coordinator_epoch < 1 << 31:
+        raise UsageError("coordinator_epoch has no room in a marker", found=coordinator_epoch)
+    key = _MARKER_KEY.pack(_MARKER_VERSION, control_type)
+    value = _MARKER_VALUE.pack(_MARKER_VERSION, coordinator_epoch)
+    return build_batch_from_records(
+        [(key, value, timestamp_ms, ())],
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        partition_leader_epoch=partition_leader_epoch,
+        is_transactional=True,
+        is_control=True,
+    )
+
+
+def _packed(
+    header: BatchFields, records: bytes, record_count: int, base_timestamp: int, max_timestamp: int
+) -> ByteArray:
+    """The batch of records that are there."""
+    if header.codec is not Codec.NONE:
+        records = compress(header.codec, memoryview(records), header.level)
+    size = HEADER_SIZE + len(records)
+    last_offset_delta = record_count - 1
+    if size > INT_MAX:
+        raise too_large("batch", size)
+    if header.base_offset > (1 << 63) - 1 - last_offset_delta:
+        raise no_offsets_left(header.base_offset)
+    content = bytearray(
+        _HEADER.pack(
+            header.base_offset,
+            size - LOG_OVERHEAD_SIZE,
+            header.partition_leader_epoch,
+            MAGIC,
+            0,
+            header.attributes,
+            last_offset_delta,
+            base_timestamp,
+            max_timestamp,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            record_count,
+        )
+    )
+    content += records
+    data = np.frombuffer(content, np.uint8)
+    # the address of an array takes numpy a microsecond, that of its buffer a quarter
+    place = data if INTERPRETED else ctypes.addressof(ctypes.c_char.from_buffer(content))
+    _CRC.pack_into(content, CRC, crc32c_range(place, ATTRIBUTES, size))
+    return data
