@@ -68,7 +68,7 @@ class LeaderEpochs:
         """
         if epoch < 0 or start_offset < 0:
             raise UsageError(
-                f"Received invalid partition leader epoch entry EpochEntry(epoch={epoch}, startOffset={start_offset})",
+                f"Received invalid partition leader epoch entry EpochEntry[epoch={epoch}, startOffset={start_offset}]",
                 offset=start_offset,
                 java_class="java.lang.IllegalArgumentException",
             )
@@ -94,8 +94,9 @@ class LeaderEpochs:
         keep = next((i for i, entry in enumerate(self.entries) if entry[1] > start_offset), len(self.entries))
         if keep == 0:
             return False
-        self.entries[:keep] = [(self.entries[keep - 1][0], start_offset)]
-        self.is_changed = True
+        first = [(self.entries[keep - 1][0], start_offset)]
+        self.is_changed |= self.entries[:keep] != first
+        self.entries[:keep] = first
         return True
 
     def clear(self) -> None:

@@ -18,6 +18,7 @@ from ..kernels import producer_slots as producers
 Int64Array = npt.NDArray[np.int64]
 
 _ROOM_MIN = 16
+_ROOM_LATER_MIN = 1024  # where transactions have come and gone, room is made seldom
 
 
 class OpenTransactions:
@@ -29,13 +30,16 @@ class OpenTransactions:
         unreplicated: int64[capacity, 2]: first and last offset of decided ones, ascending; see the kernels.
     """
 
-    __slots__ = ("ongoing", "slots", "unreplicated")
+    __slots__ = ("_counts", "_flat_ongoing", "_flat_unreplicated", "ongoing", "slots", "unreplicated")
 
     def __init__(self) -> None:
         self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
         self.ongoing = np.zeros((_ROOM_MIN, 2), np.int64)
         self.unreplicated = np.zeros((_ROOM_MIN, 2), np.int64)
         self.slots[kernel.ONGOING_CAPACITY] = self.slots[kernel.UNREPLICATED_CAPACITY] = _ROOM_MIN
+        # items of a memoryview come quicker than those of an array, and as ints
+        self._counts = self.slots.data
+        self._bind()
 
     @property
     def ongoing_count(self) -> int:
@@ -45,24 +49,26 @@ class OpenTransactions:
     @property
     def has_unreplicated(self) -> bool:
         """Whether a decided transaction is not below the high watermark yet."""
-        return bool(self.slots[kernel.UNREPLICATED_HEAD] < self.slots[kernel.UNREPLICATED_END])
+        return self._counts[kernel.UNREPLICATED_HEAD] < self._counts[kernel.UNREPLICATED_END]
 
     @property
     def first_undecided(self) -> tuple[int, int] | None:
         """(first offset, producer id) of the earliest transaction that is not decided (`firstUndecidedOffset`)."""
-        head = int(self.slots[kernel.ONGOING_HEAD])
-        if head >= self.slots[kernel.ONGOING_END]:
+        head = self._counts[kernel.ONGOING_HEAD]
+        if head >= self._counts[kernel.ONGOING_END]:
             return None
-        return int(self.ongoing[head, 0]), int(self.ongoing[head, 1])
+        return self._flat_ongoing[2 * head], self._flat_ongoing[2 * head + 1]
 
     @property
     def first_unstable_offset(self) -> int | None:
         """First offset of the earliest transaction that is undecided or unreplicated; None without one."""
-        undecided = self.first_undecided
-        if not self.has_unreplicated:
-            return None if undecided is None else undecided[0]
-        unreplicated = int(self.unreplicated[self.slots[kernel.UNREPLICATED_HEAD], 0])
-        return unreplicated if undecided is None else min(undecided[0], unreplicated)
+        counts = self._counts
+        ongoing, unreplicated = counts[kernel.ONGOING_HEAD], counts[kernel.UNREPLICATED_HEAD]
+        offset = self._flat_ongoing[2 * ongoing] if ongoing < counts[kernel.ONGOING_END] else None
+        if unreplicated >= counts[kernel.UNREPLICATED_END]:
+            return offset
+        decided = self._flat_unreplicated[2 * unreplicated]
+        return decided if offset is None or decided < offset else offset
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
         """What read_committed consumers read up to; exclusive (`UnifiedLog.lastStableOffset`)."""
@@ -79,11 +85,14 @@ class OpenTransactions:
 
     def drop_replicated(self, offset: int) -> None:
         """Forget decided transactions whose marker is below `offset`, the high watermark or the log start offset."""
-        head, end = int(self.slots[kernel.UNREPLICATED_HEAD]), int(self.slots[kernel.UNREPLICATED_END])
-        head += int(np.searchsorted(self.unreplicated[head:end, 1], offset))
+        head, end = self._counts[kernel.UNREPLICATED_HEAD], self._counts[kernel.UNREPLICATED_END]
+        if end > head and self._flat_unreplicated[2 * end - 1] < offset:
+            head = end
+        else:
+            head += int(np.searchsorted(self.unreplicated[head:end, 1], offset))
         if head == end:
-            head = self.slots[kernel.UNREPLICATED_END] = 0
-        self.slots[kernel.UNREPLICATED_HEAD] = head
+            head = self._counts[kernel.UNREPLICATED_END] = 0
+        self._counts[kernel.UNREPLICATED_HEAD] = head
 
     def clear(self) -> None:
         """Forget all transactions."""
@@ -113,6 +122,11 @@ class OpenTransactions:
             self.unreplicated, count = _with_room(kept, completed_count)
             slots[kernel.UNREPLICATED_HEAD], slots[kernel.UNREPLICATED_END] = 0, count
             slots[kernel.UNREPLICATED_CAPACITY] = len(self.unreplicated)
+        self._bind()
+
+    def _bind(self) -> None:
+        self._flat_ongoing = self.ongoing.reshape(-1).data
+        self._flat_unreplicated = self.unreplicated.reshape(-1).data
 
 
 class CompletedTransactions:
@@ -142,6 +156,6 @@ class CompletedTransactions:
 
 def _with_room(entries: Int64Array, count: int) -> tuple[Int64Array, int]:
     """A copy with room for `count` more and as many again, and how many it holds."""
-    larger = np.zeros((max(2 * (len(entries) + count), _ROOM_MIN), 2), np.int64)
+    larger = np.zeros((max(2 * (len(entries) + count), _ROOM_LATER_MIN), 2), np.int64)
     larger[: len(entries)] = entries
     return larger, len(entries)

@@ -39,6 +39,7 @@ class ProducerBuffers:
     Attributes:
         slots: int64, see `kernels.producer_slots`.
         transactions: those that are open, or decided and not replicated.
+        arguments: what the kernels of `fold_producers` end with; others as soon as something was enlarged.
     """
 
     def __init__(self) -> None:
@@ -147,7 +148,7 @@ class ProducerBuffers:
         return status
 
     def _run(self, function: Callable[..., int], *arguments: Any) -> int:
-        return function(*arguments, *self._arguments)
+        return function(*arguments, *self.arguments)
 
     def _bind(self) -> None:
         transactions = self.transactions
@@ -163,7 +164,7 @@ class ProducerBuffers:
             transactions.ongoing,
             transactions.unreplicated,
         )
-        self._arguments = tuple(map(argument, arrays))
+        self.arguments = tuple(map(argument, arrays))
 
     def _enlarge(self) -> None:
         slots = self.slots

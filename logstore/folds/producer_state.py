@@ -133,10 +133,11 @@ class ProducerState:
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether the producer has an open transaction in this epoch (`hasOngoingTransaction`)."""
-        entry = self.get(producer_id)
-        if entry is None or entry.current_txn_first_offset is None:
+        row = self.buffers.find(producer_id)
+        if row is None:
             return False
-        return entry.producer_epoch == producer_epoch
+        entry = self.buffers.entries[row]
+        return bool(entry[fields.TXN_FIRST_OFFSET] != fields.NONE and entry[fields.PRODUCER_EPOCH] == producer_epoch)
 
     def oldest_transaction_timestamp(self) -> int:
         """ms; when the producer of the earliest undecided transaction last wrote; -1 without one."""

@@ -136,7 +136,10 @@ class ProducerUpdate:
         slots = self.state.buffers.slots
         slots[slot.ORIGIN] = self._origin
         slots[slot.TRANSACTION_VERSION] = self._transaction_version
-        if self._origin == AppendOrigin.REPLICATION and not len(self.state.verification):
+        if not len(self.state.verification):
+            slots[slot.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE
+            slots[slot.SUPPORTS_EPOCH_BUMP] = 0
+            slots[slot.IS_VERIFIED] = not self.state.requires_verification
             return _fold(self.state, data, table, first_row, row_end)
         for row in range(first_row, row_end):
             self._set_verification(int(table.matrix[scan.PRODUCER_ID, row]))

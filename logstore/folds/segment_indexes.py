@@ -94,6 +94,11 @@ class SegmentIndexes:
         return self._time_entries[: self.slots[kernel.TIME_ENTRY_COUNT]]
 
     @property
+    def buffers(self) -> tuple[Int64Array, Int64Array]:
+        """The entries with the room behind them; others as soon as they were enlarged."""
+        return self._offset_entries, self._time_entries
+
+    @property
     def largest_timestamp(self) -> int:
         """Largest timestamp so far in ms, -1 without one (`maxTimestampSoFar`)."""
         return int(self.slots[kernel.LARGEST_TIMESTAMP])
@@ -147,6 +152,14 @@ class SegmentIndexes:
         if timestamps.size and int(timestamps.max()) > self.largest_timestamp:
             row = first_row + int(timestamps.argmax())
             self._set_largest_timestamp(int(table.max_timestamp[row]), int(table.last_offset[row]))
+
+    def to_offset_index(self, path: str) -> offset_index.OffsetIndex:
+        """The entries as those of the file at `path`, of which nothing has to be there."""
+        return offset_index.OffsetIndex(path, self.base_offset, 0, *_columns(self.offset_entries))
+
+    def to_time_index(self, path: str) -> time_index.TimeIndex:
+        """As `to_offset_index`; without the entry that `finish` adds."""
+        return time_index.TimeIndex(path, self.base_offset, 0, *_columns(self.time_entries))
 
     def offset_index_bytes(self, first_entry: int = 0) -> bytes:
         """Bytes of the `.index` from entry `first_entry` on."""
@@ -243,3 +256,7 @@ def _with_room(entries: Int64Array, count: int) -> Int64Array:
     larger = np.empty((max(count, 2 * len(entries), _ROOM_MIN), 2), np.int64)
     larger[: len(entries)] = entries
     return larger
+
+
+def _columns(entries: Int64Array) -> tuple[Int64Array, Int64Array]:
+    return np.ascontiguousarray(entries[:, 0]), np.ascontiguousarray(entries[:, 1])

@@ -39,7 +39,12 @@ def read_marker(data: ByteArray, table: BatchTable, row: int) -> TransactionMark
         raise
 
 
-def _marker_type(key: bytes | None) -> ControlRecordType:
+def control_record_type(key: bytes | None) -> ControlRecordType:
+    """What the key of a control record says (`ControlRecordType.parse`).
+
+    Raises:
+        InvalidRecordError: it says nothing; `java_class` tells what Kafka dies of.
+    """
     if key is None:
         raise InvalidRecordError(None, java_class="java.lang.NullPointerException")
     if len(key) < _KEY_SIZE:
@@ -49,7 +54,11 @@ def _marker_type(key: bytes | None) -> ControlRecordType:
         )
     _check_version(key, "control record")
     type_id = int.from_bytes(key[_VERSION_SIZE:_KEY_SIZE], "big", signed=True)
-    known = ControlRecordType(type_id) if type_id in set(ControlRecordType) else ControlRecordType.UNKNOWN
+    return ControlRecordType(type_id) if type_id in set(ControlRecordType) else ControlRecordType.UNKNOWN
+
+
+def _marker_type(key: bytes | None) -> ControlRecordType:
+    known = control_record_type(key)
     if known not in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         raise InvalidRecordError(
             f"Invalid control record type for end transaction marker {known.name}",

@@ -1,0 +1,128 @@
+"""Which batches a read_committed consumer skips: those of aborted transactions (`CompletedFetch`, KIP-98).
+
+    state = CommittedFilter(aborted)                         of a fetch, or of the `.txnindex` files of a whole log
+    is_aborted = step(state, data, table, first_row, row_end)
+
+A fetch says who aborted from which offset on, not up to where: that the ABORT marker in the log says. Batches of no
+transaction, also of a producer that aborted one, and batches that are below the first offset are kept. Control batches
+are for no consumer, whatever is said of them here.
+
+>>> from ..kernels import scan
+>>> matrix = np.zeros((scan.COLUMN_COUNT, 3), np.int64)
+>>> matrix[scan.BASE_OFFSET], matrix[scan.PRODUCER_ID] = range(3), (7, 8, 7)
+>>> matrix[scan.ATTRIBUTES] = TRANSACTIONAL_FLAG
+>>> step(CommittedFilter([(7, 1)]), np.zeros(0, np.uint8), BatchTable(matrix, 3, scan.END, 0), 0, 3).tolist()
+[False, False, True]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.batch_table import BatchTable, ByteArray
+from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from .abort_markers import is_abort_marker
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_OFFSET_MIN = np.iinfo(np.int64).min
+
+
+class CommittedFilter:
+    """How far the batches have been looked at.
+
+    Attributes:
+        waiting: int64[n, 2]: producer id and first offset of aborted transactions not come to yet, by first offset.
+        aborted: int64, ascending: the producers whose transactional batches are skipped now.
+    """
+
+    __slots__ = ("aborted", "waiting")
+
+    def __init__(self, aborted: Iterable[tuple[int, int]] = ()) -> None:
+        """`aborted`: (producer id, first offset) of each transaction, in any order."""
+        entries = np.array(list(aborted), np.int64).reshape(-1, 2)
+        self.waiting: Int64Array = entries[np.argsort(entries[:, 1], kind="stable")]
+        self.aborted: Int64Array = np.empty(0, np.int64)
+
+
+def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> BoolArray:
+    """Which of the rows `first_row` … `row_end` - 1 are to be skipped: bool[row_end - first_row].
+
+    Args:
+        data: uint8, what `table` was scanned from.
+
+    Raises:
+        InvalidRecordError, …: a control batch of a producer that aborted, as `is_abort_marker`.
+    """
+    producers = np.union1d(state.aborted, state.waiting[:, 0])
+    rows = slice(first_row, row_end)
+    producer_ids = table.producer_id[rows]
+    is_aborted = np.zeros(producer_ids.size, np.bool_)
+    if not producers.size or not producer_ids.size:
+        return is_aborted
+    known = np.flatnonzero(np.isin(producer_ids, producers) & (producer_ids > NO_PRODUCER_ID))
+    attributes = table.attributes[rows][known]
+    control = known[attributes & CONTROL_FLAG != 0]
+    timeline = _Timeline(producers, producer_ids.size)
+    timeline.begin(state.aborted, -1)
+    begin_rows = _begin_rows(state, table, rows)
+    is_begun = begin_rows < producer_ids.size
+    timeline.begin(state.waiting[is_begun, 0], begin_rows[is_begun])
+    abort_markers = control[is_abort_marker(data, table, control + first_row)]
+    timeline.end(producer_ids, abort_markers)
+    transactional = known[attributes & TRANSACTIONAL_FLAG != 0]
+    is_aborted[transactional] = timeline.is_within(producer_ids[transactional], transactional)
+    is_aborted[abort_markers] = False
+    state.waiting = state.waiting[~is_begun]
+    state.aborted = producers[timeline.is_within(producers, producer_ids.size)]
+    return is_aborted
+
+
+def _begin_rows(state: CommittedFilter, table: BatchTable, rows: slice) -> Int64Array:
+    """The row at which each waiting transaction is come to: the first, of any producer, that ends at or behind it."""
+    has_producer = table.producer_id[rows] > NO_PRODUCER_ID
+    reached = np.maximum.accumulate(np.where(has_producer, table.last_offset[rows], _OFFSET_MIN))
+    return np.searchsorted(reached, state.waiting[:, 1])
+
+
+class _Timeline:
+    """For each producer the rows where its aborted transactions begin and end, as one ascending array of each.
+
+    A row of a producer is its number among the producers times the rows there are, plus the row.
+    """
+
+    def __init__(self, producers: Int64Array, row_count: int) -> None:
+        self._producers = producers
+        self._stride = row_count + 2
+        self._begins = self._ends = np.empty(0, np.int64)
+
+    def begin(self, producer_ids: Int64Array, rows: Int64Array | int) -> None:
+        """Aborted transactions of these producers begin at these rows; -1: before the first."""
+        self._begins = np.sort(np.concatenate([self._begins, self._keys(producer_ids, rows)]))
+
+    def end(self, producer_ids: Int64Array, rows: Int64Array) -> None:
+        """Those of the rows' producers end at these rows, the markers."""
+        self._ends = np.sort(self._keys(producer_ids[rows], rows))
+
+    def is_within(self, producer_ids: Int64Array, rows: Int64Array | int) -> BoolArray:
+        """Whether what began last at or before a row has not ended before it, or where it began."""
+        keys = self._keys(producer_ids, rows)
+        firsts = self._keys(producer_ids, -1)
+        begin = _last_before(self._begins, keys + 1, firsts - 1)
+        end = _last_before(self._ends, keys, firsts - 1)
+        return begin > end
+
+    def _keys(self, producer_ids: Int64Array, rows: Int64Array | int) -> Int64Array:
+        keys: Int64Array = np.searchsorted(self._producers, producer_ids) * self._stride + (np.asarray(rows) + 1)
+        return keys
+
+
+def _last_before(ascending: Int64Array, limits: Int64Array, lowest: Int64Array) -> Int64Array:
+    """The largest number below each limit; `lowest` where that is smaller, or there is none."""
+    places = np.searchsorted(ascending, limits) - 1
+    found = np.where(places >= 0, ascending[np.maximum(places, 0)] if ascending.size else lowest, lowest)
+    return np.maximum(found, lowest)
