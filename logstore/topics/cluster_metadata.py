@@ -5,13 +5,16 @@ Keys are null. A value comes as its message and a dict whose keys are the fields
 >>> record = decode_value(bytes.fromhex("01 02 00 07 6f7264657273 00112233445566778899aabbccddeeff 00"))
 >>> record.message.name, record.fields
 ('TopicRecord', {'name': 'orders', 'topicId': 'ABEiM0RVZneImaq7zN3u_w'})
+>>> encode_value("TopicRecord", record.fields).hex()
+'010200076f726465727300112233445566778899aabbccddeeff00'
 """
 
 from __future__ import annotations
 
 from logstore.errors import SchemaError
 from logstore.topics.cursor import errors_at
-from logstore.topics.metadata_frame import MetadataRecord, read_record
+from logstore.topics.metadata_frame import MetadataRecord, read_record, write_record
+from logstore.topics.schema import Value, family
 
 TOPIC = "__cluster_metadata"
 
@@ -32,3 +35,16 @@ def decode_value(value: bytes, *, offset: int | None = None) -> MetadataRecord:
                 found=record.version,
             )
     return record
+
+
+def encode_value(name: str, fields: Value, *, version: int | None = None) -> bytes:
+    """The value of a metadata record `name`, e.g. `PartitionRecord`, in its last version unless told otherwise.
+
+    Fields that are not given have their defaults. Raises SchemaError for an unknown name and what the schema refuses.
+    """
+    return write_record("cluster_metadata", name, _last_version(name) if version is None else version, fields)
+
+
+def _last_version(name: str) -> int:
+    message = family("cluster_metadata").get(name)
+    return 0 if message is None else message.versions.high

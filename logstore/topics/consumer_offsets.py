@@ -15,15 +15,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid
-from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue, read_key, read_value
+from logstore.topics.coordinator_record import (
+    CoordinatorKey,
+    CoordinatorValue,
+    read_key,
+    read_value,
+    write_key,
+    write_value,
+)
 from logstore.topics.cursor import Cursor, errors_at, underflow
 from logstore.topics.reader import read_from
 from logstore.topics.schema import Value, family
+from logstore.topics.writer import write
 
 TOPIC = "__consumer_offsets"
 
 _TABLE = "consumer_offsets"
 _LEGACY_OFFSET_COMMIT, _OFFSET_COMMIT, _GROUP_METADATA = 0, 1, 2
+_OFFSET_COMMIT_VERSION, _OFFSET_COMMIT_VERSION_WITH_EXPIRY, _GROUP_METADATA_VERSION = 4, 1, 3
 _NO_TOPIC_ID = format_uuid(ZERO_UUID)
 
 
@@ -132,6 +141,39 @@ def decode_assignment(assignment: bytes) -> Value:
     return _embedded("ConsumerProtocolAssignment", assignment)
 
 
+def encode_key(key: OffsetKey | GroupKey) -> bytes:
+    """The key of a committed offset or of a classic group; a tombstone has the same key and no value."""
+    if isinstance(key, GroupKey):
+        return write_key(_TABLE, _GROUP_METADATA, {"group": key.group_id})
+    fields = {"group": key.group_id, "topic": key.topic, "partition": key.partition}
+    return write_key(_TABLE, _record_type(key), fields)
+
+
+def encode_value(value: CommittedOffset | GroupMetadata, *, version: int | None = None) -> bytes:
+    """The value of a committed offset or of a classic group, in the version that Kafka 4.3.1 writes.
+
+    That is 4 for an offset, 1 for one with an explicit expiry (which has no leader epoch and no topic id then), and 3
+    for a group. Raises SchemaError for what the schema refuses.
+    """
+    if isinstance(value, GroupMetadata):
+        written_version = _GROUP_METADATA_VERSION if version is None else version
+        return write_value(_TABLE, _GROUP_METADATA, written_version, _group_fields(value))
+    if version is None:
+        has_expiry = value.expire_timestamp_ms != -1
+        version = _OFFSET_COMMIT_VERSION_WITH_EXPIRY if has_expiry else _OFFSET_COMMIT_VERSION
+    return write_value(_TABLE, _OFFSET_COMMIT, version, _offset_fields(value))
+
+
+def encode_subscription(fields: Value, *, version: int) -> bytes:
+    """The subscription of a member of a group of type `consumer` (`ConsumerProtocolSubscription`)."""
+    return _write_embedded("ConsumerProtocolSubscription", fields, version)
+
+
+def encode_assignment(fields: Value, *, version: int) -> bytes:
+    """The assignment of such a member (`ConsumerProtocolAssignment`)."""
+    return _write_embedded("ConsumerProtocolAssignment", fields, version)
+
+
 def _record_type(key: OffsetKey | GroupKey | CoordinatorKey) -> int:
     if isinstance(key, OffsetKey):
         return _LEGACY_OFFSET_COMMIT if key.is_legacy else _OFFSET_COMMIT
@@ -148,6 +190,17 @@ def _committed_offset(fields: Value) -> CommittedOffset:
         expire_timestamp_ms=fields.get("expireTimestamp", -1),
         topic_id=None if topic_id == _NO_TOPIC_ID else topic_id,
     )
+
+
+def _offset_fields(value: CommittedOffset) -> Value:
+    return {
+        "offset": value.offset,
+        "leaderEpoch": value.leader_epoch,
+        "metadata": value.metadata,
+        "commitTimestamp": value.commit_timestamp_ms,
+        "expireTimestamp": value.expire_timestamp_ms,
+        "topicId": _NO_TOPIC_ID if value.topic_id is None else value.topic_id,
+    }
 
 
 def _group_metadata(fields: Value) -> GroupMetadata:
@@ -172,6 +225,33 @@ def _group_member(fields: Value) -> GroupMember:
         subscription=fields["subscription"],
         assignment=fields["assignment"],
     )
+
+
+def _group_fields(value: GroupMetadata) -> Value:
+    return {
+        "protocolType": value.protocol_type,
+        "generation": value.generation,
+        "protocol": value.protocol,
+        "leader": value.leader,
+        "currentStateTimestamp": value.state_timestamp_ms,
+        "members": [
+            {
+                "memberId": member.member_id,
+                "groupInstanceId": member.group_instance_id,
+                "clientId": member.client_id,
+                "clientHost": member.client_host,
+                "rebalanceTimeout": member.rebalance_timeout_ms,
+                "sessionTimeout": member.session_timeout_ms,
+                "subscription": member.subscription,
+                "assignment": member.assignment,
+            }
+            for member in value.members
+        ],
+    }
+
+
+def _write_embedded(message_name: str, fields: Value, version: int) -> bytes:
+    return version.to_bytes(2, signed=True) + write(family("consumer_protocol")[message_name], version, fields)
 
 
 def _embedded(message_name: str, data: bytes) -> Value:

@@ -15,6 +15,7 @@ from logstore.model import ControlRecordType
 from logstore.topics.cursor import underflow
 from logstore.topics.reader import read
 from logstore.topics.schema import Message, Value, family
+from logstore.topics.writer import write
 
 _KEY_SIZE = 4
 
@@ -64,6 +65,11 @@ def read_kraft_record(record_type: ControlRecordType, value: bytes) -> tuple[Mes
     """The message and fields of a KRaft control record; raises SchemaError."""
     message = family("control_records")[_MESSAGES[record_type]]
     return message, read(message, 0, value)
+
+
+def write_kraft_record(record_type: ControlRecordType, fields: Value) -> bytes:
+    """The value of KRaft's control record with these fields, in version 0; raises SchemaError."""
+    return write(family("control_records")[_MESSAGES[record_type]], 0, fields)
 
 
 def _check_version(data: bytes, name: str) -> None:

@@ -13,6 +13,7 @@ from logstore.errors import SchemaError
 from logstore.topics.cursor import Cursor
 from logstore.topics.reader import read_from
 from logstore.topics.schema import Message, Value, record_types
+from logstore.topics.writer import write
 
 
 class CoordinatorKey(NamedTuple):
@@ -59,6 +60,18 @@ def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
             found=version,
         )
     return CoordinatorValue(version, message, _read_body(message, version, value, "value"))
+
+
+def write_key(topic: str, record_type: int, fields: Value) -> bytes:
+    """The key of a `record_type` of `topic`; raises SchemaError for an unknown type and what the schema refuses."""
+    message = _message(topic, record_type, "Key")
+    return record_type.to_bytes(2) + write(message, message.versions.high, fields)
+
+
+def write_value(topic: str, record_type: int, version: int, fields: Value) -> bytes:
+    """The value of a `record_type` in a version of it; raises SchemaError like `write_key`."""
+    message = _message(topic, record_type, "Value")
+    return version.to_bytes(2, signed=True) + write(message, version, fields)
 
 
 def _message(topic: str, record_type: int, suffix: str) -> Message:

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from logstore.errors import SchemaError
 from logstore.topics.cursor import Cursor
 from logstore.topics.reader import read_from
-from logstore.topics.schema import Message, Value, record_types
+from logstore.topics.schema import Message, Value, family, record_types
+from logstore.topics.writer import unsigned_varint, write
 
 FRAME_VERSION = 1
 
@@ -52,6 +53,15 @@ def read_record(topic: str, value: bytes) -> MetadataRecord:
     if cursor.remaining_bytes:
         raise _error(f"Found {cursor.remaining_bytes} byte(s) of garbage after {record_type}")
     return MetadataRecord(version, message, fields)
+
+
+def write_record(topic: str, name: str, version: int, fields: Value) -> bytes:
+    """A framed record of the message `name` of `topic`; raises SchemaError for what the schema refuses."""
+    message = family(topic).get(name)
+    if message is None or message.record_type is None:
+        raise SchemaError(f"{name} is no record of {topic}", expected=", ".join(family(topic)), found=name)
+    frame = unsigned_varint(FRAME_VERSION) + unsigned_varint(message.record_type) + unsigned_varint(version & 0xFFFF)
+    return frame + write(message, version, fields)
 
 
 def _check_frame_version(frame_version: int) -> None:

@@ -6,6 +6,8 @@
 >>> metadata = decode_value(value)
 >>> metadata.producer_id, metadata.producer_epoch, metadata.state.name, metadata.partitions
 (7, 2, 'COMPLETE_COMMIT', ())
+>>> encode_value(metadata, version=0) == value
+True
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from logstore.errors import SchemaError
-from logstore.topics.coordinator_record import read_key, read_value
+from logstore.topics.coordinator_record import read_key, read_value, write_key, write_value
 from logstore.topics.cursor import errors_at
 from logstore.topics.schema import Value
 
@@ -79,6 +81,51 @@ def decode_value(value: bytes | None, *, offset: int | None = None) -> Transacti
         return None
     with errors_at(offset):
         return _metadata(read_value(_TABLE, _TRANSACTION_LOG, value).fields)
+
+
+def encode_key(transactional_id: str) -> bytes:
+    """The key of a transactional id's records.
+
+    >>> encode_key("tx1").hex()
+    '00000003747831'
+    """
+    return write_key(_TABLE, _TRANSACTION_LOG, {"transactionalId": transactional_id})
+
+
+def encode_value(metadata: TransactionMetadata, *, version: int = 1) -> bytes:
+    """The value of a record as `TransactionLog.valueToBytes` makes it, in `version` 0 or 1.
+
+    Kafka writes version 1 where the feature `transaction.version` is 1 or more. Version 0 has no room for a previous
+    and a next producer id, and takes no `client_transaction_version` but 0. Partitions stand grouped by topic, both
+    in the order given. Raises SchemaError for partitions in state EMPTY and what the schema refuses.
+    """
+    if metadata.state == TransactionState.EMPTY and metadata.partitions:
+        raise SchemaError(
+            f"Transaction is not expected to have any partitions since its state is Empty: {metadata}",
+            java_class="java.lang.IllegalStateException",
+        )
+    fields: Value = {
+        "producerId": metadata.producer_id,
+        "producerEpoch": metadata.producer_epoch,
+        "transactionTimeoutMs": metadata.transaction_timeout_ms,
+        "transactionStatus": metadata.state.value,
+        "transactionPartitions": _topics(metadata.partitions) if metadata.state else None,
+        "transactionLastUpdateTimestampMs": metadata.last_update_timestamp_ms,
+        "transactionStartTimestampMs": metadata.start_timestamp_ms,
+        "clientTransactionVersion": metadata.client_transaction_version,
+    }
+    if version >= 1:
+        fields["previousProducerId"] = metadata.previous_producer_id
+        fields["nextProducerId"] = metadata.next_producer_id
+        fields["nextProducerEpoch"] = metadata.next_producer_epoch
+    return write_value(_TABLE, _TRANSACTION_LOG, version, fields)
+
+
+def _topics(partitions: tuple[tuple[str, int], ...]) -> list[Value]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return [{"topic": topic, "partitionIds": partition_ids} for topic, partition_ids in topics.items()]
 
 
 def _metadata(fields: Value) -> TransactionMetadata:
