@@ -1,7 +1,8 @@
-"""The directory of one partition while it is being recovered: what is changed in it, and why, is remembered.
+"""The directory of one partition: all that recovery and the running log do to its files, one method a kind of change.
 
-Everything that recovery does to files goes through `PartitionDirectory`, one method a kind of change. A change is on
-the disk when the method returns, but for names that were removed or renamed: those wait for `sync`.
+A change is on the disk when the method returns, but for names that were made, removed or renamed, which wait for
+`sync`, and for what is written through a descriptor. While the directory is being recovered, what is changed, and why,
+is remembered.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..disk.atomic import replace_file, truncate_file
 from ..disk.checkpoint_writing import leader_epoch_checkpoint_bytes
 from ..disk.files import read_file
 from ..disk.names import child
-from ..disk.seam import Seam
+from ..disk.seam import Seam, Writable
 from ..disk.system_errors import nio_error
 from ..errors import DataDirectoryError
 from ..layout import leader_epoch_checkpoint
@@ -37,13 +38,16 @@ class PartitionDirectory:
 
     Attributes:
         path: absolute.
+        seam: for writing through descriptors.
         repairs: what was done, in order; a file that got the content it had is not among them.
+        is_recovering: what is done is a repair.
     """
 
     def __init__(self, path: str, seam: Seam) -> None:
         self.path = path
+        self.seam = seam
         self.repairs: list[Repair] = []
-        self._seam = seam
+        self.is_recovering = True
         self._has_unsynced_names = False
 
     def file(self, name: str) -> str:
@@ -90,17 +94,46 @@ class PartitionDirectory:
         except OSError as error:
             raise nio_error(error, self.file(name)) from error
 
-    def replace(self, name: str, data: bytes, reason: str, *, temporary_suffix: str = TEMPORARY_SUFFIX) -> None:
+    def create(self, name: str, reason: str) -> int:
+        """A descriptor for writing a new file, in place of one that is there."""
+        self._remember(name, "made", reason)
+        self._has_unsynced_names = True
+        return self.seam.create(self.file(name))
+
+    def append(self, name: str, data: bytes, reason: str) -> None:
+        """Add bytes to the end of the file, which is made if need be; they are not synced."""
+        if self.exists(name):
+            self._remember(name, "extended", reason)
+            descriptor = self.seam.open_at(self.file(name), self.size(name))
+        else:
+            descriptor = self.create(name, reason)
+        try:
+            self.seam.write(descriptor, data)
+        finally:
+            self.seam.close(descriptor)
+
+    def modified_ms(self, name: str) -> int:
+        """When the file was last written to, ms since 1970; 0 if there is no such file (`File.lastModified`)."""
+        try:
+            return os.stat(self.file(name)).st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return 0
+
+    def set_modified_ms(self, name: str, modified_ms: int) -> None:
+        """Let the file have been written to last at this time, ms since 1970."""
+        self.seam.set_modified_ms(self.file(name), modified_ms)
+
+    def replace(self, name: str, data: Writable, reason: str, *, temporary_suffix: str = TEMPORARY_SUFFIX) -> None:
         """Give the file this content, atomically; one that has it is only synced."""
         if not self.exists(name):
             action = "made"
-        elif self.read(name) == data:
+        elif self.is_recovering and self.size(name) == len(data) and self.read(name) == data:
             self.sync_file(name)
             return
         else:
             action = "rewritten"
         self._remember(name, action, reason)
-        replace_file(self._seam, self.file(name), data, temporary_suffix=temporary_suffix)
+        replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix)
 
     def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
         """Give `leader-epoch-checkpoint` these (epoch, start offset) entries, as `replace` does."""
@@ -110,35 +143,36 @@ class PartitionDirectory:
     def truncate(self, name: str, size: int, reason: str) -> None:
         """Cut the file to `size` bytes."""
         self._remember(name, "truncated", reason)
-        truncate_file(self._seam, self.file(name), size)
+        truncate_file(self.seam, self.file(name), size)
 
     def sync_file(self, name: str) -> None:
         """Put on the disk what is only in memory yet."""
-        descriptor = self._seam.open(self.file(name))
+        descriptor = self.seam.open(self.file(name))
         try:
-            self._seam.sync(descriptor)
+            self.seam.sync(descriptor)
         finally:
-            self._seam.close(descriptor)
+            self.seam.close(descriptor)
 
     def delete(self, name: str, reason: str) -> None:
         """Remove the file if it is there."""
         if not self.exists(name):
             return
         self._remember(name, "deleted", reason)
-        self._seam.unlink(self.file(name))
+        self.seam.unlink(self.file(name))
         self._has_unsynced_names = True
 
     def rename(self, name: str, new_name: str, reason: str) -> None:
         """Give the file another name, in place of the file that had it."""
         self._remember(name, f"renamed to {new_name}", reason)
-        self._seam.rename(self.file(name), self.file(new_name))
+        self.seam.rename(self.file(name), self.file(new_name))
         self._has_unsynced_names = True
 
     def sync(self) -> None:
-        """Put removed and changed names on the disk."""
+        """Put new, removed and changed names on the disk."""
         if self._has_unsynced_names:
-            self._seam.sync_directory(self.path)
+            self.seam.sync_directory(self.path)
             self._has_unsynced_names = False
 
     def _remember(self, name: str, action: str, reason: str) -> None:
-        self.repairs.append(Repair(name, action, reason))
+        if self.is_recovering:
+            self.repairs.append(Repair(name, action, reason))

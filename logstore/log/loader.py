@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..disk.side_files import read_leader_epoch_checkpoint
 from ..errors import CorruptIndexError, InvalidOffsetError, LogstoreError, OffsetOverflowError
@@ -32,6 +32,8 @@ from .split import split_overflowed_segment
 
 T = TypeVar("T")
 
+KEPT_PRODUCER_COUNT_MAX = 1000  # of more nothing is kept; there is a snapshot a segment
+_OFFSET_END = 1 << 63
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
@@ -62,12 +64,27 @@ class _OverflowedError(Exception):
         self.segment = segment
 
 
+class _Recovered(NamedTuple):
+    """What a recovery of a segment began with and came to; from the same beginning it would come to the same.
+
+    Attributes:
+        before: digest of the producers that led up to the segment.
+        end_offset: of the batches that were followed.
+        snapshot: the producers then.
+    """
+
+    before: bytes
+    end_offset: int
+    snapshot: bytes
+
+
 class LogLoader:
     """One load; `load` is called once.
 
     Attributes:
         segments, epochs, producers: what was loaded.
         end_offset, start_offset, recovery_point: of the log; as of `load`.
+        has_made_segment: there was no segment, so the only one is new.
     """
 
     def __init__(self, directory: PartitionDirectory, topic_partition: str, settings: LoadSettings) -> None:
@@ -80,6 +97,9 @@ class LogLoader:
         self.producers = self._new_producers()
         self.recovery_point = settings.recovery_point
         self.end_offset = self.start_offset = 0
+        self.has_made_segment = False
+        self._recovered: dict[Segment, _Recovered] = {}
+        self._unread: set[Segment] = set()  # whose indexes were not read, for they are to be made anew
 
     def load(self) -> None:
         """Repair and load; raises as `recover.recover_partition`."""
@@ -146,16 +166,30 @@ class LogLoader:
 
     def _load_segments(self) -> None:
         self.segments.clear()
-        for name in self._directory.names():
+        self._unread.clear()
+        names = self._directory.names()
+        first_unflushed = self._first_unflushed(names)
+        for name in names:
             if name.endswith(_INDEX_SUFFIXES):
                 if not self._directory.exists(segment_file_name(base_offset_of(name), LOG_SUFFIX)):
                     self._directory.delete(name, "is an index without a log")
             elif name.endswith(LOG_SUFFIX):
-                segment = Segment.open(self._directory, base_offset_of(name))
+                base_offset = base_offset_of(name)
+                is_read = base_offset < first_unflushed
+                segment = Segment.open(self._directory, base_offset, reads_indexes=is_read)
+                if not is_read:
+                    self._unread.add(segment)
                 if not self._has_sane_indexes(segment):
                     self._recover_segment(segment)
                     segment.cut()
                 self.segments.add(segment)
+
+    def _first_unflushed(self, names: Sequence[str]) -> int:
+        """The base offset from which on all segments are recovered; what indexes they have is never looked at."""
+        if self._settings.was_clean:
+            return _OFFSET_END
+        bases = [base_offset_of(name) for name in names if name.endswith(LOG_SUFFIX)]
+        return max((base for base in bases if base <= self.recovery_point), default=0)
 
     def _has_sane_indexes(self, segment: Segment) -> bool:
         """What a load checks of the indexes (`LogSegment.sanityCheck`): little; False if they are to be made anew."""
@@ -172,7 +206,14 @@ class LogLoader:
         return True
 
     def _recover_segment(self, segment: Segment) -> int:
-        """Bytes to be cut; a producer state of its own leads up to the segment."""
+        """Bytes to be cut; a producer state of its own leads up to the segment.
+
+        A segment without indexes that was not flushed is recovered twice, as in Kafka, but read once: it was cut since.
+        """
+        for other in [each for each in self._unread if each.base_offset < segment.base_offset]:
+            other.read_indexes()  # as they are, they lead to its batches
+            self._unread.discard(other)
+        self._unread.discard(segment)
         producers = self._new_producers()
         producers.rebuild(
             self.segments,
@@ -180,6 +221,12 @@ class LogLoader:
             end_offset=segment.base_offset,
             is_after_clean_shutdown=False,
         )
+        known = self._recovered.pop(segment, None)
+        before = producers.digest() if len(producers.state) <= KEPT_PRODUCER_COUNT_MAX else None
+        if known is not None and known.before == before:
+            producers.put_snapshot(known.end_offset, known.snapshot)
+            segment.problem = None
+            return 0
         try:
             truncated_size = recover_segment(segment, producers.state, self.epochs, self._settings.config)
         except OffsetOverflowError:
@@ -188,6 +235,9 @@ class LogLoader:
             error.path = error.path or segment.path(LOG_SUFFIX)
             raise
         producers.take_snapshot()
+        if before is not None and len(producers.state) <= KEPT_PRODUCER_COUNT_MAX:
+            snapshot = producers.state.to_snapshot_bytes()
+            self._recovered[segment] = _Recovered(before, producers.state.map_end_offset, snapshot)
         return truncated_size
 
     def _recover_log(self) -> int:
@@ -256,6 +306,7 @@ class LogLoader:
     def _add_empty_segment(self, base_offset: int) -> None:
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             self._directory.replace(segment_file_name(base_offset, kind), b"", "there was no segment")
+        self.has_made_segment = True
         self.segments.add(Segment.open(self._directory, base_offset))
 
     def _require_index_room(self, active: Segment) -> None:
@@ -274,7 +325,7 @@ class LogLoader:
                 )
 
     def first_unstable_offset(self) -> int | None:
-        """Where readers of committed data stop: the batch that holds the first unstable offset, or the one behind it.
+        """Where readers of committed data stop; see `Segments.batch_base_offset`.
 
         Raises:
             CorruptRecordError: it cannot be found, as a clean start has not looked at the log before.
@@ -282,11 +333,7 @@ class LogLoader:
         offset = self.producers.state.transactions.first_unstable_offset
         if offset is None:
             return None
-        offset = max(offset, self.start_offset)
-        if offset >= self.end_offset:
-            return offset
-        places = (segment.place_of(offset) for segment in self.segments.between(offset))
-        return next((place.base_offset for place in places if place is not None), self.end_offset)
+        return self.segments.batch_base_offset(max(offset, self.start_offset), self.end_offset)
 
     def _trim_indexes(self) -> None:
         """Cut what is behind the last whole entry (`AbstractIndex.trimToValidSize`)."""

@@ -8,14 +8,16 @@ its start, are removed.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import blake2b
 
 from ..disk.side_files import read_producer_snapshot
 from ..errors import CorruptSnapshotError
 from ..folds.producer_state import ProducerState
 from ..folds.producer_update import AppendOrigin, ProducerUpdate
 from ..layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, base_offset_of, segment_file_name
+from .batch_search import batch_tables
 from .directory import PartitionDirectory
-from .segment import Segment, batch_tables
+from .segment import Segment
 from .segments import Segments
 
 
@@ -25,6 +27,7 @@ class PartitionProducers:
     Attributes:
         state: as of `state.map_end_offset`.
         snapshots: from offset to file name; as listed when this was made, or by `remove_stray_snapshots`.
+        now_ms: the time, for producers that expire while a snapshot is loaded.
     """
 
     def __init__(self, directory: PartitionDirectory, topic_partition: str, *, now_ms: int, expiration_ms: int) -> None:
@@ -36,7 +39,7 @@ class PartitionProducers:
         self.state = ProducerState(topic_partition, expiration_ms=expiration_ms)
         self.snapshots: dict[int, str] = {}
         self._directory = directory
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._last_snapshot_offset = 0
         self._list_snapshots()
 
@@ -84,12 +87,26 @@ class PartitionProducers:
     def take_snapshot(self) -> None:
         """Write the state, if it has gone on since the last snapshot."""
         offset = self.state.map_end_offset
+        if offset > self._last_snapshot_offset:
+            self.put_snapshot(offset, self.state.to_snapshot_bytes())
+
+    def put_snapshot(self, offset: int, content: bytes) -> None:
+        """Write a snapshot of the state as of `offset`, unless there was one as late as that."""
         if offset <= self._last_snapshot_offset:
             return
         name = segment_file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)
-        self._directory.replace(name, self.state.to_snapshot_bytes(), f"producers as of offset {offset}")
+        self._directory.replace(name, content, f"producers as of offset {offset}")
         self.snapshots[offset] = name
         self._last_snapshot_offset = offset
+
+    def digest(self) -> bytes:
+        """Equal for equal states that were reached in the same way."""
+        state, transactions = self.state, self.state.transactions
+        parts = (state.buffers.entries, transactions.slots, transactions.ongoing, transactions.unreplicated)
+        hashed = blake2b(f"{state.map_end_offset} {self._last_snapshot_offset}".encode())
+        for part in parts:
+            hashed.update(part.tobytes())
+        return hashed.digest()
 
     def start_at(self, offset: int) -> None:
         """Forget everything, snapshots too: the log starts anew at `offset` (`truncateFullyAndStartAt`)."""
@@ -97,6 +114,11 @@ class PartitionProducers:
         for snapshot_offset in sorted(self.snapshots):
             self._remove_snapshot(snapshot_offset, f"the log starts anew at offset {offset}")
         self._last_snapshot_offset = 0
+
+    def raise_log_start_offset(self, offset: int) -> None:
+        """The log starts later; all that is known stays, snapshots too (`onLogStartOffsetIncremented`)."""
+        self.state.raise_log_start_offset(offset)
+        self._last_snapshot_offset = max(self.snapshots, default=offset)
 
     def remove_snapshots_of(self, segments: Iterable[Segment]) -> None:
         """Remove the snapshots at the base offsets of removed segments (`deleteProducerSnapshots`)."""
@@ -122,9 +144,7 @@ class PartitionProducers:
             self.state.clear()
             self._load_newest(log_start_offset)
             return
-        self.state.transactions.drop_replicated(log_start_offset)
-        self.state.map_end_offset = max(self.state.map_end_offset, log_start_offset)
-        self._last_snapshot_offset = max(self.snapshots, default=log_start_offset)
+        self.raise_log_start_offset(log_start_offset)
 
     def _load_newest(self, log_start_offset: int) -> None:
         while self.snapshots:
@@ -134,7 +154,7 @@ class PartitionProducers:
             except CorruptSnapshotError as error:
                 self._remove_snapshot(offset, str(error.message))
                 continue
-            self.state.load(snapshot, offset, self._now_ms)
+            self.state.load(snapshot, offset, self.now_ms)
             self._last_snapshot_offset = offset
             return
         self.state.map_end_offset = log_start_offset

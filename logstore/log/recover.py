@@ -20,8 +20,7 @@ from ..layout import partition_metadata
 from ..layout.file_names import DirectoryKind, PartitionDirectory, foreign_directory_text, parse_partition_directory
 from .directory import PartitionDirectory as Directory
 from .loader import LoadSettings, LogLoader
-from .recovered import RecoveredLog, RecoveredSegment
-from .segment import Segment
+from .recovered import RecoveredLog, describe_segment
 
 
 def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> RecoveredLog:
@@ -36,7 +35,9 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         OffsetOverflowError, InvalidOffsetError: damage with which a broker would not start either.
     """
     path = absolute_path(path)
-    name = _partition_name(path)
+    name = partition_of(path)
+    if not os.path.isdir(path):
+        raise DataDirectoryError("There is no such directory", path=path)
     directory = Directory(path, seam)
     loader = LogLoader(directory, f"{name.topic}-{name.partition}", settings)
     loader.load()
@@ -50,14 +51,20 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         last_stable_offset=_last_stable_offset(loader),
         high_watermark=loader.end_offset,
         recovery_point=loader.recovery_point,
-        segments=tuple(_described(segment) for segment in loader.segments),
+        segments=tuple(describe_segment(segment) for segment in loader.segments),
         leader_epochs=tuple(loader.epochs.entries),
         producers=tuple(sorted(loader.producers.state, key=lambda producer: producer.producer_id)),
         repairs=tuple(directory.repairs),
     )
 
 
-def _partition_name(path: str) -> PartitionDirectory:
+def partition_of(path: str) -> PartitionDirectory:
+    """What the name of a partition's directory says.
+
+    Raises:
+        InvalidNameError: the name is no partition's.
+        UsageError: the directory is being deleted.
+    """
     name = parse_partition_directory(file_name(path))
     if name is None:
         raise InvalidNameError(
@@ -71,8 +78,6 @@ def _partition_name(path: str) -> PartitionDirectory:
             path=path,
             advice="a broker deletes it; to have the partition back, rename it to topic-partition first",
         )
-    if not os.path.isdir(path):
-        raise DataDirectoryError("There is no such directory", path=path)
     return name
 
 
@@ -86,23 +91,3 @@ def _last_stable_offset(loader: LogLoader) -> int:
     loader.producers.state.transactions.drop_replicated(loader.end_offset)
     first_unstable_offset = loader.first_unstable_offset()
     return loader.end_offset if first_unstable_offset is None else min(first_unstable_offset, loader.end_offset)
-
-
-def _described(segment: Segment) -> RecoveredSegment:
-    index = segment.transaction_index
-    columns = (index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets)
-    return RecoveredSegment(
-        base_offset=segment.base_offset,
-        size=segment.size,
-        next_offset=_next_offset(segment),
-        index_entry_count=segment.offset_index.entry_count,
-        time_index_entry_count=segment.time_index.entry_count,
-        aborted_transactions=tuple(zip(*(column.tolist() for column in columns), strict=True)),
-    )
-
-
-def _next_offset(segment: Segment) -> int | None:
-    try:
-        return segment.next_offset()
-    except (ValueError, DataDirectoryError):
-        return None  # an index that a clean start does not check leads nowhere

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import DataDirectoryError
 from ..folds.producer_state import ProducerEntry
 from .directory import Repair
+from .segment import Segment
 
 NO_SEQUENCE = -1
 
@@ -55,6 +57,27 @@ class RecoveredLog:
     leader_epochs: tuple[tuple[int, int], ...]
     producers: tuple[ProducerEntry, ...]
     repairs: tuple[Repair, ...]
+
+
+def describe_segment(segment: Segment) -> RecoveredSegment:
+    """What is told of a segment."""
+    index = segment.transaction_index
+    columns = (index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets)
+    return RecoveredSegment(
+        base_offset=segment.base_offset,
+        size=segment.size,
+        next_offset=_next_offset(segment),
+        index_entry_count=segment.offset_index.entry_count,
+        time_index_entry_count=segment.time_index.entry_count,
+        aborted_transactions=tuple(zip(*(column.tolist() for column in columns), strict=True)),
+    )
+
+
+def _next_offset(segment: Segment) -> int | None:
+    try:
+        return segment.next_offset()
+    except (ValueError, DataDirectoryError):
+        return None  # an index that a clean start does not check leads nowhere
 
 
 def as_json(log: RecoveredLog) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One segment as recovery sees it: its bytes up to a size, and its indexes (`LogSegment`).
+"""One segment: its bytes up to a size, and its indexes (`LogSegment`). `active_segment` has the one that is written.
 
 Searches follow Kafka's step by step, so that a damaged index leads to the batch, or to the error, that it leads a
 broker to.
@@ -8,42 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, scan_chunk
-from ..columns.legacy import legacy_entry, read_legacy_records
-from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..disk.mapped import MappedFile
-from ..errors import DataDirectoryError, InvalidRecordError, LogstoreError
+from ..errors import DataDirectoryError, LogstoreError
 from ..folds.segment_indexes import SegmentIndexes
-from ..kernels import scan as fields
-from ..layout import legacy
 from ..layout.file_names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     segment_file_name,
 )
 from ..layout.offset_index import OffsetIndex, parse_offset_index
-from ..layout.time_index import TimeIndex, parse_time_index
+from ..layout.time_index import UNKNOWN_TIMESTAMP, TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from .batch_search import BatchPlace, batch_tables, search
 from .directory import PartitionDirectory
 
-_MAGIC_V2 = 2
+NO_TIMESTAMP = -1
 RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
 ByteArray = npt.NDArray[np.uint8]
-
-
-class BatchPlace(NamedTuple):
-    """Where a batch is (`LogOffsetPosition`)."""
-
-    base_offset: int
-    position: int
-    size: int
 
 
 class Segment:
@@ -52,24 +40,42 @@ class Segment:
     Attributes:
         base_offset: of the file names.
         size: bytes of the `.log` that count; the file may be longer until `cut`.
-        offset_index, time_index, transaction_index: what the files hold; an absent file holds nothing.
         problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
+        is_scanned: the batches' timestamps were seen, in recovery or as they were appended.
+        is_synced: the files are on the disk.
+        created_ms: when this process made or loaded it.
+        roll_jitter_ms: how much sooner than after `segment.ms` it is full.
     """
 
-    def __init__(self, directory: PartitionDirectory, base_offset: int, suffix: str, size: int) -> None:
+    def __init__(
+        self, directory: PartitionDirectory, base_offset: int, suffix: str, size: int, *, reads_indexes: bool = True
+    ) -> None:
         self.directory = directory
         self.base_offset = base_offset
         self.size = size
         self.problem: LogstoreError | None = None
+        self.is_scanned = False
+        self.is_synced = True
+        self.created_ms = 0
+        self.roll_jitter_ms = 0
         self._suffix = suffix
-        self.offset_index: OffsetIndex = parse_offset_index(b"", base_offset=base_offset, path="")
-        self.time_index: TimeIndex = parse_time_index(b"", base_offset=base_offset, path="")
-        self.transaction_index: TransactionIndex = parse_transaction_index(b"", path="")
-        self.read_indexes()
+        self._mapped = np.empty(0, np.uint8)
+        self._offset_index = parse_offset_index(b"", base_offset=base_offset, path="")
+        self._time_index = parse_time_index(b"", base_offset=base_offset, path="")
+        self._transaction_index = parse_transaction_index(b"", path="")
+        if reads_indexes:
+            self.read_indexes()
+        else:
+            self._read_transaction_index()
 
     @classmethod
-    def open(cls, directory: PartitionDirectory, base_offset: int, *, suffix: str = "") -> Segment:
+    def open(
+        cls, directory: PartitionDirectory, base_offset: int, *, suffix: str = "", reads_indexes: bool = True
+    ) -> Segment:
         """The segment with its indexes; a `.log` that is not there is made, empty.
+
+        Args:
+            reads_indexes: False where two of them are made anew before they are asked for; the `.txnindex` is read.
 
         Raises:
             DataDirectoryError: a file cannot be read, or the `.log` is larger than a segment can be.
@@ -79,7 +85,49 @@ class Segment:
             directory.replace(log_name, b"", "there was no segment of this offset")
         with MappedFile(directory.file(log_name)) as log:
             size = log.size
-        return cls(directory, base_offset, suffix, size)
+        return cls(directory, base_offset, suffix, size, reads_indexes=reads_indexes)
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """What the file holds; an absent file holds nothing."""
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """What the file holds; an absent file holds nothing."""
+        return self._time_index
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        """What the file holds; an absent file holds nothing."""
+        return self._transaction_index
+
+    def _stepped_offset_index(self, indexes: SegmentIndexes) -> OffsetIndex:
+        if self._offset_index.entry_count != len(indexes.offset_entries):
+            self._offset_index = indexes.to_offset_index(self.path(OFFSET_INDEX_SUFFIX))
+        return self._offset_index
+
+    def _stepped_time_index(self, indexes: SegmentIndexes) -> TimeIndex:
+        if self._time_index.entry_count != len(indexes.time_entries):
+            self._time_index = indexes.to_time_index(self.path(TIME_INDEX_SUFFIX))
+        return self._time_index
+
+    @property
+    def largest_timestamp(self) -> int:
+        """Largest timestamp in ms by the time index, -1 without one (`maxTimestampSoFar`)."""
+        return int(self.time_index.timestamps[-1]) if self.time_index.entry_count else NO_TIMESTAMP
+
+    @property
+    def data(self) -> ByteArray:
+        """The bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as they are wanted.
+
+        Raises:
+            DataDirectoryError: the file cannot be read, or became shorter.
+        """
+        size = self.size
+        if self._mapped.size < size:
+            self._mapped = self._map()
+        return self._mapped[:size]
 
     def file_name(self, kind: str) -> str:
         """The name of one of the segment's files."""
@@ -93,32 +141,36 @@ class Segment:
         """Whether the segment has this file."""
         return self.directory.exists(self.file_name(kind))
 
+    def rename_files(self, suffix: str, reason: str) -> None:
+        """Give all files this suffix in place of theirs (`changeFileSuffixes`).
+
+        What has the bytes of the `.log` goes on with them, and may go on to get them here.
+        """
+        self._mapped = self.data if self.size else self._mapped
+        names = {kind: self.file_name(kind) for kind in SEGMENT_SUFFIXES if self.has(kind)}
+        for kind, name in names.items():
+            self.directory.rename(name, segment_file_name(self.base_offset, kind + suffix), reason)
+        self._suffix = suffix
+
     def read_indexes(self) -> None:
         """Take the indexes from their files."""
-        self.offset_index = parse_offset_index(
+        self._offset_index = parse_offset_index(
             self._content(OFFSET_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
         )
-        self.time_index = parse_time_index(
+        self._time_index = parse_time_index(
             self._content(TIME_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
         )
-        self.transaction_index = parse_transaction_index(
+        self._read_transaction_index()
+
+    def _read_transaction_index(self) -> None:
+        self._transaction_index = parse_transaction_index(
             self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
         )
 
     @contextmanager
     def log_data(self) -> Iterator[ByteArray]:
         """The bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
-        with MappedFile(self.path(LOG_SUFFIX)) as log:
-            if log.size < self.size:
-                raise DataDirectoryError(
-                    "A segment became shorter while it was read",
-                    path=log.path,
-                    expected=f"{self.size} bytes",
-                    found=log.size,
-                    advice="stop the process that writes to this directory",
-                    java_class="java.io.EOFException",
-                )
-            yield log.data[: self.size]
+        yield self._map()[: self.size]
 
     def can_hold(self, offset: int) -> bool:
         """Whether an index of this segment can express the offset."""
@@ -131,8 +183,7 @@ class Segment:
             CorruptRecordError, DataDirectoryError: there is no batch where the index leads.
         """
         _, position = self.offset_index.lookup(offset)
-        with self.log_data() as data:
-            return _search(data, offset, max(position, 0), self.path(LOG_SUFFIX))
+        return search(self.data, offset, max(position, 0), lambda: self.path(LOG_SUFFIX))
 
     def next_offset(self) -> int:
         """The offset behind the last batch, the base offset if there is none (`readNextOffset`).
@@ -151,12 +202,22 @@ class Segment:
                     next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
         return next_offset
 
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
+        """The largest timestamp, ms, and the last offset of its batch, as the time index knows them, else (-1, base).
+
+        A segment that is not written to has its largest timestamp there (`readMaxTimestampAndOffsetSoFar`).
+        """
+        index = self.time_index
+        if not index.entry_count:
+            return UNKNOWN_TIMESTAMP, self.base_offset
+        return int(index.timestamps[-1]), int(index.offsets[-1])
+
     def set_indexes(self, indexes: SegmentIndexes) -> None:
         """Take the indexes from a fold; the files stay as they are."""
-        self.offset_index = parse_offset_index(
+        self._offset_index = parse_offset_index(
             indexes.offset_index_bytes(), base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
         )
-        self.time_index = parse_time_index(
+        self._time_index = parse_time_index(
             indexes.time_index_bytes(), base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
         )
 
@@ -179,7 +240,7 @@ class Segment:
         for kind, content in contents.items():
             if self.has(kind):
                 self.directory.replace(self.file_name(kind), content, "offsets in the segment go back")
-        self.transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
+        self._transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
         return truncated_size
 
     def cut(self) -> None:
@@ -192,70 +253,19 @@ class Segment:
         else:
             self.directory.sync_file(name)
 
+    def _map(self) -> ByteArray:
+        """The whole file, uint8; the mapping goes when the last array over it does."""
+        with MappedFile(self.path(LOG_SUFFIX)) as log:
+            if log.size < self.size:
+                raise DataDirectoryError(
+                    "A segment became shorter while it was read",
+                    path=log.path,
+                    expected=f"{self.size} bytes",
+                    found=log.size,
+                    advice="stop the process that writes to this directory",
+                    java_class="java.io.EOFException",
+                )
+            return log.data
+
     def _content(self, kind: str) -> bytes:
         return self.directory.read(self.file_name(kind)) if self.has(kind) else b""
-
-
-def batch_tables(data: ByteArray, position: int, path: str) -> Iterator[BatchTable]:
-    """The batches from `position` to the end, without checksums.
-
-    Raises:
-        CorruptRecordError: the batches do not go on to the end, in Kafka's words.
-    """
-    while True:
-        table = scan_chunk(data, position, data.size)
-        yield table
-        error = table.error(path, data.size)
-        if error is not None:
-            raise error
-        if table.status != fields.MORE:
-            return
-        position = table.next_position
-
-
-def _search(data: ByteArray, offset: int, position: int, path: str) -> BatchPlace | None:
-    """`FileRecords.searchForOffsetFromPosition`."""
-    previous: BatchPlace | None = None
-    previous_last_offset = -1
-    for table in batch_tables(data, position, path):
-        row = _first_row_from(data, table, offset)
-        if row:
-            previous = _place(data, table, row - 1)
-            previous_last_offset = int(table.last_offset[row - 1])
-        if row < len(table):
-            place = _place(data, table, row)
-            if place.base_offset != offset and previous is not None and previous_last_offset >= offset:
-                return previous
-            return place
-    return previous if previous_last_offset >= offset else None
-
-
-def _first_row_from(data: ByteArray, table: BatchTable, offset: int) -> int:
-    """The first row whose batch begins at `offset` or above; as many as there are rows if none does."""
-    is_wrapper = _is_wrapper(table)
-    plain = np.flatnonzero((table.base_offset >= offset) & ~is_wrapper)
-    end = int(plain[0]) if plain.size else len(table)
-    for row in np.flatnonzero(is_wrapper[:end]).tolist():
-        if _base_offset(data, table, row) >= offset:
-            return int(row)
-    return end
-
-
-def _place(data: ByteArray, table: BatchTable, row: int) -> BatchPlace:
-    base_offset = _base_offset(data, table, row) if _is_wrapper(table)[row] else int(table.base_offset[row])
-    return BatchPlace(base_offset, int(table.position[row]), int(table.size[row]))
-
-
-def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
-    """Whether a row is a compressed message set, whose first offset only its content tells."""
-    is_wrapper: npt.NDArray[np.bool_] = (table.magic < _MAGIC_V2) & (
-        (table.column(fields.ATTRIBUTES) & legacy.CODEC_MASK) != 0
-    )
-    return is_wrapper
-
-
-def _base_offset(data: ByteArray, table: BatchTable, row: int) -> int:
-    entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
-    if entry.magic not in (0, 1):
-        raise InvalidRecordError(f"Invalid wrapper magic found in legacy deep record iterator {entry.magic}")
-    return next(read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)).offset

@@ -64,7 +64,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     scan = _Scan(_empty_indexes(segment, config), AbortedTransactions())
     try:
         with MappedFile(segment.path(LOG_SUFFIX)) as log:
-            _scan(log.data[: segment.size], segment, scan, producers, epochs)
+            _scan(log, segment, scan, producers, epochs)
         truncated_size = segment.size - scan.valid_size
         segment.size = scan.valid_size
         scan.indexes.finish()
@@ -74,6 +74,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     segment.set_indexes(scan.indexes)
     _write_indexes(segment, scan)
     segment.problem = scan.problem
+    segment.is_scanned = scan.indexes.largest_timestamp >= 0
     return truncated_size
 
 
@@ -93,8 +94,9 @@ def _empty_indexes(segment: Segment, config: LogConfig) -> SegmentIndexes:
     )
 
 
-def _scan(data: ByteArray, segment: Segment, scan: _Scan, producers: ProducerState, epochs: LeaderEpochs) -> None:
-    for table in scan_windows(data, 0, data.size):
+def _scan(log: MappedFile, segment: Segment, scan: _Scan, producers: ProducerState, epochs: LeaderEpochs) -> None:
+    data = log.data[: segment.size]
+    for table in scan_windows(data, 0, data.size, release=log.release):
         valid_count = _valid_row_count(data, table)
         row_end, failure = _step_producers(data, table, valid_count, scan, producers)
         _step_indexes(scan.indexes, epochs, table, row_end)

@@ -9,9 +9,14 @@ from .segment import Segment
 
 
 class Segments:
-    """Segments in the order of their base offsets."""
+    """Segments in the order of their base offsets.
+
+    Attributes:
+        change_count: another one after every change.
+    """
 
     def __init__(self) -> None:
+        self.change_count = 0
         self._by_base_offset: dict[int, Segment] = {}
         self._base_offsets: list[int] = []
 
@@ -41,16 +46,26 @@ class Segments:
         if segment.base_offset not in self._by_base_offset:
             insort(self._base_offsets, segment.base_offset)
         self._by_base_offset[segment.base_offset] = segment
+        self.change_count += 1
 
     def remove(self, base_offset: int) -> None:
         """Take the segment out, if there is one."""
         if self._by_base_offset.pop(base_offset, None) is not None:
             self._base_offsets.remove(base_offset)
+            self.change_count += 1
 
     def clear(self) -> None:
         """Take all out."""
         self._by_base_offset.clear()
         self._base_offsets.clear()
+        self.change_count += 1
+
+    def copy(self) -> Segments:
+        """The same segments, for who must not see what is changed later."""
+        copied = Segments()
+        copied._by_base_offset = dict(self._by_base_offset)
+        copied._base_offsets = list(self._base_offsets)
+        return copied
 
     def floor(self, offset: int) -> Segment | None:
         """The segment with the highest base offset that is not above `offset`."""
@@ -62,8 +77,27 @@ class Segments:
         index = bisect_left(self._base_offsets, offset)
         return self._by_base_offset[self._base_offsets[index - 1]] if index else None
 
+    def higher(self, offset: int) -> Segment | None:
+        """The segment with the lowest base offset above `offset`."""
+        index = bisect_right(self._base_offsets, offset)
+        return self._by_base_offset[self._base_offsets[index]] if index < len(self._base_offsets) else None
+
     def between(self, start: int, end: int | None = None) -> list[Segment]:
         """The segment that holds `start`, or the first one above, and all up to base offset `end`, exclusive."""
         first = max(bisect_right(self._base_offsets, start) - 1, 0)
         last = len(self._base_offsets) if end is None else bisect_left(self._base_offsets, end)
         return [self._by_base_offset[base_offset] for base_offset in self._base_offsets[first:last]]
+
+    def batch_base_offset(self, offset: int, end_offset: int) -> int:
+        """Base offset of the batch that holds `offset`, or of the one behind it (`maybeConvertToOffsetMetadata`).
+
+        Args:
+            end_offset: of the log; the answer if there is no such batch; what is at or behind it stays.
+
+        Raises:
+            CorruptRecordError, DataDirectoryError: see `Segment.place_of`.
+        """
+        if offset >= end_offset:
+            return offset
+        places = (segment.place_of(offset) for segment in self.between(offset))
+        return next((place.base_offset for place in places if place is not None), end_offset)

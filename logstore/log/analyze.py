@@ -1,0 +1,268 @@
+"""The first look at what is to be appended: whole batches, sound and in order (`UnifiedLog.analyzeAndValidateRecords`).
+
+Bytes behind the last whole batch are not an error; they are left out (`ByteBufferLogInputStream`).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..columns.batch_table import BatchTable, ByteArray, scan
+from ..columns.legacy import legacy_entry, read_legacy_records
+from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, unknown_codec
+from ..errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    OffsetsOutOfOrderError,
+    RecordBatchTooLargeError,
+    RecordTooLargeError,
+    UnexpectedAppendOffsetError,
+)
+from ..folds.producer_update import AppendOrigin
+from ..kernels import scan as fields
+from ..kernels.primitives import add64
+from ..layout import legacy
+from ..layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from ..model import Codec
+from .validation_rules import ValidationRules
+
+MAGIC = 2
+_LAST_OFFSET_DELTA_END = 27  # bytes of a v2 header up to what says its last offset
+_INT_MAX = 2**31 - 1
+_LEADERS = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzed:
+    """What an append consists of (`LogAppendInfo`).
+
+    Attributes:
+        table: one row a batch that is to be appended.
+        valid_size: bytes of them; 0 if there is no whole batch, and then nothing is appended.
+        first_offset: of the first batch, -1 if that is of magic 0 or 1.
+        last_offset_of_first_batch, last_offset: -1 without batches.
+        last_leader_epoch: None if the last batch has none.
+        max_timestamp: largest of the batches, in ms; -1 none.
+        source_codec: of the last batch that is compressed.
+    """
+
+    table: BatchTable
+    valid_size: int
+    first_offset: int
+    last_offset_of_first_batch: int
+    last_offset: int
+    last_leader_epoch: int | None
+    max_timestamp: int
+    source_codec: Codec
+
+    @property
+    def first_or_last_offset_of_first_batch(self) -> int:
+        """Where the append begins, as near as is known without decompressing."""
+        return self.first_offset if self.first_offset >= 0 else self.last_offset_of_first_batch
+
+
+def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> Analyzed:
+    """Check headers and checksums of what is to be appended.
+
+    Args:
+        data: uint8, 1-D, contiguous, maybe read-only: batches, one after the other.
+        origin: CLIENT and COORDINATOR give batches without offsets, REPLICATION and RAFT_LEADER with them.
+        leader_epoch: of the leader that appends, or of the replica.
+
+    Raises, with `position` of the batch:
+        CorruptRecordError: a length, a magic or a checksum that cannot be right.
+        InvalidRecordError: a client's batch with offsets, or a Raft leader's of another epoch.
+        RecordTooLargeError: a batch above `max.message.bytes`; a replica takes it.
+        UnsupportedCompressionTypeError: a codec that Kafka does not know.
+        OffsetsOutOfOrderError: batches with offsets that do not increase.
+    """
+    table = _scanned(data)
+    last_offset, source_codec, count = -1, Codec.NONE, 0
+    is_of_later_leader = False
+    for row in range(len(table)):
+        batch = table.row(row)
+        _require_magic(batch["magic"], batch["position"])
+        _require_origin(batch, origin, leader_epoch, rules)
+        is_of_later_leader = is_of_later_leader or _is_of_later_leader(batch, origin, leader_epoch)
+        if is_of_later_leader:
+            continue
+        batch_last_offset = _last_offset(batch)
+        is_in_order, last_offset = last_offset < batch_last_offset, batch_last_offset
+        _require_sound(data, batch, origin, rules)
+        source_codec = _codec(batch) or source_codec
+        count += 1
+        if not is_in_order and origin not in _LEADERS:
+            raise OffsetsOutOfOrderError(
+                f"Out of order offsets found in append to {rules.topic_partition}: "
+                f"{','.join(map(str, _record_offsets(data, table)))}",
+                position=batch["position"],
+            )
+    _require_no_damage(data, table.next_position)
+    return _summary(table, count, source_codec)
+
+
+def require_room(size: int, rules: ValidationRules) -> None:
+    """Raise RecordBatchTooLargeError if an append of `size` bytes is larger than a segment may be."""
+    if size > rules.segment_size_max:
+        raise RecordBatchTooLargeError(
+            f"Message batch size is {size} bytes in append to partition {rules.topic_partition}, which exceeds the "
+            f"maximum configured segment size of {rules.segment_size_max}."
+        )
+
+
+def require_continuation(
+    data: ByteArray, analyzed: Analyzed, *, log_end_offset: int, log_start_offset: int, rules: ValidationRules
+) -> None:
+    """Raise UnexpectedAppendOffsetError if batches with offsets begin before the end of the log.
+
+    Args:
+        data, analyzed: of `analyze`.
+    """
+    first = analyzed.first_or_last_offset_of_first_batch
+    if first >= log_end_offset:
+        return
+    which = "First offset" if analyzed.first_offset != -1 else "Last offset of the first batch"
+    offsets = [offset for offset, _ in zip(_record_offsets(data, _scanned(data)), range(10), strict=False)]
+    raise UnexpectedAppendOffsetError(
+        f"Unexpected offset in append to {rules.topic_partition}. {which} {first} is less than the next offset "
+        f"{log_end_offset}. First 10 offsets in append: {', '.join(map(str, offsets))}, last offset in append: "
+        f"{analyzed.last_offset}. Log start offset = {log_start_offset}",
+        offset=first,
+    )
+
+
+def _scanned(data: ByteArray) -> BatchTable:
+    """All whole batches, also the last one if it is too short for its header, with their checksums checked."""
+    table = scan(data, check_crc=True)
+    if table.status == fields.HEADER_BEYOND_FILE:
+        padded = np.concatenate([data, np.zeros(HEADER_SIZE, np.uint8)])
+        table = scan(padded, 0, data.size, check_crc=True)
+    return table
+
+
+def _require_no_damage(data: ByteArray, position: int) -> None:
+    """What is left behind the last whole batch must begin as a batch does, as far as it goes."""
+    left = data[position : position + HEADER_UP_TO_MAGIC_SIZE].tobytes()
+    if len(left) < LOG_OVERHEAD_SIZE:
+        return
+    length = int.from_bytes(left[8:LOG_OVERHEAD_SIZE], "big", signed=True)
+    if length < LENGTH_MIN:
+        raise CorruptRecordError(
+            f"Record size {length} is less than the minimum record overhead ({LENGTH_MIN})",
+            position=position,
+            expected=f"a batch length of at least {LENGTH_MIN}",
+            found=length,
+        )
+    if len(left) == HEADER_UP_TO_MAGIC_SIZE:
+        _require_magic(int.from_bytes(left[-1:], "big", signed=True), position)
+        if length > _INT_MAX - LOG_OVERHEAD_SIZE:
+            size = length + LOG_OVERHEAD_SIZE - 2**32
+            raise CorruptRecordError(
+                f"newLimit < 0: ({size} < 0)",
+                position=position,
+                found=length,
+                java_class="java.lang.IllegalArgumentException",
+            )
+
+
+def _require_magic(magic: int, position: int) -> None:
+    if not 0 <= magic <= MAGIC:
+        raise CorruptRecordError(
+            f"Invalid magic found in record: {magic}", position=position, expected=f"0 to {MAGIC}", found=magic
+        )
+
+
+def _require_origin(batch: dict[str, int], origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> None:
+    """The batch is one that its origin may give."""
+    epoch, base_offset = batch["partition_leader_epoch"], batch["base_offset"]
+    if origin is AppendOrigin.RAFT_LEADER and epoch != leader_epoch:
+        raise InvalidRecordError(
+            f"Append from Raft leader did not set the batch epoch correctly, expected {leader_epoch} but the batch "
+            f"has {epoch}",
+            position=batch["position"],
+        )
+    if origin is AppendOrigin.CLIENT and batch["magic"] == MAGIC and base_offset != 0:
+        raise InvalidRecordError(
+            f"The baseOffset of the record batch in the append to {rules.topic_partition} should be 0, but it is "
+            f"{base_offset}",
+            position=batch["position"],
+        )
+
+
+def _is_of_later_leader(batch: dict[str, int], origin: AppendOrigin, leader_epoch: int) -> bool:
+    """The batch and all that follow come from a leader that this replica does not know yet: they are left out."""
+    return origin is AppendOrigin.REPLICATION and batch["partition_leader_epoch"] > max(leader_epoch, -1)
+
+
+def _last_offset(batch: dict[str, int]) -> int:
+    if batch["magic"] == MAGIC and batch["size"] < _LAST_OFFSET_DELTA_END:
+        raise CorruptRecordError(
+            None,
+            position=batch["position"],
+            expected=f"a header of {HEADER_SIZE} bytes",
+            found=batch["size"],
+            java_class="java.lang.IndexOutOfBoundsException",
+        )
+    last_offset: int = add64(batch["base_offset"], batch["last_offset_delta"])
+    return last_offset
+
+
+def _require_sound(data: ByteArray, batch: dict[str, int], origin: AppendOrigin, rules: ValidationRules) -> None:
+    """The batch is not too large, and its checksum is right."""
+    position, size = batch["position"], batch["size"]
+    if origin is not AppendOrigin.REPLICATION and size > rules.max_message_bytes:
+        raise RecordTooLargeError(
+            f"The record batch size in the append to {rules.topic_partition} is {size} bytes which exceeds the "
+            f"maximum configured value of {rules.max_message_bytes}).",
+            position=position,
+        )
+    is_valid = batch["is_valid"] == 1
+    if batch["magic"] < MAGIC:
+        is_valid = zlib.crc32(data[position + legacy.MAGIC : position + size].data) == batch["crc"]
+    if not is_valid:
+        raise CorruptRecordError(
+            f"Record is corrupt (stored crc = {batch['crc']}) in topic partition {rules.topic_partition}.",
+            position=position,
+        )
+
+
+def _codec(batch: dict[str, int]) -> Codec:
+    codec_id = batch["attributes"] & CODEC_MASK
+    if codec_id > Codec.ZSTD:
+        raise unknown_codec(codec_id, batch["position"])
+    return Codec(codec_id)
+
+
+def _summary(table: BatchTable, count: int, source_codec: Codec) -> Analyzed:
+    table.count = count
+    table.next_position = int(table.position[-1] + table.size[-1]) if count else 0
+    last_offset, epoch, timestamps = table.last_offset, table.column(fields.PARTITION_LEADER_EPOCH), table.max_timestamp
+    is_first_of_v2 = count > 0 and table.magic[0] == MAGIC
+    return Analyzed(
+        table=table,
+        valid_size=table.next_position,
+        first_offset=int(table.base_offset[0]) if is_first_of_v2 else -1,
+        last_offset_of_first_batch=int(last_offset[0]) if count else -1,
+        last_offset=int(last_offset[-1]) if count else -1,
+        last_leader_epoch=int(epoch[-1]) if count and epoch[-1] != -1 else None,
+        max_timestamp=max(-1, int(timestamps.max())) if count else -1,
+        source_codec=source_codec,
+    )
+
+
+def _record_offsets(data: ByteArray, table: BatchTable) -> Iterator[int]:
+    """Offsets of all records, in their order; raises what reading them dies of."""
+    for row in range(len(table)):
+        position, size, magic = (int(column[row]) for column in (table.position, table.size, table.magic))
+        _require_magic(magic, position)
+        if magic == MAGIC:
+            for records in BatchRecords(data, table, row).chunks():
+                yield from records.offset.tolist()
+        else:
+            entry = legacy_entry(data, position, size)
+            yield from (record.offset for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX))
+    _require_no_damage(data, table.next_position)

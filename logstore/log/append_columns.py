@@ -1,0 +1,171 @@
+"""Columns of records appended as a producer's batches, one append after the other: the fast way in for many records.
+
+The batches are built with their offsets, so nothing is copied, read or checked a second time. What is written is what
+a producer with this `batch.size` would have made a leader write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..columns.batch_fields import BatchFieldArguments
+from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.record_building import BuiltBatches, build_batches, build_batches_in_turn
+from ..columns.record_columns import RecordColumns
+from ..errors import RecordTooLargeError
+from ..folds.producer_update import AppendOrigin, ProducerUpdate
+from ..folds.verification import VerificationGuard
+from ..kernels import scan as fields
+from ..layout.batch import BASE_OFFSET, NO_PRODUCER_ID, NO_TIMESTAMP
+from ..model import Codec, TimestampType
+from .analyze import analyze
+from .append import append_placed
+from .append_info import AppendInfo
+from .validate import validate
+from .validation_rules import ValidationRules
+
+if TYPE_CHECKING:
+    from .log_state import LogState
+
+_NOTHING = AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, -1, 0, False)
+
+
+def append_columns(
+    log: LogState,
+    columns: RecordColumns,
+    *,
+    codec: Codec,
+    batch_size: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    is_transactional: bool,
+    leader_epoch: int,
+    guard: VerificationGuard | None,
+) -> AppendInfo:
+    """See `LogAppends.append_columns`."""
+    with log.lock, log.appending:
+        if not len(columns):
+            return _NOTHING._replace(log_start_offset=log.log_start_offset)
+        now_ms, rules = log.now_ms(), log.rules
+        is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+        log_append_time = now_ms if is_log_append_time else NO_TIMESTAMP
+        codec = rules.target_codec(codec)
+        arguments: BatchFieldArguments = {
+            "base_offset": log.log_end_offset,
+            "codec": codec,
+            "level": rules.level(codec),
+            "timestamp_type": rules.timestamp_type,
+            "log_append_time": log_append_time,
+            "producer_id": producer_id,
+            "producer_epoch": producer_epoch,
+            "base_sequence": base_sequence,
+            "partition_leader_epoch": leader_epoch,
+            "is_transactional": is_transactional,
+        }
+        batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
+        are_welcome = _are_records_welcome(columns, rules, now_ms)
+        infos = []
+        for built in _built(columns.stamped(now_ms), batch_size, arguments, are_welcome=are_welcome):
+            _require_sizes(built.table, rules)
+            if not are_welcome:
+                _refuse(built.data, built.table, rules, leader_epoch, now_ms)
+            for row in range(len(built.table)):
+                batch, table, info = _placed(log, built.data, built.table, row, log_append_time)
+                update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT, guard=guard)
+                infos.append(append_placed(log, batch, table, info, None if producer_id <= NO_PRODUCER_ID else update))
+        return _together(infos)
+
+
+def _built(
+    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, *, are_welcome: bool
+) -> Iterable[BuiltBatches]:
+    """All batches at once where one of them may be refused, so that none is written then; else some at a time."""
+    present = [column for column in (columns.keys, columns.values, columns.headers) if column is not None]
+    # ranges that are not within their bytes are refused before anything is built
+    row_size_max = max((int((column.ends - column.starts).max()) for column in present), default=0)
+    if not are_welcome or arguments["codec"] is not Codec.NONE or 4 * row_size_max >= batch_size:
+        return [build_batches(columns, batch_size=batch_size, **arguments)]
+    return build_batches_in_turn(columns, batch_size=batch_size, **arguments)
+
+
+def _together(infos: list[AppendInfo]) -> AppendInfo:
+    """One answer for all batches."""
+    return infos[0]._replace(
+        last_offset=infos[-1].last_offset,
+        max_timestamp=max(info.max_timestamp for info in infos),
+        record_count=sum(info.record_count for info in infos),
+        is_duplicate=all(info.is_duplicate for info in infos),
+    )
+
+
+def _require_sizes(table: BatchTable, rules: ValidationRules) -> None:
+    size = int(table.size.max())
+    if size > rules.max_message_bytes:
+        raise RecordTooLargeError(
+            f"The record batch size in the append to {rules.topic_partition} is {size} bytes which exceeds the maximum "
+            f"configured value of {rules.max_message_bytes})."
+        )
+
+
+def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms: int) -> bool:
+    """Whether every record has the key and the timestamp that the topic asks for."""
+    if rules.is_compacted and (columns.keys is None or bool(columns.keys.is_null.any())):
+        return False
+    if columns.timestamps is None or rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return True
+    times = columns.timestamps
+    if int(times.min()) < 0:
+        times = times[times != NO_TIMESTAMP]
+    if not times.size:
+        return True
+    oldest_ms, newest_ms = now_ms - int(times.min()), now_ms - int(times.max())
+    return oldest_ms <= rules.timestamp_before_max_ms and newest_ms >= -rules.timestamp_after_max_ms
+
+
+def _refuse(data: ByteArray, table: BatchTable, rules: ValidationRules, leader_epoch: int, now_ms: int) -> None:
+    """Let the first batch with a record that is not welcome be refused as a leader refuses it."""
+    for row in range(len(table)):
+        batch = _batch(data, table, row)
+        batch[BASE_OFFSET : BASE_OFFSET + 8] = 0
+        validate(
+            batch,
+            analyze(batch, origin=AppendOrigin.CLIENT, leader_epoch=leader_epoch, rules=rules),
+            origin=AppendOrigin.CLIENT,
+            base_offset=0,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            rules=rules,
+        )
+
+
+def _placed(
+    log: LogState, data: ByteArray, built: BatchTable, row: int, log_append_time: int
+) -> tuple[ByteArray, BatchTable, AppendInfo]:
+    """One of the batches, at the log's end: not where it was built for if batches before it were there already."""
+    batch = _batch(data, built, row)
+    table = BatchTable(np.ascontiguousarray(built.matrix[:, row : row + 1]), 1, fields.END, batch.size)
+    table.position[0] = 0
+    first_offset = log.log_end_offset
+    if table.base_offset[0] != first_offset:
+        table.base_offset[0] = first_offset
+        batch[BASE_OFFSET : BASE_OFFSET + 8] = np.frombuffer(first_offset.to_bytes(8, "big"), np.uint8)
+    last_offset = int(table.last_offset[0])
+    info = AppendInfo(
+        first_offset,
+        last_offset,
+        int(table.max_timestamp[0]),
+        log_append_time,
+        log.log_start_offset,
+        last_offset - first_offset + 1,
+        False,
+    )
+    return batch, table, info
+
+
+def _batch(data: ByteArray, table: BatchTable, row: int) -> ByteArray:
+    position = int(table.position[row])
+    return data[position : position + int(table.size[row])]

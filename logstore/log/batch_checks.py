@@ -1,0 +1,134 @@
+"""What a consumer checks of the batches that it fetched, and how it tells what is wrong (`CompletedFetch`)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..columns.batch_table import BatchTable
+from ..columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
+from ..columns.record_table import DECOMPRESSED_SIZE_MAX
+from ..columns.record_windows import BadBatch
+from ..errors import CorruptRecordError, LogstoreError
+from ..kernels import scan
+from ..kernels.crc32c import crc32c
+from ..layout.batch import (
+    ATTRIBUTES,
+    BATCH_LENGTH,
+    HEADER_SIZE,
+    HEADER_UP_TO_MAGIC_SIZE,
+    LENGTH_MIN,
+    LOG_OVERHEAD_SIZE,
+    MAGIC,
+)
+from .read import Fetched
+
+_MAGIC_V2 = _MAGIC_MAX = 2
+_KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
+_ADVICE = "to go on, start a reader at an offset behind it; `logstore dump` shows what is there"
+
+
+def first_bad_row(fetched: Fetched, table: BatchTable, first_offset: int, *, check_crc: bool) -> int:
+    """The first batch of a magic that does not exist, or with a wrong checksum; as many as there are if none is bad.
+
+    Args:
+        table: of the data of `fetched`.
+        first_offset: messages before it are not looked at.
+        check_crc: `is_valid` is computed; messages of magic 0 and 1 are to be checked here.
+    """
+    is_bad = (table.is_valid == 0) | (table.magic > _MAGIC_MAX) | (table.magic < 0)
+    if check_crc:
+        for row in np.flatnonzero((table.magic < _MAGIC_V2) & ~is_bad).tolist():
+            is_bad[row] = _first_bad_message(fetched, table, row, first_offset) is not None
+    bad = np.flatnonzero(is_bad)
+    return int(bad[0]) if bad.size else len(table)
+
+
+def bad_batch(fetched: Fetched, table: BatchTable, row: int, offset: int) -> LogstoreError | None:
+    """The error of the row that `first_bad_row` gave, or of what ended the table; None if it ended well.
+
+    Args:
+        offset: the next one to be read.
+    """
+    if row < len(table):
+        return _bad_row(fetched, table, row, offset)
+    position = table.next_position
+    rest_size = fetched.data.size - position
+    if table.status == scan.HEADER_BEYOND_FILE:
+        return _checksum_error(fetched, position, offset, "Record batch", _short_text(rest_size))
+    if table.has_more or rest_size < LOG_OVERHEAD_SIZE:
+        return None
+    length = _int_at(fetched, position + BATCH_LENGTH, 4)
+    if length < LENGTH_MIN:
+        text = f"Record size {length} is less than the minimum record overhead ({LENGTH_MIN})"
+        return located(CorruptRecordError(text), fetched, position, offset)
+    if rest_size >= HEADER_UP_TO_MAGIC_SIZE and not 0 <= _int_at(fetched, position + MAGIC, 1) <= _MAGIC_MAX:
+        return _bad_magic(fetched, _int_at(fetched, position + MAGIC, 1), position, offset)
+    return None
+
+
+def bad_window(fetched: Fetched, table: BatchTable, bad: BadBatch, offset: int) -> LogstoreError:
+    """The error of a batch whose records could not be decoded, or whose checksum turned out to be wrong then."""
+    if table.is_valid[bad.row] == 0:
+        return _bad_row(fetched, table, bad.row, offset)
+    return located(bad.error, fetched, int(table.position[bad.row]), int(table.base_offset[bad.row]))
+
+
+def _int_at(fetched: Fetched, position: int, size: int) -> int:
+    return int.from_bytes(fetched.data[position : position + size].tobytes(), "big", signed=True)
+
+
+def _bad_magic(fetched: Fetched, magic: int, position: int, offset: int) -> LogstoreError:
+    return located(CorruptRecordError(f"Invalid magic found in record: {magic}"), fetched, position, offset)
+
+
+def _bad_row(fetched: Fetched, table: BatchTable, row: int, first_offset: int) -> LogstoreError:
+    offset, position, size = int(table.base_offset[row]), int(table.position[row]), int(table.size[row])
+    magic = int(table.magic[row])
+    if not 0 <= magic <= _MAGIC_MAX:
+        return _bad_magic(fetched, magic, position, offset)
+    message = _first_bad_message(fetched, table, row, first_offset) if magic < _MAGIC_V2 else None
+    if message is not None:
+        cause = _crc_text(message.crc, zlib.crc32(message.message[4:]))
+        return _checksum_error(fetched, position, message.offset, "Record", cause)
+    if size < HEADER_SIZE:
+        return _checksum_error(fetched, position, offset, "Record batch", _short_text(size))
+    computed = crc32c(fetched.data[position + ATTRIBUTES : position + size])
+    cause = _crc_text(int(table.matrix[scan.CRC, row]), computed)
+    return _checksum_error(fetched, position, offset, "Record batch", cause)
+
+
+def _checksum_error(fetched: Fetched, position: int, offset: int, subject: str, cause: str) -> LogstoreError:
+    """In the words of `CompletedFetch.maybeEnsureValid`."""
+    text = f"{subject} for partition {fetched.bounds.topic_partition} at offset {offset} is invalid, cause: {cause}"
+    return located(CorruptRecordError(text, java_class=_KAFKA_EXCEPTION), fetched, position, offset)
+
+
+def _short_text(size: int) -> str:
+    return f"Record batch is corrupt (the size {size} is smaller than the minimum allowed overhead {HEADER_SIZE})"
+
+
+def located(error: LogstoreError, fetched: Fetched, position: int, offset: int) -> LogstoreError:
+    """The error with its place; `position` counts in the data of `fetched`."""
+    error.path, error.position, error.offset = fetched.path, fetched.position + position, offset
+    error.advice = error.advice or _ADVICE
+    return error
+
+
+def _first_bad_message(fetched: Fetched, table: BatchTable, row: int, first_offset: int) -> LegacyRecord | None:
+    try:
+        messages = (message for message in _messages(fetched, table, row) if message.offset >= first_offset)
+        return next((message for message in messages if not message.is_valid), None)
+    except LogstoreError:
+        return None  # told by whoever reads the messages, after those before
+
+
+def _messages(fetched: Fetched, table: BatchTable, row: int) -> Iterator[LegacyRecord]:
+    entry = legacy_entry(fetched.data, int(table.position[row]), int(table.size[row]))
+    return read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)
+
+
+def _crc_text(stored: int, computed: int) -> str:
+    return f"Record is corrupt (stored crc = {stored}, computed crc = {computed})"

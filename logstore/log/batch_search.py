@@ -1,0 +1,143 @@
+"""The batches of a segment from a position on, and the one among them that a read of an offset starts with.
+
+Searches follow Kafka's step by step, so that a damaged index leads to the batch, or to the error, that it leads a
+broker to. Where all is as it should be a search reads a few headers one by one, in two microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, scan_chunk
+from ..columns.legacy import legacy_entry, read_legacy_records
+from ..columns.record_table import DECOMPRESSED_SIZE_MAX
+from ..errors import InvalidRecordError
+from ..kernels import scan as fields
+from ..layout import legacy
+from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
+
+_MAGIC_V2 = 2
+_SEARCH_COUNT = 128  # batches that a search looks at together: more than the index leaves between two entries
+_QUICK_COUNT = 16  # batches that are looked at one by one before that
+_GROWTH = 8
+_OFFSET_MAX = 2**63 - 1
+_HEADER = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
+ByteArray = npt.NDArray[np.uint8]
+
+
+class BatchPlace(NamedTuple):
+    """Where a batch is (`LogOffsetPosition`)."""
+
+    base_offset: int
+    position: int
+    size: int
+
+
+def batch_tables(data: ByteArray, position: int, path: str, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[BatchTable]:
+    """The batches from `position` to the end, without checksums, in tables that begin with `capacity` rows and grow.
+
+    Raises:
+        CorruptRecordError: the batches do not go on to the end, in Kafka's words.
+    """
+    while True:
+        table = scan_chunk(data, position, data.size, capacity=capacity)
+        yield table
+        error = table.error(path, data.size)
+        if error is not None:
+            raise error
+        if table.status != fields.MORE:
+            return
+        position = table.next_position
+        capacity = min(_GROWTH * capacity, CHUNK_ROW_COUNT)
+
+
+def search(data: ByteArray, offset: int, position: int, path: Callable[[], str]) -> BatchPlace | None:
+    """The batch from `position` on that a read of `offset` starts with (`FileRecords.searchForOffsetFromPosition`).
+
+    Args:
+        data: uint8, the segment.
+        path: says its path, for errors.
+
+    Raises:
+        CorruptRecordError, InvalidRecordError: the batches do not lead there.
+    """
+    found, place = _quick_search(data, offset, position)
+    return place if found else _whole_search(data, offset, position, path())
+
+
+def _quick_search(data: ByteArray, offset: int, position: int) -> tuple[bool, BatchPlace | None]:
+    """(whether this is the answer, the answer): of the next few batches, if all of them are whole and of magic 2."""
+    view, end = data.data, data.size
+    previous: BatchPlace | None = None
+    previous_last_offset = -1
+    for _ in range(_QUICK_COUNT):
+        if position + HEADER_SIZE > end:
+            break
+        base_offset, length, magic, last_offset_delta = _HEADER.unpack_from(view, position)
+        size = length + LOG_OVERHEAD_SIZE
+        if magic != _MAGIC_V2 or size < HEADER_SIZE or size > end - position:
+            return False, None
+        place = BatchPlace(base_offset, position, size)
+        if base_offset >= offset:
+            if base_offset != offset and previous is not None and previous_last_offset >= offset:
+                return True, previous
+            return True, place
+        previous, previous_last_offset = place, base_offset + last_offset_delta
+        if abs(previous_last_offset) > _OFFSET_MAX:  # it wraps in Java
+            return False, None
+        position += size
+    if position != end:
+        return False, None
+    return True, previous if previous_last_offset >= offset else None
+
+
+def _whole_search(data: ByteArray, offset: int, position: int, path: str) -> BatchPlace | None:
+    previous: BatchPlace | None = None
+    previous_last_offset = -1
+    for table in batch_tables(data, position, path, capacity=_SEARCH_COUNT):
+        row = _first_row_from(data, table, offset)
+        if row:
+            previous = _place(data, table, row - 1)
+            previous_last_offset = int(table.last_offset[row - 1])
+        if row < len(table):
+            place = _place(data, table, row)
+            if place.base_offset != offset and previous is not None and previous_last_offset >= offset:
+                return previous
+            return place
+    return previous if previous_last_offset >= offset else None
+
+
+def _first_row_from(data: ByteArray, table: BatchTable, offset: int) -> int:
+    """The first row whose batch begins at `offset` or above; as many as there are rows if none does."""
+    is_wrapper = _is_wrapper(table)
+    plain = np.flatnonzero((table.base_offset >= offset) & ~is_wrapper)
+    end = int(plain[0]) if plain.size else len(table)
+    for row in np.flatnonzero(is_wrapper[:end]).tolist():
+        if _base_offset(data, table, row) >= offset:
+            return int(row)
+    return end
+
+
+def _place(data: ByteArray, table: BatchTable, row: int) -> BatchPlace:
+    base_offset = _base_offset(data, table, row) if _is_wrapper(table)[row] else int(table.base_offset[row])
+    return BatchPlace(base_offset, int(table.position[row]), int(table.size[row]))
+
+
+def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
+    """Whether a row is a compressed message set, whose first offset only its content tells."""
+    is_wrapper: npt.NDArray[np.bool_] = (table.magic < _MAGIC_V2) & (
+        (table.column(fields.ATTRIBUTES) & legacy.CODEC_MASK) != 0
+    )
+    return is_wrapper
+
+
+def _base_offset(data: ByteArray, table: BatchTable, row: int) -> int:
+    entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
+    if entry.magic not in (0, 1):
+        raise InvalidRecordError(f"Invalid wrapper magic found in legacy deep record iterator {entry.magic}")
+    return next(read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)).offset

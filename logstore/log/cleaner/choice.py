@@ -1,0 +1,124 @@
+"""What of a log may be cleaned, and whether it should be (`LogCleanerManager`, `LogToClean`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...columns.batch_table import scan_chunk
+from ...layout.file_names import LOG_SUFFIX
+from ..retain import largest_timestamp
+from ..segment import Segment
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+MAX_COMPACTION_LAG_MS = "max.compaction.lag.ms"
+MIN_CLEANABLE_DIRTY_RATIO = "min.cleanable.dirty.ratio"
+MIN_COMPACTION_LAG_MS = "min.compaction.lag.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanable:
+    """What a round of cleaning would be about.
+
+    Attributes:
+        first_dirty_offset: what is below was cleaned before.
+        first_uncleanable_offset: base offset of the first segment that must stay as it is.
+        clean_size, cleanable_size: bytes of the segments below the one, and between the two.
+        compaction_delay_ms: how long ago the oldest dirty record should have been cleaned, by max.compaction.lag.ms.
+        is_checkpoint_wrong: the checkpoint is outside of the log, and to be replaced by `first_dirty_offset`.
+        min_cleanable_ratio: min.cleanable.dirty.ratio.
+    """
+
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    clean_size: int
+    cleanable_size: int
+    compaction_delay_ms: int
+    is_checkpoint_wrong: bool
+    min_cleanable_ratio: float
+
+    @property
+    def cleanable_ratio(self) -> float:
+        """Cleanable bytes to all bytes that were or can be cleaned; the log with the largest is cleaned first."""
+        size = self.clean_size + self.cleanable_size
+        return self.cleanable_size / size if size else 0.0
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the log is to be cleaned now."""
+        is_late = self.compaction_delay_ms > 0 and self.cleanable_size > 0
+        return is_late or self.cleanable_ratio > self.min_cleanable_ratio
+
+
+def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanable:
+    """What of the log may be cleaned.
+
+    Args:
+        checkpoint: first dirty offset of `cleaner-offset-checkpoint`; None without an entry.
+
+    Raises:
+        DataDirectoryError, CorruptRecordError: a segment cannot be read.
+    """
+    with log.lock:
+        is_wrong = checkpoint is not None and not log.log_start_offset <= checkpoint <= log.log_end_offset
+        first_dirty = log.log_start_offset if checkpoint is None or is_wrong else checkpoint
+        dirty = closed_segments_from(log, first_dirty)
+        uncleanable = _round_down(log, max(first_dirty, _first_uncleanable_offset(log, dirty, now_ms)))
+        return Cleanable(
+            first_dirty_offset=first_dirty,
+            first_uncleanable_offset=uncleanable,
+            clean_size=_size(segments_between(log, -1, first_dirty)),
+            cleanable_size=_size(segments_between(log, min(first_dirty, uncleanable), uncleanable)),
+            compaction_delay_ms=_compaction_delay_ms(log, dirty, now_ms),
+            is_checkpoint_wrong=is_wrong,
+            min_cleanable_ratio=log.config[MIN_CLEANABLE_DIRTY_RATIO],
+        )
+
+
+def segments_between(log: PartitionLog, start: int, end: int) -> list[Segment]:
+    """The segment that holds `start`, or the first one above, and all up to base offset `end`, exclusive."""
+    return [] if start >= end else log.segments.between(start, end)
+
+
+def closed_segments_from(log: PartitionLog, offset: int) -> list[Segment]:
+    """The segment that holds `offset` and those behind, but the active one (`nonActiveLogSegmentsFrom`)."""
+    return segments_between(log, offset, log.active.base_offset)
+
+
+def _first_uncleanable_offset(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
+    """What no transaction can change, is not written any more, and is old enough."""
+    bounds = [log.last_stable_offset, log.active.base_offset]
+    lag_ms = log.config[MIN_COMPACTION_LAG_MS]
+    if lag_ms > 0:
+        young = (segment.base_offset for segment in dirty if largest_timestamp(segment) > now_ms - lag_ms)
+        bounds += [base_offset for base_offset in [next(young, None)] if base_offset is not None]
+    return min(bounds)
+
+
+def _round_down(log: PartitionLog, offset: int) -> int:
+    """Base offset of the segment that holds `offset`: of it nothing is cleaned (`calculateCleanableBytes`)."""
+    closed = closed_segments_from(log, offset)
+    return closed[0].base_offset if closed else log.active.base_offset
+
+
+def _compaction_delay_ms(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
+    """By the first batch of each segment (`maxCompactionDelay`); 0 if nothing is late."""
+    timestamps = [timestamp for timestamp in map(_first_batch_timestamp, dirty) if timestamp > 0]
+    clean_until_ms = now_ms - max(log.config[MAX_COMPACTION_LAG_MS], 0)
+    return max(clean_until_ms - min(timestamps), 0) if timestamps else 0
+
+
+def _first_batch_timestamp(segment: Segment) -> int:
+    """Largest timestamp of the first batch in ms; -1 without a batch."""
+    data = segment.data
+    table = scan_chunk(data, 0, data.size, capacity=1)
+    error = table.error(segment.path(LOG_SUFFIX), data.size)
+    if error is not None:
+        raise error
+    return int(table.max_timestamp[0]) if len(table) else -1
+
+
+def _size(segments: list[Segment]) -> int:
+    return sum(segment.size for segment in segments)

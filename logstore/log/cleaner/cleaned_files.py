@@ -1,0 +1,121 @@
+"""The `.cleaned` files of a segment that is being made: all or nothing of them is there when they are synced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...columns.batch_table import BatchTable, ByteArray, scan
+from ...errors import CorruptRecordError
+from ...folds import aborted_transactions, segment_indexes
+from ...folds.aborted_transactions import AbortedTransactions
+from ...folds.open_transactions import CompletedTransactions
+from ...folds.segment_indexes import SegmentIndexes
+from ...kernels import scan as fields
+from ...layout.file_names import (
+    CLEANED_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file_name,
+)
+from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
+from ..directory import PartitionDirectory
+
+_REASON = "a cleaned segment is made"
+_PIECES_MAX = 4  # that are written one by one; to copy many is quicker
+_DATED = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+
+
+class CleanedFiles:
+    """One segment as it is written; `finish` or `discard` ends it.
+
+    Attributes:
+        base_offset: of the file names.
+        size: bytes of the `.log` so far.
+    """
+
+    def __init__(self, directory: PartitionDirectory, base_offset: int, config: LogConfig) -> None:
+        """Make the `.log`, empty, in place of what another cleaning left."""
+        self.base_offset = base_offset
+        self.size = 0
+        self._directory = directory
+        self._indexes = SegmentIndexes(
+            base_offset, index_interval_bytes=config[INDEX_INTERVAL_BYTES], index_size_max=config[SEGMENT_INDEX_BYTES]
+        )
+        self._aborted = AbortedTransactions()
+        self._log: int | None = None
+        self.discard()
+        self._log = directory.create(self._name(LOG_SUFFIX), _REASON)
+
+    def add(self, pieces: Sequence[ByteArray]) -> None:
+        """Write batches, and index them.
+
+        Raises:
+            OffsetOverflowError, InvalidOffsetError, IndexFullError: the indexes cannot take them.
+            DataDirectoryError: they cannot be written.
+        """
+        assert self._log is not None, "a segment that is finished takes no more"
+        for data in pieces if len(pieces) <= _PIECES_MAX else [np.concatenate(pieces)]:
+            table = _whole_batches(data)
+            table.matrix[fields.POSITION, : len(table)] += self.size
+            segment_indexes.step(self._indexes, table, 0, len(table))
+            self._directory.seam.write(self._log, data.data)
+            self.size += data.size
+
+    def add_aborted(self, transactions: CompletedTransactions) -> None:
+        """Add entries to the `.txnindex`; raises CorruptIndexError for offsets that go back."""
+        aborted_transactions.step(self._aborted, transactions)
+
+    def finish(self, modified_ms: int) -> None:
+        """Write the indexes, and put all on the disk with the time of what they are made from.
+
+        Raises:
+            DataDirectoryError: they cannot be written.
+        """
+        assert self._log is not None, "a segment is finished once"
+        self._indexes.finish()
+        log, self._log = self._log, None
+        self._close(log)
+        self._write(OFFSET_INDEX_SUFFIX, self._indexes.offset_index_bytes())
+        self._write(TIME_INDEX_SUFFIX, self._indexes.time_index_bytes())
+        if self._aborted.entry_count:
+            self._write(TRANSACTION_INDEX_SUFFIX, self._aborted.to_bytes())
+        for kind in _DATED:
+            self._directory.set_modified_ms(self._name(kind), modified_ms)
+
+    def discard(self) -> None:
+        """Remove the files."""
+        if self._log is not None:
+            self._directory.seam.close(self._log)
+            self._log = None
+        for kind in SEGMENT_SUFFIXES:
+            self._directory.delete(self._name(kind), "belongs to an unfinished cleaning")
+
+    def _name(self, kind: str) -> str:
+        return segment_file_name(self.base_offset, kind + CLEANED_SUFFIX)
+
+    def _write(self, kind: str, content: bytes) -> None:
+        descriptor = self._directory.create(self._name(kind), _REASON)
+        if content:
+            self._directory.seam.write(descriptor, content)
+        self._close(descriptor)
+
+    def _close(self, descriptor: int) -> None:
+        try:
+            self._directory.seam.sync(descriptor)
+        finally:
+            self._directory.seam.close(descriptor)
+
+
+def _whole_batches(data: ByteArray) -> BatchTable:
+    """The table of what is to be written, which must be whole batches: what was built is read again."""
+    table = scan(data)
+    if table.next_position != data.size:
+        raise CorruptRecordError(
+            "What was cleaned does not end with a whole batch", position=table.next_position, found=data.size
+        )
+    return table

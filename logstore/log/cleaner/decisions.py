@@ -1,0 +1,156 @@
+"""What becomes of each batch and each record (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...columns.batch_table import BatchTable
+from ...columns.record_table import RecordTable
+from ...kernels import scan
+from ...layout.batch import CONTROL_FLAG, DELETE_HORIZON_FLAG, NO_PRODUCER_ID
+from .batch_records import BatchRun
+from .offset_map import OffsetMap
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+BoolArray = npt.NDArray[np.bool_]
+Int64Array = npt.NDArray[np.int64]
+
+# What becomes of a batch.
+DROPPED = 0
+COPIED = 1  # as it is
+EMPTIED = 2  # its header stays
+REBUILT = 3  # with some of its records, or with a delete horizon
+AS_IT_WAS = -1  # a delete horizon that is not set anew
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What all batches of one round of cleaning are judged by.
+
+    Attributes:
+        offset_map: of the dirty part.
+        end_offset: where the round ends; the batch before it is kept, if empty, so that the log's end is known.
+        now_ms: the time that the round began.
+        delete_retention_ms: how long tombstones and markers stay once nothing but they tells of what they delete.
+        producers: the active ones.
+    """
+
+    offset_map: OffsetMap
+    end_offset: int
+    now_ms: int
+    delete_retention_ms: int
+    producers: ActiveProducers
+
+
+class ActiveProducers:
+    """The last batch of each producer that is known: it stays, if empty, for the sequence it ends with.
+
+    Of a producer without a batch since its epoch began that is its marker (`lastRecordsOfActiveProducers`).
+    """
+
+    def __init__(self, log: PartitionLog) -> None:
+        with log.lock:
+            rows = [
+                (entry.producer_id, entry.batches[-1].last_offset if entry.batches else -1, entry.producer_epoch)
+                for entry in log.producers.state
+            ]
+        self._set(rows)
+
+    def _set(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """Producer id, last offset of its last batch, or -1, and epoch of each."""
+        ordered = np.array(sorted(rows), np.int64).reshape(-1, 3)
+        self._producer_ids, self._last_offsets, self._epochs = np.ascontiguousarray(ordered.T)
+
+    def has_last(self, table: BatchTable) -> BoolArray:
+        """bool[len(table)]: batches that are the last of their producer."""
+        if not self._producer_ids.size:
+            return np.zeros(len(table), np.bool_)
+        places = np.minimum(np.searchsorted(self._producer_ids, table.producer_id), self._producer_ids.size - 1)
+        is_known = (self._producer_ids[places] == table.producer_id) & (table.producer_id > NO_PRODUCER_ID)
+        last_offsets = self._last_offsets[places]
+        is_marker = is_control(table) & (self._epochs[places] == table.producer_epoch)
+        is_last: BoolArray = np.where(last_offsets >= 0, table.last_offset == last_offsets, is_marker)
+        found: BoolArray = is_known & is_last
+        return found
+
+
+@dataclass(slots=True)
+class Retention:
+    """Of each batch of a table what is known before its records are (`checkBatchRetention`); bool[n] each.
+
+    Attributes:
+        is_discarded: none of its records stays.
+        is_kept_empty: it stays though none of its records does.
+        has_empty_transaction: it is a marker that nothing is left of but itself.
+        has_horizon: it has a delete horizon.
+        keeps_tombstones: by the horizon, or by the age of the segment.
+    """
+
+    is_discarded: BoolArray
+    is_kept_empty: BoolArray
+    has_empty_transaction: BoolArray
+    has_horizon: BoolArray
+    keeps_tombstones: BoolArray
+
+
+def is_control(table: BatchTable) -> BoolArray:
+    """bool[len(table)]: control batches."""
+    found: BoolArray = (table.magic >= 2) & (table.attributes & CONTROL_FLAG != 0)
+    return found
+
+
+def retention(
+    round_: Round, table: BatchTable, is_discardable: BoolArray, *, keeps_legacy_tombstones: bool
+) -> Retention:
+    """What holds for the batches of a table.
+
+    Args:
+        is_discardable: of `CleanedTransactions.discardable`.
+        keeps_legacy_tombstones: those of magic 0 and 1 in this segment.
+    """
+    control, is_v2 = is_control(table), table.magic >= 2
+    has_horizon = is_v2 & (table.attributes & DELETE_HORIZON_FLAG != 0)
+    is_due = has_horizon & (table.column(scan.BASE_TIMESTAMP) <= round_.now_ms)
+    return Retention(
+        is_discarded=is_discardable & (is_due | ~control),
+        is_kept_empty=round_.producers.has_last(table) & is_v2 | (table.last_offset + 1 == round_.end_offset),
+        has_empty_transaction=is_discardable & control,
+        has_horizon=has_horizon,
+        keeps_tombstones=np.where(is_v2, ~is_due, keeps_legacy_tombstones),
+    )
+
+
+def kept_records(round_: Round, run: BatchRun, is_control_batch: BoolArray, keeps_tombstones: BoolArray) -> BoolArray:
+    """bool[len(run.records)]: the records that stay (`shouldRetainRecord`).
+
+    Args:
+        is_control_batch, keeps_tombstones: bool[n] of the batches of the run.
+    """
+    records = run.records
+    has_value, has_key = records.value_size >= 0, records.key_size >= 0
+    is_latest = round_.offset_map.is_latest(records)
+    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, run.counts))
+    is_behind = records.offset > round_.offset_map.latest_offset
+    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, run.counts)
+    return kept
+
+
+def count_in_batches(run: BatchRun, flags: BoolArray) -> Int64Array:
+    """int64[n]: how many records of each batch are flagged."""
+    sums = np.concatenate([[0], np.cumsum(flags)])
+    counts: Int64Array = sums[run.ends] - sums[run.starts]
+    return counts
+
+
+def keyless_count(run: BatchRun, round_: Round, is_control_batch: BoolArray) -> int:
+    """Data records up to the end of the map that have no key, and so do not stay (`CleanerStats.invalidMessage`)."""
+    records: RecordTable = run.records
+    is_keyless = (records.key_size < 0) & (records.offset <= round_.offset_map.latest_offset)
+    return int((is_keyless & ~np.repeat(is_control_batch, run.counts)).sum())

@@ -1,0 +1,89 @@
+"""The dirty part of a log read into an offset map, as far as that has room (`Cleaner.buildOffsetMap`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...columns.batch_table import BatchTable, ByteArray
+from ...layout.batch import CONTROL_FLAG
+from .batch_records import BatchReader, BatchRun
+from .choice import segments_between
+from .offset_map import OffsetMap
+from .scanning import record_count_max, tables
+from .transactions import CleanedTransactions, aborted_transactions
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+
+def build_offset_map(
+    log: PartitionLog, start_offset: int, end_offset: int, *, buffer_size: int, load_factor: float
+) -> tuple[OffsetMap, set[int]]:
+    """Keys of the data records in [start_offset, end_offset) that are not of aborted transactions.
+
+    Returns:
+        The map, whose `latest_offset` is `end_offset` - 1, or less if the map was full before; and the base offsets of
+        the segments all of whose checksums were found right.
+
+    Raises:
+        LogstoreError: a batch that cannot be read; as `BatchReader.runs`.
+    """
+    transactions = CleanedTransactions()
+    with log.lock:
+        segments = segments_between(log, start_offset, end_offset)
+        transactions.add_aborted(aborted_transactions(log, start_offset, end_offset))
+    offset_map = OffsetMap(
+        sum(map(record_count_max, segments)),
+        buffer_size=buffer_size,
+        load_factor=load_factor,
+        first_offset=start_offset,
+        end_offset=end_offset,
+    )
+    reader = BatchReader()
+    checked: set[int] = set()
+    ends = [*(segment.base_offset for segment in segments[1:]), end_offset]
+    for segment, segment_end_offset in zip(segments, ends, strict=True):
+        _, position = segment.offset_index.lookup(start_offset)
+        for data, table in tables(segment, position=max(position, 0)):
+            if not put_table(offset_map, reader, transactions, data, table, start_offset):
+                return offset_map, checked
+        offset_map.latest_offset = segment_end_offset - 1
+        if position <= 0:
+            checked.add(segment.base_offset)
+    return offset_map, checked
+
+
+def put_table(
+    offset_map: OffsetMap,
+    reader: BatchReader,
+    transactions: CleanedTransactions,
+    data: ByteArray,
+    table: BatchTable,
+    start_offset: int,
+) -> bool:
+    """Put the records of a table; False if the map was full before its end."""
+    is_control = (table.magic >= 2) & (table.attributes & CONTROL_FLAG != 0)
+    offset_map.come_to(table)
+    is_wanted = ~transactions.discardable(data, table) & ~is_control
+    for run in reader.runs(data, table, is_wanted):
+        done_count = offset_map.put(run.records)
+        if done_count < run.records.count:
+            offset_map.latest_offset = _latest_offset(offset_map, table, run, done_count, start_offset)
+            return False
+    passed = table.last_offset[table.last_offset >= start_offset]
+    if passed.size:
+        offset_map.latest_offset = int(passed[-1])
+    return True
+
+
+def _latest_offset(offset_map: OffsetMap, table: BatchTable, run: BatchRun, done_count: int, start_offset: int) -> int:
+    """Of the batches before the one that found the map full, and of its records that went in."""
+    batch = int(np.searchsorted(run.ends, done_count, side="right"))
+    last = offset_map.last_put
+    if last is not None and last[0] >= run.starts[batch]:
+        return last[1]
+    passed = table.last_offset[: run.rows[batch]]
+    passed = passed[passed >= start_offset]
+    return int(passed[-1]) if passed.size else offset_map.latest_offset

@@ -1,0 +1,92 @@
+"""The batches of a segment that is to be cleaned, window after window, each with its checksum checked.
+
+Kafka's cleaner looks at no checksum, and gives records that it writes anew a right one whatever they are. Here a
+damaged batch ends the cleaning of the log, which is then as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...columns.batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
+from ...columns.legacy import legacy_entry
+from ...disk.mapped import MappedFile
+from ...errors import CorruptRecordError
+from ...kernels import scan as fields
+from ...layout.file_names import LOG_SUFFIX
+from ..segment import Segment
+
+
+def tables(segment: Segment, *, position: int = 0, is_checked: bool = False) -> Iterator[tuple[ByteArray, BatchTable]]:
+    """The bytes of the segment and the next batches in them, from `position` to the end.
+
+    Args:
+        is_checked: the checksums were looked at before.
+
+    Raises:
+        CorruptRecordError: the batches do not go on to the end, or a checksum is wrong.
+        DataDirectoryError: the file cannot be read.
+    """
+    path = segment.path(LOG_SUFFIX)
+    for log, table in _tables(segment, position):
+        if not is_checked:
+            compute_is_valid(log.data, table)
+            _require_valid(log.data, table, path)
+        yield log.data, table
+        log.release(position, table.next_position)
+        position = table.next_position
+    if position < segment.size:
+        raise CorruptRecordError(
+            f"Log segment may be corrupt, {segment.size - position} bytes left in segment for log segment {path} at "
+            f"position {position}",
+            path=path,
+            position=position,
+            expected="a whole batch",
+            found="the end of the segment",
+            advice="recover the log as not cleanly closed; it is not cleaned before",
+        )
+
+
+def record_count_max(segment: Segment) -> int:
+    """How many records the segment has, or more: by the headers of its batches; no checksum is looked at."""
+    return sum(_record_count_max(table) for _, table in _tables(segment, 0))
+
+
+def _tables(segment: Segment, position: int) -> Iterator[tuple[MappedFile, BatchTable]]:
+    path = segment.path(LOG_SUFFIX)
+    with MappedFile(path) as log:
+        while True:
+            table = scan_chunk(log.data, position, segment.size)
+            error = table.error(path, segment.size)
+            if error is not None:
+                raise error
+            yield log, table
+            if table.status != fields.MORE:
+                return
+            position = table.next_position
+
+
+def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
+    is_valid = table.is_valid == 1
+    for row in np.flatnonzero(table.magic < 2).tolist():
+        is_valid[row] = legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
+    bad = np.flatnonzero(~is_valid)
+    if bad.size:
+        row = int(bad[0])
+        raise CorruptRecordError(
+            f"Record is corrupt (stored crc = {int(table.column(fields.CRC)[row])})",
+            path=path,
+            position=int(table.position[row]),
+            offset=int(table.base_offset[row]),
+            expected="the checksum of its bytes",
+            found="another one",
+            advice="copy the segment from another replica; the log is not cleaned before",
+        )
+
+
+def _record_count_max(table: BatchTable) -> int:
+    """A message of magic 0 or 1 may be a wrapper of as many as its bytes."""
+    counts = np.where(table.magic >= 2, table.record_count, table.size)
+    return int(np.clip(counts, 0, None).sum())

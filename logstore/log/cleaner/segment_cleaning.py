@@ -1,0 +1,119 @@
+"""Segments cleaned into one, which takes their place (`Cleaner.cleanSegments`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import LogCleaningAbortedError, OffsetOverflowError
+from ...layout.file_names import LOG_SUFFIX
+from ..replace_segments import delete_snapshots, replace_segments
+from ..segment import Segment
+from ..split import split_overflowed_segment
+from .batch_records import BatchReader
+from .cleaned_files import CleanedFiles
+from .decisions import Round, retention
+from .scanning import tables
+from .statistics import CleaningStatistics
+from .table_cleaning import TableCleaning
+from .transactions import CleanedTransactions, aborted_transactions
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+
+class SegmentCleaning:
+    """The groups of one round, one after the other.
+
+    Attributes:
+        statistics: of the groups so far.
+    """
+
+    def __init__(self, log: PartitionLog, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
+        """A round's cleaning of segments.
+
+        Args:
+            legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files that were written to behind it.
+            checked: base offsets of segments whose checksums were looked at.
+        """
+        self.statistics = CleaningStatistics()
+        self._log = log
+        self._round = round_
+        self._legacy_delete_horizon_ms = legacy_delete_horizon_ms
+        self._checked = checked
+        self._transactions = CleanedTransactions()
+        self._reader = BatchReader()
+
+    def clean_group(self, group: Sequence[Segment]) -> None:
+        """Clean closed segments, ascending, into one.
+
+        Raises:
+            LogCleaningAbortedError: the log was changed meanwhile, or a segment had offsets too far above its base and
+                is split now.
+            DataDirectoryError: nothing was replaced; a KafkaStorageError if not all was.
+            LogstoreError: a batch cannot be read or built; nothing was replaced.
+        """
+        log, current = self._log, group[0]
+        cleaned = CleanedFiles(log.directory, group[0].base_offset, log.config)
+        try:
+            for number, current in enumerate(group):
+                following = group[number + 1] if number + 1 < len(group) else None
+                end_offset = current.next_offset() if following is None else following.base_offset
+                self._clean_segment(current, end_offset, cleaned)
+            cleaned.finish(_modified_ms(group[-1]))
+        except OffsetOverflowError as error:
+            cleaned.discard()
+            self._split(current)
+            raise LogCleaningAbortedError(
+                f"Caught segment overflow error during cleaning: {error.message}",
+                path=current.path(LOG_SUFFIX),
+                found="offsets that one segment cannot hold; it is split now",
+                advice="clean the log again",
+            ) from error
+        except BaseException:
+            cleaned.discard()
+            raise
+        self._replace(cleaned, group)
+
+    def _clean_segment(self, segment: Segment, end_offset: int, cleaned: CleanedFiles) -> None:
+        transactions = self._transactions
+        with self._log.lock:
+            transactions.add_aborted(aborted_transactions(self._log, segment.base_offset, end_offset))
+        keeps_legacy_tombstones = _modified_ms(segment) > self._legacy_delete_horizon_ms
+        for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
+            is_discardable = transactions.discardable(data, table)
+            held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
+            cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader, self.statistics))
+            cleaned.add_aborted(transactions.take_needed())
+        self.statistics.read_size += segment.size
+
+    def _replace(self, cleaned: CleanedFiles, group: Sequence[Segment]) -> None:
+        log = self._log
+        with log.lock, log.writing("Error while replacing segments of"):
+            if any(log.segments.floor(segment.base_offset) is not segment for segment in group):
+                cleaned.discard()
+                raise LogCleaningAbortedError(
+                    f"The segments of {log.topic_partition} were changed while they were cleaned",
+                    path=log.directory.path,
+                    expected=[segment.base_offset for segment in group],
+                    found=log.segments.base_offsets,
+                    advice="clean the log again",
+                )
+            replace_segments(log, cleaned.base_offset, group, self._round.now_ms)
+        self.statistics.written_size += cleaned.size
+        self.statistics.old_segment_count += len(group)
+        self.statistics.new_segment_count += 1
+
+    def _split(self, segment: Segment) -> None:
+        log = self._log
+        with log.lock, log.writing("Error while splitting a segment of"):
+            new = split_overflowed_segment(segment, log.config)
+            log.segments.remove(segment.base_offset)
+            for part in new:
+                log.segments.add(part)
+            if all(part.base_offset != segment.base_offset for part in new):
+                delete_snapshots(log, [segment], self._round.now_ms)
+
+
+def _modified_ms(segment: Segment) -> int:
+    return segment.directory.modified_ms(segment.file_name(LOG_SUFFIX))

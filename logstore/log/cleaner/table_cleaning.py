@@ -1,0 +1,122 @@
+"""The batches of a table without what is not kept (`MemoryRecords.filterTo`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...columns.batch_rebuilding import columns_of, empty_batch, rebuild_batches
+from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.record_building import build_batch
+from ...errors import InvalidRecordError
+from ...layout import legacy
+from ...layout.legacy import timestamp_type
+from ...model import Codec, TimestampType
+from .batch_records import BatchReader, BatchRun
+from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, is_control, kept_records, keyless_count
+from .statistics import CleaningStatistics
+
+BoolArray = npt.NDArray[np.bool_]
+Int64Array = npt.NDArray[np.int64]
+
+_DROPPED = -1
+_COPIED = 0  # the source that the table was scanned from
+
+
+class TableCleaning:
+    """One table's batches on their way out.
+
+    Attributes:
+        sources: buffers that batches are taken from, the first as they were.
+        source, start, size: int64[n]: of each row the source, or _DROPPED, and the bytes in it.
+    """
+
+    def __init__(self, round_: Round, data: ByteArray, table: BatchTable, held: Retention) -> None:
+        self.sources = [data]
+        self.source = np.full(len(table), _DROPPED, np.int64)
+        self.start = table.position.copy()
+        self.size = table.size.copy()
+        self._round = round_
+        self._table = table
+        self._held = held
+        self._is_control = is_control(table)
+
+    def pieces(self, reader: BatchReader, statistics: CleaningStatistics) -> list[ByteArray]:
+        """The bytes of what is kept, in order; those that lie behind each other in one piece.
+
+        Raises:
+            LogstoreError: a batch that cannot be read, or cannot be built anew.
+        """
+        held = self._held
+        self._empty(np.flatnonzero(held.is_discarded & held.is_kept_empty))
+        for run in reader.runs(self.sources[_COPIED], self._table, ~held.is_discarded):
+            is_control_batch = self._is_control[run.rows]
+            kept = kept_records(self._round, run, is_control_batch, held.keeps_tombstones[run.rows])
+            statistics.read_record_count += run.records.count
+            statistics.kept_record_count += int(kept.sum())
+            statistics.keyless_record_count += keyless_count(run, self._round, is_control_batch)
+            self._place(run, kept)
+        rows = np.flatnonzero(self.source != _DROPPED)
+        ends = self.start + self.size
+        begins = (np.diff(self.source[rows]) != 0) | (self.start[rows[1:]] != ends[rows[:-1]])
+        blocks = [block for block in np.split(rows, np.flatnonzero(begins) + 1) if block.size]
+        return [self.sources[self.source[block[0]]][self.start[block[0]] : ends[block[-1]]] for block in blocks]
+
+    def _place(self, run: BatchRun, kept: BoolArray) -> None:
+        """Say of each batch of a run where its bytes are."""
+        rows, held = run.rows, self._held
+        kept_counts = count_in_batches(run, kept)
+        has_tombstones = count_in_batches(run, kept & (run.records.value_size < 0)) > 0
+        needs_horizon = (has_tombstones | held.has_empty_transaction[rows]) & ~held.has_horizon[rows]
+        is_whole = (kept_counts == run.counts) & ~needs_horizon & (self._table.magic[rows] >= 2)
+        self.source[rows[(kept_counts > 0) & is_whole]] = _COPIED
+        self._empty(rows[(kept_counts == 0) & held.is_kept_empty[rows]])
+        rebuilt = np.flatnonzero((kept_counts > 0) & ~is_whole)
+        if rebuilt.size:
+            horizon_ms = self._round.now_ms + self._round.delete_retention_ms
+            self._rebuild(run, kept, rebuilt, np.where(needs_horizon[rebuilt], horizon_ms, AS_IT_WAS))
+
+    def _rebuild(self, run: BatchRun, kept: BoolArray, batches: Int64Array, horizons_ms: Int64Array) -> None:
+        rows = run.rows[batches]
+        if self._table.magic[rows[0]] < 2:
+            built = _upgraded(run, self._table, int(rows[0]), np.flatnonzero(kept), int(horizons_ms[0]))
+            self._take(rows, built, np.zeros(1, np.int64), np.array([built.size]))
+            return
+        is_rebuilt = np.zeros(run.rows.size, np.bool_)
+        is_rebuilt[batches] = True
+        kept = kept & np.repeat(is_rebuilt, run.counts)
+        new = rebuild_batches(run.records, self._table, rows, run.ends[batches], kept, horizons_ms)
+        self._take(rows, new.data, new.table.position, new.table.size)
+
+    def _empty(self, rows: Int64Array) -> None:
+        for row in rows.tolist():
+            if self._table.magic[row] < 2:
+                raise InvalidRecordError(
+                    "Empty batches are only supported for magic v2 and above",
+                    position=int(self._table.position[row]),
+                    offset=int(self._table.base_offset[row]),
+                    java_class="java.lang.IllegalStateException",
+                )
+            header = empty_batch(self._table, row)
+            self._take(np.array([row]), header, np.zeros(1, np.int64), np.array([header.size]))
+
+    def _take(self, rows: Int64Array, data: ByteArray, starts: Int64Array, sizes: Int64Array) -> None:
+        self.source[rows], self.start[rows], self.size[rows] = len(self.sources), starts, sizes
+        self.sources.append(data)
+
+
+def _upgraded(run: BatchRun, table: BatchTable, row: int, kept: Int64Array, horizon_ms: int) -> ByteArray:
+    """What is kept of a message, or of a wrapper, of magic 0 or 1, as a v2 batch (`buildRetainedRecordsInto`)."""
+    magic, attributes = int(table.magic[row]), int(table.attributes[row])
+    kind = timestamp_type(magic, attributes)
+    is_log_append_time = kind is TimestampType.LOG_APPEND_TIME
+    offsets = run.records.offset[kept]
+    return build_batch(
+        columns_of(run.records, kept),
+        offset_deltas=offsets - offsets[0],
+        base_offset=int(offsets[0]),
+        codec=Codec(attributes & legacy.CODEC_MASK),
+        timestamp_type=TimestampType.LOG_APPEND_TIME if is_log_append_time else TimestampType.CREATE_TIME,
+        log_append_time=int(table.max_timestamp[row]) if is_log_append_time else -1,
+        delete_horizon_ms=None if horizon_ms == AS_IT_WAS else horizon_ms,
+    )

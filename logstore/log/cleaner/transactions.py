@@ -1,0 +1,143 @@
+"""Which batches are of aborted transactions, and which markers are not needed any more (`CleanedTransactionMetadata`).
+
+Batches are passed in the order of their offsets. Of each producer is remembered whether data of its transaction was
+seen since its last marker: a marker is needed as long as there is any.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...columns.batch_table import BatchTable, ByteArray
+from ...folds.open_transactions import CompletedTransactions
+from ...kernels import producer_slots as producers
+from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ...model import ControlRecordType
+from .control_types import control_types
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+BoolArray = npt.NDArray[np.bool_]
+
+_COLUMNS = [
+    producers.COMPLETED_FIRST_OFFSET,
+    producers.COMPLETED_PRODUCER_ID,
+    producers.COMPLETED_LAST_OFFSET,
+    producers.COMPLETED_LAST_STABLE_OFFSET,
+    producers.COMPLETED_IS_ABORTED,
+]
+
+
+class AbortedTransaction(NamedTuple):
+    """An entry of a `.txnindex`; ordered by `first_offset`."""
+
+    first_offset: int
+    producer_id: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class CleanedTransactions:
+    """What is known while the batches of a log are passed.
+
+    Attributes:
+        needed: entries of aborted transactions whose marker was passed and is needed, in its order.
+    """
+
+    def __init__(self) -> None:
+        self.needed: list[AbortedTransaction] = []
+        self._waiting: list[AbortedTransaction] = []
+        self._ongoing_aborted: dict[int, AbortedTransaction] = {}
+        self._has_aborted_data: set[int] = set()
+        self._ongoing_committed: set[int] = set()
+
+    def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
+        """Aborted transactions of the batches to come; one may be told twice."""
+        for transaction in transactions:
+            heapq.heappush(self._waiting, transaction)
+
+    def take_needed(self) -> CompletedTransactions:
+        """The entries of `needed`, which are forgotten."""
+        matrix = np.zeros((len(self.needed), producers.COMPLETED_WIDTH), np.int64)
+        for row, transaction in enumerate(self.needed):
+            matrix[row, _COLUMNS] = *transaction, True
+        self.needed.clear()
+        return CompletedTransactions(matrix)
+
+    def discardable(self, data: ByteArray, table: BatchTable) -> BoolArray:
+        """bool[len(table)]: data batches of aborted transactions, and control batches that are not needed.
+
+        Raises:
+            InvalidRecordError: a control record without a type.
+        """
+        found = np.zeros(len(table), np.bool_)
+        flags = np.where(table.magic >= 2, table.attributes, 0)
+        rows = np.flatnonzero(flags & (TRANSACTIONAL_FLAG | CONTROL_FLAG))
+        if not rows.size:
+            return found
+        types = control_types(data, table, rows[flags[rows] & CONTROL_FLAG != 0])
+        columns = (rows, flags[rows] & CONTROL_FLAG != 0, table.producer_id[rows], table.last_offset[rows])
+        for row, is_control, producer_id, last_offset in zip(*(column.tolist() for column in columns), strict=True):
+            self._begin_aborted(last_offset)
+            if is_control:
+                found[row] = self._passes_control(producer_id, types[row])
+            else:
+                found[row] = self._passes_data(producer_id)
+        return found
+
+    def _begin_aborted(self, offset: int) -> None:
+        while self._waiting and self._waiting[0].first_offset <= offset:
+            transaction = heapq.heappop(self._waiting)
+            self._ongoing_aborted.setdefault(transaction.producer_id, transaction)
+
+    def _passes_data(self, producer_id: int) -> bool:
+        if producer_id in self._ongoing_aborted:
+            self._has_aborted_data.add(producer_id)
+            return True
+        self._ongoing_committed.add(producer_id)
+        return False
+
+    def _passes_control(self, producer_id: int, control_type: ControlRecordType | None) -> bool:
+        """Whether a control batch can go; one without records is of no type."""
+        if control_type is None:
+            return True
+        if control_type is ControlRecordType.COMMIT:
+            is_needed = producer_id in self._ongoing_committed
+            self._ongoing_committed.discard(producer_id)
+            return not is_needed
+        if control_type is not ControlRecordType.ABORT:
+            return False
+        transaction = self._ongoing_aborted.pop(producer_id, None)
+        is_needed = producer_id in self._has_aborted_data
+        self._has_aborted_data.discard(producer_id)
+        if transaction is not None and is_needed:
+            self.needed.append(transaction)
+        return not is_needed
+
+
+def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+    """Those that Kafka collects for batches in [start_offset, end_offset) (`UnifiedLog.collectAbortedTransactions`).
+
+    They are those of all offsets from the log start on whose marker is in the segment that holds `start_offset`, or in
+    one behind it.
+
+    Raises:
+        CorruptIndexError: an entry of an unknown version.
+    """
+    found: list[AbortedTransaction] = []
+    segment = log.segments.floor(start_offset)
+    while segment is not None:
+        index = segment.transaction_index
+        rows, is_complete = index.aborted_rows(fetch_offset=log.log_start_offset, upper_bound_offset=end_offset)
+        columns = (index.first_offsets, index.producer_ids, index.last_offsets, index.last_stable_offsets)
+        found += map(AbortedTransaction, *(column[rows].tolist() for column in columns))
+        if is_complete:
+            break
+        segment = log.segments.higher(segment.base_offset)
+    return found

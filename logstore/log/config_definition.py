@@ -1,0 +1,121 @@
+"""Definitions of configurations as data: how text becomes a value, and which values there are (`ConfigDef`).
+
+>>> value_of("retries", Definition(as_int, 5, between(0)), " 7 ")
+7
+>>> value_of("retries", Definition(as_int, 5, between(0)), "-7")
+Traceback (most recent call last):
+logstore.errors.UsageError: Invalid value -7 for configuration retries: Value must be at least 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import UsageError
+from ..layout.java_integer import parse_int, parse_long
+
+CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
+
+
+class Definition(NamedTuple):
+    """One configuration: how text becomes a value, the value without one, and the check of both."""
+
+    parse: Callable[[str, str], Any]
+    default: Any
+    check: Callable[[str, Any], None] = lambda name, value: None
+
+
+def value_of(name: str, definition: Definition, given: Any) -> Any:
+    """The value of what was given, text or a Python value; raises UsageError in Kafka's words."""
+    text = str(given).lower() if isinstance(given, bool) else str(given)
+    value = definition.parse(name, text.strip())
+    definition.check(name, value)
+    return value
+
+
+def as_int(name: str, text: str) -> int:
+    """Type INT."""
+    return _number(name, text, parse_int(text), "INT")
+
+
+def as_long(name: str, text: str) -> int:
+    """Type LONG."""
+    return _number(name, text, parse_long(text), "LONG")
+
+
+def _number(name: str, text: str, value: int | None, kind: str) -> int:
+    if value is None:
+        raise invalid(name, text, f"Not a number of type {kind}")
+    return value
+
+
+def as_double(name: str, text: str) -> float:
+    """Type DOUBLE."""
+    try:
+        return float(text.replace("_", "?"))  # Java takes no underscores
+    except ValueError:
+        raise invalid(name, text, "Not a number of type DOUBLE") from None
+
+
+def as_boolean(name: str, text: str) -> bool:
+    """Type BOOLEAN."""
+    if text.lower() not in ("true", "false"):
+        raise invalid(name, text, "Expected value to be either true or false")
+    return text.lower() == "true"
+
+
+def as_string(name: str, text: str) -> str:
+    """Type STRING."""
+    return text
+
+
+def as_list(name: str, text: str) -> list[str]:
+    """Type LIST, without doubles."""
+    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text else []
+
+
+def invalid(name: str, value: object, problem: str) -> UsageError:
+    """Kafka's `ConfigException` of a name, a value and what is wrong with it."""
+    return UsageError(f"Invalid value {value} for configuration {name}: {problem}", java_class=CONFIG_EXCEPTION)
+
+
+def between(least: float | None, most: float | None = None) -> Callable[[str, Any], None]:
+    """The check of `ConfigDef.Range`."""
+
+    def check(name: str, value: float) -> None:
+        if least is not None and value < least:
+            raise invalid(name, value, f"Value must be at least {least}")
+        if most is not None and value > most:
+            raise invalid(name, value, f"Value must be no more than {most}")
+
+    return check
+
+
+def gzip_level(name: str, value: int) -> None:
+    """The check of `compression.gzip.level`."""
+    if value != -1 and not 1 <= value <= 9:
+        raise invalid(name, value, "Value must be between 1 and 9 or equal to -1")
+
+
+def one_of(*choices: str) -> Callable[[str, Any], None]:
+    """The check of `ConfigDef.ValidString`."""
+
+    def check(name: str, value: str) -> None:
+        if value not in choices:
+            raise invalid(name, value, f"String must be one of: {', '.join(choices)}")
+
+    return check
+
+
+def all_of(*choices: str) -> Callable[[str, Any], None]:
+    """The check of `ConfigDef.ValidList`."""
+    check_one = one_of(*choices)
+
+    def check(name: str, values: list[str]) -> None:
+        for value in values:
+            if not value:
+                raise UsageError(f"Configuration '{name}' values must not be empty.", java_class=CONFIG_EXCEPTION)
+            check_one(name, value)
+
+    return check

@@ -1,0 +1,117 @@
+"""A partition directory made or recovered, and its last segment opened for writing (`UnifiedLog.create`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from ..disk.names import absolute_path, parent
+from ..disk.seam import Seam
+from ..disk.side_files import read_partition_metadata
+from ..errors import InconsistentTopicIdError
+from ..layout import partition_metadata
+from ..layout.file_names import LOG_SUFFIX
+from .active_segment import ActiveSegment
+from .batch_search import batch_tables
+from .config import LogConfig
+from .directory import PartitionDirectory
+from .loader import LoadSettings, LogLoader
+from .log_state import Later
+from .partition_log import PartitionLog
+from .recover import partition_of
+from .roll import roll_jitter_ms
+from .segment import Segment
+from .watermarks import refresh_first_unstable_offset, update_high_watermark
+
+
+def open_log(
+    path: str,
+    settings: LoadSettings,
+    *,
+    seam: Seam,
+    now_ms: Callable[[], int],
+    topic_id: str | None,
+    high_watermark: int | None,
+    is_only_replica: bool,
+    requires_verification: bool,
+    draw_below: Callable[[int], int],
+    flush_later: Later | None,
+) -> PartitionLog:
+    """See `PartitionLog.open`."""
+    path = absolute_path(path)
+    name = partition_of(path)
+    topic_partition = f"{name.topic}-{name.partition}"
+    if not os.path.isdir(path):
+        seam.make_directory(path)
+        seam.sync_directory(parent(path))
+    directory = PartitionDirectory(path, seam)
+    known_topic_id = _topic_id(directory, topic_partition, topic_id)
+    loader = LogLoader(directory, topic_partition, settings)
+    loader.load()
+    loader.producers.state.requires_verification = requires_verification
+    active = _activated(loader, settings.config, now_ms(), draw_below)
+    directory.is_recovering = False
+    log = PartitionLog(
+        directory,
+        topic_partition,
+        loader,
+        active,
+        settings.config,
+        now_ms=now_ms,
+        is_only_replica=is_only_replica,
+        draw_below=draw_below,
+        flush_later=flush_later,
+    )
+    log.topic_id = known_topic_id
+    refresh_first_unstable_offset(log)
+    if is_only_replica:
+        update_high_watermark(log, log.log_end_offset)
+    elif high_watermark is not None:
+        update_high_watermark(log, high_watermark)
+    return log
+
+
+def _topic_id(directory: PartitionDirectory, topic_partition: str, topic_id: str | None) -> str | None:
+    """The id in `partition.metadata`, which is made if it is not there and an id is given."""
+    name = partition_metadata.FILE_NAME
+    if not directory.exists(name):
+        if topic_id is not None:
+            text = f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}"
+            directory.replace(name, text.encode(), "was missing", temporary_suffix=".tmp")
+        return topic_id
+    known = read_partition_metadata(directory.file(name)).topic_id
+    if topic_id not in (None, known):
+        raise InconsistentTopicIdError(
+            f"Tried to assign topic ID {topic_id} to log for topic partition {topic_partition},but log already "
+            f"contained topic ID {known}",
+            path=directory.file(name),
+        )
+    return known
+
+
+def _activated(loader: LogLoader, config: LogConfig, now_ms: int, draw_below: Callable[[int], int]) -> ActiveSegment:
+    """The last segment, opened for writing."""
+    for segment in loader.segments:
+        segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
+    last = loader.segments.last
+    assert last is not None
+    _cut_torn_tail(last)
+    active = ActiveSegment.resume(last, config)
+    if loader.has_made_segment:
+        active.preallocate(config)
+    loader.segments.add(active)
+    return active
+
+
+def _cut_torn_tail(segment: Segment) -> None:
+    """Cut what is behind the last whole batch: a clean start does not look at it, and a broker would append behind."""
+    index = segment.offset_index
+    place = segment.place_of(int(index.offsets[-1]) if index.entry_count else segment.base_offset)
+    size = 0
+    if place is not None:
+        for table in batch_tables(segment.data, place.position, segment.path(LOG_SUFFIX)):
+            size = table.next_position
+    if size < segment.size:
+        name = segment.file_name(LOG_SUFFIX)
+        segment.directory.truncate(name, size, f"cut {segment.size - size} bytes behind the last whole batch")
+        segment.size = size

@@ -1,0 +1,172 @@
+"""A partition read beside whoever writes it, a broker or a `PartitionLog` in another process. Nothing is ever written.
+
+    reader = PartitionReader("/var/lib/kafka/data/orders-0")
+    for chunk in reader.records(isolation=FetchIsolation.READ_COMMITTED).chunks(): …
+    reader.refresh()                                       what was written since; reads only that
+
+No lock is taken, no index is needed. The log ends behind the last whole batch with the right checksum: one that is
+being written is not seen before it is there. Producers are followed from a snapshot on, as a load does, so the last
+stable offset and the aborted transactions are those of the log at that moment, whatever is in the files beside it.
+
+The high watermark is not in the files of a partition. Here it is the log's end: right for a partition with one replica,
+and ahead of what a broker gives its consumers where other replicas are behind.
+
+What was read stays good when segments roll, are cleaned or deleted, but not when one is cut: a broker does that when it
+starts after a crash, or follows another leader. Nothing that was read before may be touched then, see `read`.
+"""
+
+from __future__ import annotations
+
+from ..disk.file_range import is_missing
+from ..disk.files import read_file
+from ..disk.names import absolute_path, child, file_name, parent
+from ..disk.seam import SEAM
+from ..errors import DataDirectoryError, InvalidNameError, LogstoreError
+from ..folds.leader_epochs import LeaderEpochs
+from ..layout.file_names import foreign_directory_text, parse_partition_directory
+from ..layout.leader_epoch_checkpoint import FILE_NAME as LEADER_EPOCHS_FILE_NAME
+from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
+from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, parse_offset_checkpoint
+from ..model import FetchIsolation
+from .directory import PartitionDirectory
+from .follower import LogFollower
+from .live_segment import DirectoryChangedError
+from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
+from .read import Fetched, ReadBounds, read
+from .records import RecordReader
+from .segment_view import SegmentView
+from .segments import Segments
+
+_TRY_COUNT_MAX = 1000
+
+
+class PartitionReader:
+    """One partition as it was at the last `refresh`.
+
+    `refresh` is for one thread at a time; everything else may be asked by others meanwhile.
+
+    Attributes:
+        path: absolute.
+        bounds: offsets where the log starts and ends, and to where consumers read.
+        epochs: of the leaders.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Look at the directory for the first time; reads the last segment, see `follower`.
+
+        Raises:
+            InvalidNameError: the directory's name is no partition's.
+            DataDirectoryError: there is no such directory, or a file of it cannot be read.
+            LogstoreError: the last segment cannot be followed.
+        """
+        self.path = absolute_path(path)
+        name = parse_partition_directory(file_name(self.path))
+        if name is None:
+            raise InvalidNameError(
+                foreign_directory_text(file_name(self.path), self.path),
+                path=self.path,
+                java_class="org.apache.kafka.common.KafkaException",
+            )
+        self._name = name.topic, name.partition
+        self._topic_partition = f"{name.topic}-{name.partition}"
+        self._directory = PartitionDirectory(self.path, SEAM)
+        self._follower = LogFollower(self._directory, self._topic_partition)
+        self.epochs = LeaderEpochs()
+        self._segments = Segments()
+        self.bounds = ReadBounds(self._topic_partition, 0, 0, 0, 0)
+        self.refresh()
+
+    @property
+    def problem(self) -> LogstoreError | None:
+        """Why the log is taken to end though its file goes on; None if it does not, or only with part of a batch."""
+        return self._follower.problem
+
+    def refresh(self) -> None:
+        """See what was written, rolled, cleaned and deleted since.
+
+        Raises:
+            LogstoreError: as when the reader was made; what was seen before stays.
+        """
+        for _ in range(_TRY_COUNT_MAX):
+            try:
+                log_start_offset = self._log_start_offset()
+                self._follower.update(log_start_offset)
+                self._look(log_start_offset)
+                return
+            except DirectoryChangedError:
+                continue
+        raise DataDirectoryError(
+            "The directory changes all the time",
+            path=self.path,
+            expected="that its files keep their names while they are listed",
+            advice="see whether two processes write to it; else try again",
+        )
+
+    def read(
+        self,
+        start_offset: int,
+        max_size: int,
+        isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED,
+        *,
+        min_one_message: bool = True,
+    ) -> Fetched:
+        """Data from an offset on, mapped, not copied; arguments, what comes and what is raised as in `read.read`."""
+        segments, bounds = self._segments, self.bounds
+        return read(segments, bounds, start_offset, max_size, isolation, min_one_message=min_one_message)
+
+    def offset_for_timestamp(
+        self, timestamp: int, isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED
+    ) -> TimestampAndOffset | None:
+        """The first record at or after a time, or one of the special offsets, see `offset_for_timestamp`."""
+        return fetchable_offset_for_timestamp(self._segments, self.bounds, self.epochs, timestamp, isolation)
+
+    def records(
+        self,
+        start_offset: int | None = None,
+        *,
+        end_offset: int | None = None,
+        isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED,
+        check_crc: bool = True,
+    ) -> RecordReader:
+        """A reader of the records that were there at the last `refresh`, by default from the log's start."""
+        start_offset = self.bounds.log_start_offset if start_offset is None else start_offset
+        return RecordReader(
+            self._segments, self.bounds, start_offset, isolation, end_offset=end_offset, check_crc=check_crc
+        )
+
+    def _look(self, log_start_offset: int) -> None:
+        """Take over what the follower knows."""
+        follower = self._follower
+        segments = follower.segments.copy()
+        first, last = segments.first, segments.last
+        if first is None or last is None or follower.producers is None:
+            self._segments, self.bounds = segments, ReadBounds(self._topic_partition, 0, 0, 0, 0)
+            return
+        segments.add(SegmentView(last))
+        start = max(log_start_offset, first.base_offset)
+        end = max(follower.end_offset, start)
+        transactions = follower.producers.transactions
+        transactions.drop_replicated(end)
+        stable = transactions.last_stable_offset(end, start)
+        self.epochs = self._leader_epochs()
+        self._segments, self.bounds = segments, ReadBounds(self._topic_partition, start, end, end, stable)
+
+    def _log_start_offset(self) -> int:
+        """Of the checkpoint in the data directory; 0 where there is none."""
+        path = child(parent(self.path), LOG_START_OFFSET_FILE_NAME)
+        content = _content(path)
+        return 0 if content is None else parse_offset_checkpoint(content, path=path).get(self._name, 0)
+
+    def _leader_epochs(self) -> LeaderEpochs:
+        path = child(self.path, LEADER_EPOCHS_FILE_NAME)
+        content = _content(path)
+        return LeaderEpochs() if content is None else LeaderEpochs(parse_leader_epoch_checkpoint(content, path=path))
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        return read_file(path)
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return None
+        raise

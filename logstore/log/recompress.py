@@ -1,0 +1,100 @@
+"""A batch built anew in the codec of its topic (`LogValidator.buildRecordsAndAssignOffsets`)."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from ..columns.batch_fields import NO_EPOCH
+from ..columns.batch_rebuilding import columns_of
+from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.record_building import build_batch
+from ..columns.record_table import RecordTable
+from ..errors import InvalidRecordError, RecordTooLargeError
+from ..kernels.crc32c import crc32c_range
+from ..layout import batch as layout
+from ..layout.batch import NO_PRODUCER_ID
+from ..model import Codec, TimestampType
+from .validation_rules import ValidationRules
+
+
+def recompress(
+    records: RecordTable,
+    table: BatchTable,
+    codec: Codec,
+    base_offset: int,
+    leader_epoch: int,
+    log_append_time: int,
+    rules: ValidationRules,
+) -> ByteArray:
+    """The batch of `table` with its records numbered from `base_offset` on; no bytes without records.
+
+    Control and delete horizon bits are not taken over.
+
+    Args:
+        records: all of the batch.
+        codec: what to compress with, at the level of the rules.
+        log_append_time: ms; -1 in a CreateTime topic.
+
+    Returns:
+        uint8, 1-D, writable.
+
+    Raises:
+        InvalidRecordError: producer fields that do not go together; no records in a LogAppendTime topic.
+        RecordTooLargeError: it became larger than `max.message.bytes`.
+        InvalidTimestampError: a negative timestamp other than -1.
+    """
+    _require_records(records, rules)
+    data = build_batch(
+        columns_of(records, np.arange(len(records))),
+        base_offset=base_offset,
+        codec=codec,
+        level=rules.level(codec),
+        timestamp_type=rules.timestamp_type,
+        log_append_time=log_append_time,
+        partition_leader_epoch=leader_epoch,
+    )
+    batch = table.row(0)
+    _require_producer(batch)
+    if data.size:
+        _put_producer(data, batch)
+    if data.size > rules.max_message_bytes:
+        raise RecordTooLargeError(
+            f"Message batch size is {data.size} bytes in append topartition {rules.topic_partition} which exceeds the "
+            f"maximum configured size of {rules.max_message_bytes}."
+        )
+    return data
+
+
+def _require_records(records: RecordTable, rules: ValidationRules) -> None:
+    """Kafka trips over a batch without any, when it asks at which offset the time of the append is."""
+    if not len(records) and rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        raise InvalidRecordError(
+            'Cannot invoke "java.lang.Long.longValue()" because "this.lastOffset" is null',
+            expected="records, to give them the time of the append",
+            found="a batch without any",
+            java_class="java.lang.NullPointerException",
+        )
+
+
+def _require_producer(batch: dict[str, int]) -> None:
+    """Producer fields that a batch may have; any other nonsense is taken over (`validateProducerState`)."""
+    problem = None
+    if batch["producer_id"] != NO_PRODUCER_ID:
+        if batch["producer_epoch"] == NO_EPOCH:
+            problem = "Invalid negative producer epoch"
+        elif batch["base_sequence"] < 0:
+            problem = "Invalid negative sequence number used"
+    elif batch["attributes"] & layout.TRANSACTIONAL_FLAG:
+        problem = "Cannot write transactional messages without a valid producer ID"
+    if problem is not None:
+        raise InvalidRecordError(problem, java_class="java.lang.IllegalArgumentException")
+
+
+def _put_producer(data: ByteArray, batch: dict[str, int]) -> None:
+    """Take over whose the batch is."""
+    data[layout.ATTRIBUTES + 1] |= batch["attributes"] & layout.TRANSACTIONAL_FLAG
+    producer = (batch["producer_id"], batch["producer_epoch"], batch["base_sequence"])
+    struct.pack_into(">qhi", data.data, layout.PRODUCER_ID, *producer)
+    struct.pack_into(">I", data.data, layout.CRC, crc32c_range(data, layout.ATTRIBUTES, data.size))

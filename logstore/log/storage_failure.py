@@ -1,0 +1,49 @@
+"""A log whose writing failed is not written any more (`LogDirFailureChannel`, `LocalLog.maybeHandleIOException`).
+
+What is on the disk then is not known: a write may have gone half way, and after a failed sync the system may have
+dropped what it could not write. So nothing is tried again; who opens the log anew recovers what is there.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ..disk.names import parent
+from ..errors import KafkaStorageError, LogstoreError
+
+if TYPE_CHECKING:
+    from .log_state import LogState
+
+
+class Writing:
+    """A `with` block that changes the log; usable again and again.
+
+    Raises:
+        KafkaStorageError: the log is closed, or its writing has failed, before the block or in it.
+    """
+
+    __slots__ = ("_failure_text", "_log")
+
+    def __init__(self, log: LogState, failure_text: str) -> None:
+        self._log = log
+        self._failure_text = failure_text
+
+    def __enter__(self) -> None:
+        self._log.change_count += 1
+        self._log.require_writable()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or (isinstance(error, LogstoreError) and not isinstance(error, OSError)):
+            return
+        log = self._log
+        log.failure = log.failure or KafkaStorageError(
+            f"{self._failure_text} {log.topic_partition} in dir {parent(log.directory.path)}",
+            path=log.directory.path,
+            found=str(error) or type(error).__name__,
+            advice="free space or see to the disk, then open the log anew: it recovers what was written",
+        )
+        if isinstance(error, OSError):
+            raise log.failure from error

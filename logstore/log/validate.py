@@ -1,0 +1,186 @@
+"""The last look at a batch before a leader writes it, and its place in the log (`LogValidator`).
+
+The batch gets its offsets, the leader's epoch and, where the topic asks for it, another timestamp. Whether that is done
+in place or the batch is built anew depends on the codec that the topic is stored in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..columns.batch_table import BatchTable, ByteArray, scan
+from ..columns.record_table import BatchRecords, RecordTable
+from ..errors import InvalidRecordError
+from ..folds.producer_update import AppendOrigin
+from ..kernels.decode import COLUMN_COUNT as RECORD_COLUMN_COUNT
+from ..kernels.primitives import add64
+from ..layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID, NO_TIMESTAMP
+from ..model import Codec, TimestampType
+from .analyze import MAGIC, Analyzed
+from .recompress import recompress
+from .record_errors import RecordCheck
+from .skipped_records import SkippedRecords
+from .stamp import stamp
+from .validation_rules import ValidationRules
+
+
+@dataclass(slots=True)
+class Validated:
+    """A batch as it is to be written.
+
+    Attributes:
+        data: uint8, 1-D, writable: its bytes, none of them the caller's.
+        table: one row, of `data`.
+        first_offset, last_offset: of the log; the next append begins behind the last.
+        max_timestamp: of its records, in ms; -1 none.
+        log_append_time: when a LogAppendTime topic took it, in ms, else -1.
+    """
+
+    data: ByteArray
+    table: BatchTable
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    log_append_time: int
+
+
+def validate(
+    data: ByteArray,
+    analyzed: Analyzed,
+    *,
+    origin: AppendOrigin,
+    base_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    rules: ValidationRules,
+) -> Validated:
+    """Check the records of one append and make the batch that is to be written.
+
+    Args:
+        data, analyzed: of `analyze`, with the same origin, which is CLIENT or COORDINATOR.
+        base_offset: the log end offset, which becomes that of the first record.
+        now_ms: the broker's time.
+
+    Raises:
+        InvalidRecordError: more than one batch, an offset range, sequence or count that cannot be, control records of
+            a client, records that do not parse, records without a key in a compacted topic.
+        InvalidTimestampError: timestamps that are too far away, or that a client has no right to.
+        DecompressionError: a stream that is broken or too large.
+        RecordTooLargeError: the batch, built anew, is larger than `max.message.bytes`.
+    """
+    batch = _only_batch(analyzed)
+    _require_consistent(batch, origin, rules)
+    source, target = analyzed.source_codec, rules.target_codec(analyzed.source_codec)
+    is_kept = source is target or (source is Codec.NONE and bool(batch["attributes"] & CONTROL_FLAG))
+    reading = _Reading(data, analyzed.table, is_skipped=bool(source) and is_kept)
+    check = _checked(reading, batch, now_ms, rules)
+    if (source or target) and not check.is_gapless:
+        if source is target:
+            raise _unreadable(rules)
+        is_kept = False
+    max_timestamp, log_append_time = check.max_timestamp, NO_TIMESTAMP
+    if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        max_timestamp = log_append_time = now_ms
+    last_offset = base_offset + check.count - 1
+    if is_kept:
+        written = np.array(data[: analyzed.valid_size])
+        stamped_base = add64(last_offset, -batch["last_offset_delta"])
+        stamp(written, stamped_base, leader_epoch, rules.timestamp_type, max_timestamp)
+    else:
+        records = reading.all_records()
+        written = recompress(records, analyzed.table, target, base_offset, leader_epoch, log_append_time, rules)
+    return Validated(written, _table_of(written), base_offset, last_offset, max_timestamp, log_append_time)
+
+
+class _Reading:
+    """The records of the one batch, read as Kafka reads them; a batch without any is not even opened."""
+
+    def __init__(self, data: ByteArray, table: BatchTable, *, is_skipped: bool) -> None:
+        self.is_skipped = is_skipped
+        self._data = data
+        self._table = table
+
+    def chunks(self) -> Iterator[RecordTable]:
+        """The records, piece by piece."""
+        if self._table.record_count[0] != 0:
+            yield from (SkippedRecords if self.is_skipped else BatchRecords)(self._data, self._table, 0).chunks()
+
+    def all_records(self) -> RecordTable:
+        """The records, which have been found to be right, in one piece."""
+        matrix = np.empty((RECORD_COLUMN_COUNT, max(0, int(self._table.record_count[0]))), np.int64)
+        chunks = list(BatchRecords(self._data, self._table, 0).chunks(matrix)) if matrix.size else []
+        return chunks[0] if chunks else RecordTable(self._data, matrix, 0)
+
+
+def _checked(reading: _Reading, batch: dict[str, int], now_ms: int, rules: ValidationRules) -> RecordCheck:
+    check = RecordCheck(
+        rules,
+        now_ms,
+        is_log_append_time=bool(batch["attributes"] & LOG_APPEND_TIME_FLAG),
+        record_class="PartialDefaultRecord" if reading.is_skipped else "DefaultRecord",
+    )
+    for records in reading.chunks():
+        check.take(records)
+    check.require_none()
+    return check
+
+
+def _table_of(data: ByteArray) -> BatchTable:
+    table = scan(data)
+    table.is_valid[:] = 1
+    return table
+
+
+def _unreadable(rules: ValidationRules) -> InvalidRecordError:
+    """Kafka means to build such a batch anew, and cannot, for it has skipped the keys."""
+    return InvalidRecordError(
+        "key is skipped in PartialDefaultRecord",
+        expected="offsets of compressed records to be 0, 1, 2, …",
+        advice=f"the producer numbers its records wrongly; no Kafka 4 takes them in {rules.topic_partition}",
+        java_class="java.lang.UnsupportedOperationException",
+    )
+
+
+def _only_batch(analyzed: Analyzed) -> dict[str, int]:
+    if not len(analyzed.table):
+        raise InvalidRecordError("Record batch has no batches at all")
+    batch = analyzed.table.row(0)
+    if batch["magic"] < MAGIC:
+        raise InvalidRecordError(
+            f"A leader takes record batches of magic {MAGIC} only",
+            expected=f"magic {MAGIC}",
+            found=batch["magic"],
+            advice="no client of Kafka 4 sends older ones, and its brokers refuse them",
+        )
+    if len(analyzed.table) > 1:
+        raise InvalidRecordError(
+            "Compressed outer record has more than one batch", expected=1, found=len(analyzed.table)
+        )
+    return batch
+
+
+def _require_consistent(batch: dict[str, int], origin: AppendOrigin, rules: ValidationRules) -> None:
+    """What the header of a client's batch says is possible (`LogValidator.validateBatch`)."""
+    if origin is not AppendOrigin.CLIENT:
+        return
+    first, last = batch["base_offset"], add64(batch["base_offset"], batch["last_offset_delta"])
+    where = f"in topic partition {rules.topic_partition}"
+    if last - first + 1 <= 0:
+        raise InvalidRecordError(f"Batch has an invalid offset range: [{first}, {last}] {where}")
+    count = batch["record_count"]
+    if count <= 0:
+        raise InvalidRecordError(f"Invalid reported count for record batch: {count} {where}")
+    if last - first + 1 != count:
+        raise InvalidRecordError(
+            f"Inconsistent batch offset range [{first}, {last}] and count of records {count} {where}"
+        )
+    if batch["attributes"] & CONTROL_FLAG:
+        raise InvalidRecordError(f"Clients are not allowed to write control records {where}")
+    if batch["producer_id"] > NO_PRODUCER_ID and batch["base_sequence"] < 0:
+        raise InvalidRecordError(
+            f"Invalid sequence number {batch['base_sequence']} in record batch with producerId "
+            f"{batch['producer_id']} {where}"
+        )

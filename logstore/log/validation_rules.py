@@ -1,0 +1,69 @@
+"""What a log asks of batches that are appended to it: its configuration, as the checks need it (`LogConfig`).
+
+>>> from .config import parse_config
+>>> rules = ValidationRules.of(parse_config({"compression.type": "zstd", "cleanup.policy": "compact"}), "t-0")
+>>> rules.target_codec(Codec.NONE).kafka_name, rules.level(Codec.ZSTD), rules.is_compacted
+('zstd', 3, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..model import Codec, TimestampType
+from .config import LogConfig, segment_size_max
+
+_CODECS = {"uncompressed": Codec.NONE, **{codec.kafka_name: codec for codec in Codec if codec}}
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRules:
+    """The configuration that decides about an append; made once, and again when the configuration changes.
+
+    Attributes:
+        topic_partition: as Kafka's messages name it, `topic-0`.
+        max_message_bytes: largest batch, header included.
+        segment_size_max: bytes; no append may be larger.
+        timestamp_type: CREATE_TIME or LOG_APPEND_TIME.
+        timestamp_before_max_ms, timestamp_after_max_ms: how far a CreateTime may be from the broker's clock.
+        is_compacted: `cleanup.policy` has compact, so records need keys.
+        codec: what batches are stored in; None leaves each as its producer sent it.
+        levels: of the codecs that have one.
+    """
+
+    topic_partition: str
+    max_message_bytes: int
+    segment_size_max: int
+    timestamp_type: TimestampType
+    timestamp_before_max_ms: int
+    timestamp_after_max_ms: int
+    is_compacted: bool
+    codec: Codec | None
+    levels: tuple[tuple[Codec, int], ...]
+
+    @classmethod
+    def of(cls, config: LogConfig, topic_partition: str) -> ValidationRules:
+        """The rules of a configuration made by `config.parse_config`."""
+        is_log_append_time = config["message.timestamp.type"] == TimestampType.LOG_APPEND_TIME.kafka_name
+        levels = [
+            (codec, config[f"compression.{codec.kafka_name}.level"]) for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD)
+        ]
+        return cls(
+            topic_partition=topic_partition,
+            max_message_bytes=config["max.message.bytes"],
+            segment_size_max=segment_size_max(config),
+            timestamp_type=TimestampType.LOG_APPEND_TIME if is_log_append_time else TimestampType.CREATE_TIME,
+            timestamp_before_max_ms=config["message.timestamp.before.max.ms"],
+            timestamp_after_max_ms=config["message.timestamp.after.max.ms"],
+            is_compacted="compact" in config["cleanup.policy"],
+            codec=_CODECS.get(config["compression.type"]),
+            levels=tuple(levels),
+        )
+
+    def target_codec(self, source: Codec) -> Codec:
+        """What a batch that came in `source` is stored in (`BrokerCompressionType.targetCompression`)."""
+        return source if self.codec is None else self.codec
+
+    def level(self, codec: Codec) -> int | None:
+        """The configured level; None for a codec without levels."""
+        return dict(self.levels).get(codec)
