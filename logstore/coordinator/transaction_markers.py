@@ -1,0 +1,87 @@
+"""From a decided transaction to a completed one: markers in all its partitions, then one more record.
+
+Kafka's `TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here they only have to be
+written. Until the last one is, and the completion is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..errors import LogstoreError
+from . import transaction_states as states
+from .transaction import Partition, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The marker of one transaction, the same in each of `partitions` (`WriteTxnMarkers`)."""
+
+    producer_id: int
+    producer_epoch: int
+    is_commit: bool
+    coordinator_epoch: int
+    transaction_version: int
+    partitions: frozenset[Partition]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`marker` has to be written to its partitions, then the record of `transition.next` logged."""
+
+    marker: Marker
+    transition: states.Transition
+
+
+class MarkerOutcome(Enum):
+    """What the answer to a marker means for its partition."""
+
+    DONE = "written, or not needed any more"
+    RETRY = "write it again"
+    STOP = "another coordinator decides: write no more markers of this transaction"
+
+
+_RETRIED = frozenset(
+    {
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "NOT_LEADER_OR_FOLLOWER",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "REQUEST_TIMED_OUT",
+        "KAFKA_STORAGE_ERROR",
+    }
+)
+_STOPPING = frozenset({"INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED"})
+_SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
+
+
+def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: int) -> Completion:
+    """The markers of a prepared transaction and what it becomes with them; also after a restart.
+
+    Raises IllegalTransitionError when the transaction is not prepared, or already on its way.
+    """
+    transition = states.prepare_complete(current, now_ms=now_ms)
+    marker = Marker(
+        producer_id=current.producer_id,
+        producer_epoch=current.producer_epoch,
+        is_commit=current.state == states.PREPARE_COMMIT,
+        coordinator_epoch=coordinator_epoch,
+        transaction_version=current.client_transaction_version,
+        partitions=current.partitions,
+    )
+    return Completion(marker, transition)
+
+
+def marker_outcome(error: LogstoreError | None) -> MarkerOutcome:
+    """What to do after a marker was refused (`TransactionMarkerRequestCompletionHandler`); a deleted topic is DONE.
+
+    Raises `error` itself where Kafka's coordinator takes it for a bug: a marker that is too large or corrupt.
+    """
+    if error is None or error.kafka_name in _SKIPPED:
+        return MarkerOutcome.DONE
+    if error.kafka_name in _RETRIED:
+        return MarkerOutcome.RETRY
+    if error.kafka_name in _STOPPING:
+        return MarkerOutcome.STOP
+    raise error

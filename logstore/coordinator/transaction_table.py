@@ -1,0 +1,220 @@
+"""The transactional ids of a coordinator's partitions, in memory: rebuilt from records, changed by requests.
+
+Whoever holds a table writes: an outcome that is an `Append` has to be logged and then given back to `appended` (or
+`append_failed`); the `Completion` that comes of a decision has to be carried out and then given to `completed`.
+
+>>> from .transaction_outcome import TransactionRules
+>>> table = TransactionTable(TransactionRules())
+>>> append = table.init_producer_id("billing", timeout_ms=60000, allocate=lambda: 4000, now_ms=5)
+>>> table.appended(append, now_ms=5), table.get("billing").producer_epoch
+(None, 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from ..errors import LogstoreError
+from ..topics.transaction_state import decode_key, encode_key
+from . import transaction_end as ending
+from . import transaction_requests as requests
+from . import transaction_states as states
+from .transaction import Partition, Transaction, from_record, log_record
+from .transaction_markers import Completion, begin_completion
+from .transaction_outcome import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
+
+
+class TransactionTable:
+    """All transactional ids of a coordinator. Not thread-safe: one lock for a table and its log.
+
+    `coordinator_epoch` is the leader epoch of the partition of `__transaction_state`; markers carry it.
+    """
+
+    def __init__(self, rules: TransactionRules, *, coordinator_epoch: int = 0) -> None:
+        self.rules = rules
+        self.coordinator_epoch = coordinator_epoch
+        self._transactions: dict[str, Transaction] = {}
+
+    def __len__(self) -> int:
+        return len(self._transactions)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        return iter(self._transactions.values())
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        """The transactional id as it stands, None if it is unknown."""
+        return self._transactions.get(transactional_id)
+
+    def replay(self, key: bytes, value: bytes | None, *, offset: int | None = None) -> None:
+        """Take in a record of the log, in its order; raises SchemaError, which names `offset`."""
+        if value is None:
+            self._transactions.pop(decode_key(key, offset=offset), None)
+        else:
+            transaction = from_record(key, value, offset=offset)
+            self._transactions[transaction.transactional_id] = transaction
+
+    def unfinished(self, *, now_ms: int) -> list[Completion]:
+        """After the last record was replayed: the decided transactions, whose markers are written (again)."""
+        prepared = [one for one in self if one.state in states.PREPARED and one.pending_state is None]
+        return [self._begun(begin_completion(one, **self._at(now_ms))) for one in prepared]
+
+    def init_producer_id(
+        self,
+        transactional_id: str | None,
+        *,
+        timeout_ms: int,
+        expected: ProducerIdentity | None = None,
+        allocate: Allocate,
+        now_ms: int,
+    ) -> Outcome:
+        """See `transaction_requests.init_producer_id`."""
+        current = None if transactional_id is None else self.get(transactional_id)
+        return self._pending(
+            requests.init_producer_id(
+                current,
+                transactional_id,
+                timeout_ms=timeout_ms,
+                expected=expected,
+                rules=self.rules,
+                allocate=allocate,
+                now_ms=now_ms,
+            )
+        )
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        identity: ProducerIdentity,
+        partitions: Collection[Partition],
+        *,
+        client_transaction_version: int,
+        now_ms: int,
+    ) -> Outcome:
+        """See `transaction_requests.add_partitions`."""
+        return self._pending(
+            requests.add_partitions(
+                self.get(transactional_id),
+                transactional_id,
+                identity,
+                partitions,
+                client_transaction_version=client_transaction_version,
+                now_ms=now_ms,
+            )
+        )
+
+    def verify_partitions(
+        self, transactional_id: str, identity: ProducerIdentity, partitions: Collection[Partition]
+    ) -> dict[Partition, LogstoreError | None]:
+        """See `transaction_requests.verify_partitions`."""
+        return requests.verify_partitions(self.get(transactional_id), transactional_id, identity, partitions)
+
+    def end_transaction(
+        self,
+        transactional_id: str,
+        identity: ProducerIdentity,
+        *,
+        is_commit: bool,
+        client_transaction_version: int,
+        allocate: Allocate,
+        now_ms: int,
+    ) -> Outcome:
+        """See `transaction_end.end_transaction`."""
+        return self._pending(
+            ending.end_transaction(
+                self.get(transactional_id),
+                transactional_id,
+                identity,
+                is_commit=is_commit,
+                client_transaction_version=client_transaction_version,
+                allocate=allocate,
+                now_ms=now_ms,
+            )
+        )
+
+    def timed_out(self, *, now_ms: int) -> list[str]:
+        """The transactional ids whose transaction has taken too long; give each to `abort_timed_out`."""
+        return [one.transactional_id for one in self if ending.is_timed_out(one, now_ms=now_ms)]
+
+    def abort_timed_out(self, transactional_id: str, *, allocate: Allocate, now_ms: int) -> Outcome:
+        """Fence and abort a transaction that has taken too long; an Answer when it has ended meanwhile."""
+        current = self.get(transactional_id)
+        if current is None or not ending.is_timed_out(current, now_ms=now_ms):
+            return Answer()
+        return self._pending(
+            ending.fence_and_abort(current, Answer(), rules=self.rules, allocate=allocate, now_ms=now_ms)
+        )
+
+    def expire(self, *, now_ms: int) -> list[bytes]:
+        """Mark the transactional ids that nobody used for long as dead; the keys of the tombstones to log."""
+        expired = [one for one in self if ending.is_expired(one, rules=self.rules, now_ms=now_ms)]
+        for one in expired:
+            self._transactions[one.transactional_id] = states.prepare_dead(one).current
+        return [encode_key(one.transactional_id) for one in expired]
+
+    def record(self, append: Append | Completion) -> tuple[bytes, bytes]:
+        """Key and value of the record to log."""
+        return log_record(append.transition.next, version=self.rules.record_version)
+
+    def appended(self, append: Append, *, now_ms: int) -> Completion | None:
+        """The record of `append` is in the log: the transition holds. A decision gives its Completion."""
+        following = self._complete(append.transition)
+        if following.state not in states.PREPARED:
+            return None
+        return self._begun(begin_completion(following, **self._at(now_ms)))
+
+    def append_failed(self, append: Append) -> None:
+        """The record of `append` could not be written: nothing has changed, except for an epoch raised to fence."""
+        before = append.transition.current
+        has_failed = before.has_failed_epoch_fence or (
+            append.is_epoch_fence and not states.supports_epoch_bump(self.rules.transaction_version)
+        )
+        self._transactions[before.transactional_id] = replace(
+            before, pending_state=None, has_failed_epoch_fence=has_failed
+        )
+
+    def marker_written(self, completion: Completion, partition: Partition) -> bool:
+        """One partition has its marker, or needs none; True when no partition is left.
+
+        Raises KeyError for a partition that is not waiting.
+        """
+        current = self._transactions[completion.transition.current.transactional_id]
+        if partition not in current.partitions:
+            raise KeyError(partition)
+        current = replace(current, partitions=current.partitions - {partition})
+        self._transactions[current.transactional_id] = current
+        return not current.partitions
+
+    def completed(self, completion: Completion) -> None:
+        """The record of `completion` is in the log: the transaction is over."""
+        self._complete(completion.transition)
+
+    def forget(self, key: bytes) -> None:
+        """The tombstone of an expired transactional id is in the log."""
+        del self._transactions[decode_key(key)]
+
+    def expiry_failed(self, key: bytes) -> None:
+        """The tombstone could not be written: the transactional id lives on."""
+        transactional_id = decode_key(key)
+        self._transactions[transactional_id] = replace(self._transactions[transactional_id], pending_state=None)
+
+    def _at(self, now_ms: int) -> dict[str, int]:
+        return {"coordinator_epoch": self.coordinator_epoch, "now_ms": now_ms}
+
+    def _pending(self, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Append):
+            current = outcome.transition.current
+            self._transactions[current.transactional_id] = current
+        return outcome
+
+    def _begun(self, completion: Completion) -> Completion:
+        current = completion.transition.current
+        self._transactions[current.transactional_id] = current
+        return completion
+
+    def _complete(self, transition: states.Transition) -> Transaction:
+        following = transition.next
+        current = self._transactions[following.transactional_id]
+        completed = states.complete_transition(current, following)
+        self._transactions[following.transactional_id] = completed
+        return completed
