@@ -1,0 +1,195 @@
+"""Partitions that are nobody's become a store's: a metadata log is made for what lies in a directory.
+
+For partitions that were copied, restored or salvaged without the metadata of their cluster. Ids of topics are those in
+`partition.metadata`; configurations are not known, but for Kafka's internal topics. Epochs of leaders and producer ids
+go on behind the highest that are in the logs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..columns.batch_table import ByteArray
+from ..columns.window_scan import scan_windows
+from ..disk.directory import list_partition_directory, partition_directories
+from ..disk.lock import DataDirectoryLock
+from ..disk.mapped import MappedFile
+from ..disk.names import absolute_path, child
+from ..disk.seam import Seam
+from ..errors import DataDirectoryError, InconsistentTopicIdError
+from ..kernels import scan as fields
+from ..layout.batch import NO_PRODUCER_ID
+from ..layout.file_names import METADATA_TOPIC, DirectoryKind
+from ..layout.meta_properties import MetaProperties
+from ..topics import transaction_state
+from ..topics.cluster_metadata import encode_value
+from .formatting import NODE_ID, owner, random_uuid, write_bootstrap, write_properties
+from .metadata_image import MetadataImage
+from .metadata_log import DIRECTORY_NAME, MetadataLog
+from .metadata_reading import entries, read_metadata
+from .partitions import topic_id_of
+from .registration import begin
+from .topics import Place, config_values, partition_values, require_valid_name
+
+Directories = Mapping[tuple[str, int], str]
+
+_INTERNAL_CONFIGS = {
+    "__consumer_offsets": {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    },
+    transaction_state.TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "1",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedTopic:
+    """A topic by its directories.
+
+    Attributes:
+        topic_id: None if none of them says it.
+        paths: of the partitions that are there, by number.
+    """
+
+    name: str
+    topic_id: str | None
+    paths: Mapping[int, str]
+
+    @property
+    def partition_count(self) -> int:
+        """Up to the highest partition that is there."""
+        return max(self.paths) + 1
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of partitions below that which are not there; they begin empty."""
+        return [number for number in range(self.partition_count) if number not in self.paths]
+
+
+def adoptable_topics(directories: Directories) -> list[AdoptedTopic]:
+    """The topics of these directories of partitions, by name.
+
+    Raises:
+        InconsistentTopicIdError: partitions of one topic say different ids.
+        InvalidTopicError: a name that no topic may have.
+        CheckpointFormatError: a `partition.metadata` does not parse.
+    """
+    by_topic: dict[str, dict[int, str]] = {}
+    for (topic, partition), path in sorted(directories.items()):
+        require_valid_name(topic)
+        by_topic.setdefault(topic, {})[partition] = path
+    return [AdoptedTopic(topic, _common_id(topic, paths), paths) for topic, paths in by_topic.items()]
+
+
+def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
+    """Make a directory of partitions that nobody owns a store's; what is in the partitions stays as it is.
+
+    It may have a metadata log, of an adoption that was interrupted or an owner who was lost: then that goes on.
+
+    Raises:
+        DataDirectoryError: somebody owns it, has its lock, or a file cannot be read or written.
+        LogstoreError: as `adoptable_topics`; what cannot be read.
+    """
+    path = absolute_path(path)
+    lock = DataDirectoryLock(path)
+    try:
+        if owner(path) is not None:
+            raise DataDirectoryError("The directory has an owner already", path=path, advice="open it")
+        topics = adoptable_topics(live_partitions(path))
+        found = {topic.name: _Found.of(topic) for topic in topics}
+        place = _voter(path)
+        if place is None:
+            place = Place(NODE_ID, random_uuid())
+            write_bootstrap(seam, path, place, now_ms())
+        metadata = MetadataLog(path, place.node_id, seam, now_ms)
+        try:
+            metadata.require_suitable(place, has_partitions=False)
+            begin(path, metadata, place)
+            for topic in topics:
+                if topic.name not in metadata.image.topics:
+                    metadata.append(_values(metadata.image, place, topic, found[topic.name].leader_epochs))
+            metadata.skip_producer_ids(max((one.producer_id for one in found.values()), default=-1))
+        finally:
+            metadata.close()
+        write_properties(seam, path, MetaProperties(1, random_uuid(), place.node_id, place.directory_id), now_ms())
+    finally:
+        lock.release()
+
+
+def live_partitions(path: str) -> Directories:
+    """The directories of partitions in a data directory, but that of the metadata log and what is put aside."""
+    return {
+        (name.topic, name.partition): place
+        for name, place in partition_directories(path)
+        if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC
+    }
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is in the logs of a topic: by partition the epoch of the last leader, and the highest producer id."""
+
+    leader_epochs: dict[int, int]
+    producer_id: int = NO_PRODUCER_ID
+
+    @classmethod
+    def of(cls, topic: AdoptedTopic) -> _Found:
+        found = cls(dict.fromkeys(range(topic.partition_count), 0))
+        for number, path in topic.paths.items():
+            for segment in list_partition_directory(path).segments:
+                with MappedFile(segment.log) as log:
+                    found._take(topic.name, number, log.data, segment.log)
+        return found
+
+    def _take(self, topic: str, number: int, data: ByteArray, path: str) -> None:
+        for table in scan_windows(data, 0, data.size):
+            if len(table):
+                epoch = int(table.column(fields.PARTITION_LEADER_EPOCH).max())
+                self.leader_epochs[number] = max(self.leader_epochs[number], epoch)
+                self.producer_id = max(self.producer_id, int(table.column(fields.PRODUCER_ID).max()))
+        if topic == transaction_state.TOPIC:
+            for entry in entries(data, path):
+                if not entry.is_control and entry.value is not None:
+                    value = transaction_state.decode_value(entry.value)
+                    if value is not None:
+                        self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
+
+
+def _voter(path: str) -> Place | None:
+    """The only voter that a metadata log has, if there is one."""
+    directory = child(path, DIRECTORY_NAME)
+    if not os.path.isdir(directory):
+        return None
+    voters = read_metadata(directory).voters
+    return Place(voters[0]["voterId"], voters[0]["voterDirectoryId"]) if len(voters) == 1 else None
+
+
+def _values(image: MetadataImage, place: Place, topic: AdoptedTopic, leader_epochs: Mapping[int, int]) -> list[bytes]:
+    topic_id = topic.topic_id or random_uuid()
+    return [
+        encode_value("TopicRecord", {"name": topic.name, "topicId": topic_id}),
+        *config_values(image, topic.name, _INTERNAL_CONFIGS.get(topic.name, {})),
+        *partition_values(image, place, topic_id, leader_epochs),
+    ]
+
+
+def _common_id(topic: str, paths: Mapping[int, str]) -> str | None:
+    ids = {topic_id for path in paths.values() if (topic_id := topic_id_of(path)) is not None}
+    if len(ids) > 1:
+        raise InconsistentTopicIdError(
+            f"The partitions of topic {topic} say that they are of different topics",
+            path=paths[min(paths)],
+            expected="one topic id in every partition.metadata",
+            found=", ".join(sorted(ids)),
+            advice="move away those that do not belong together",
+        )
+    return next(iter(ids), None)

@@ -1,0 +1,135 @@
+"""Configuration of a store: what of a broker's configuration concerns one without a network (`KafkaConfig`).
+
+Kafka's dotted names and defaults, but for what Kafka's defaults mean for one node: replication factors are 1.
+One name is our own: with `logstore.durable.commits` a commit, of a transaction or of offsets, is on the disk when it is
+answered, and survives a power failure; else the system writes it some time later, as for a broker.
+The defaults of topics come from here too, each by the broker's name for it (`ServerTopicConfigSynonyms`).
+
+>>> config = parse_broker_config({"log.retention.hours": 2, "num.partitions": 3})
+>>> config["num.partitions"], topic_defaults(config)["retention.ms"]
+(3, '7200000')
+>>> parse_broker_config({"log.retention.houses": 2})
+Traceback (most recent call last):
+logstore.errors.UsageError: Unknown broker config name: log.retention.houses; ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UsageError
+from ..log.config import parse_config
+from ..log.config_definition import Definition, as_boolean, as_int, as_long, between, value_of
+
+BrokerConfig = dict[str, Any]
+
+DURABLE_COMMITS = "logstore.durable.commits"
+
+_HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
+
+#: from topic config to the broker's names for it, the first that is set counts, each with what to multiply it by
+SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
+    "cleanup.policy": (("log.cleanup.policy", 1),),
+    "compression.gzip.level": (("compression.gzip.level", 1),),
+    "compression.lz4.level": (("compression.lz4.level", 1),),
+    "compression.type": (("compression.type", 1),),
+    "compression.zstd.level": (("compression.zstd.level", 1),),
+    "delete.retention.ms": (("log.cleaner.delete.retention.ms", 1),),
+    "file.delete.delay.ms": (("log.segment.delete.delay.ms", 1),),
+    "flush.messages": (("log.flush.interval.messages", 1),),
+    "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    "index.interval.bytes": (("log.index.interval.bytes", 1),),
+    "max.compaction.lag.ms": (("log.cleaner.max.compaction.lag.ms", 1),),
+    "max.message.bytes": (("message.max.bytes", 1),),
+    "message.timestamp.after.max.ms": (("log.message.timestamp.after.max.ms", 1),),
+    "message.timestamp.before.max.ms": (("log.message.timestamp.before.max.ms", 1),),
+    "message.timestamp.type": (("log.message.timestamp.type", 1),),
+    "min.cleanable.dirty.ratio": (("log.cleaner.min.cleanable.ratio", 1),),
+    "min.compaction.lag.ms": (("log.cleaner.min.compaction.lag.ms", 1),),
+    "min.insync.replicas": (("min.insync.replicas", 1),),
+    "preallocate": (("log.preallocate", 1),),
+    "producer.id.expiration.ms": (("producer.id.expiration.ms", 1),),
+    "retention.bytes": (("log.retention.bytes", 1),),
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", _MINUTE_MS),
+        ("log.retention.hours", _HOUR_MS),
+    ),
+    "segment.bytes": (("log.segment.bytes", 1),),
+    "segment.index.bytes": (("log.index.size.max.bytes", 1),),
+    "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR_MS)),
+    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
+    "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
+}
+_SYNONYM_NAMES = frozenset(name for names in SYNONYMS.values() for name, _ in names)
+
+_DEFINITIONS = {
+    "group.initial.rebalance.delay.ms": Definition(as_int, 3000),
+    "group.max.session.timeout.ms": Definition(as_int, 1_800_000),
+    "group.min.session.timeout.ms": Definition(as_int, 6000),
+    "log.cleaner.backoff.ms": Definition(as_long, 15_000, between(0)),
+    "log.cleaner.dedupe.buffer.size": Definition(as_long, 134_217_728),
+    "log.cleaner.enable": Definition(as_boolean, True),
+    "log.flush.offset.checkpoint.interval.ms": Definition(as_int, 60_000, between(0)),
+    "log.flush.start.offset.checkpoint.interval.ms": Definition(as_int, 60_000, between(0)),
+    "log.initial.task.delay.ms": Definition(as_long, 30_000, between(0)),
+    "log.retention.check.interval.ms": Definition(as_long, 300_000, between(1)),
+    DURABLE_COMMITS: Definition(as_boolean, False),
+    "num.partitions": Definition(as_int, 1, between(1)),
+    "num.recovery.threads.per.data.dir": Definition(as_int, 2, between(1)),
+    "offset.metadata.max.bytes": Definition(as_int, 4096),
+    "offsets.retention.check.interval.ms": Definition(as_long, 600_000, between(1)),
+    "offsets.retention.minutes": Definition(as_int, 10_080, between(1)),
+    "offsets.topic.compression.codec": Definition(as_int, 0),
+    "offsets.topic.num.partitions": Definition(as_int, 50, between(1)),
+    "offsets.topic.segment.bytes": Definition(as_int, 104_857_600, between(1)),
+    "producer.id.expiration.check.interval.ms": Definition(as_int, 600_000, between(1)),
+    "replica.high.watermark.checkpoint.interval.ms": Definition(as_long, 5000),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": Definition(as_int, 10_000, between(1)),
+    "transaction.max.timeout.ms": Definition(as_int, 900_000, between(1)),
+    "transaction.partition.verification.enable": Definition(as_boolean, True),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": Definition(as_int, 3_600_000, between(1)),
+    "transaction.state.log.num.partitions": Definition(as_int, 50, between(1)),
+    "transaction.state.log.segment.bytes": Definition(as_int, 104_857_600, between(1)),
+    "transactional.id.expiration.ms": Definition(as_int, 604_800_000, between(1)),
+}
+
+
+def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
+    """Every configuration's value: those given, and Kafka's defaults; of the synonyms only those given, as text.
+
+    Raises:
+        UsageError: an unknown name, text that is no value of the type, a value out of range; in Kafka's words.
+    """
+    config: BrokerConfig = {name: definition.default for name, definition in _DEFINITIONS.items()}
+    for name, value in values.items():
+        if name in _DEFINITIONS:
+            config[name] = value_of(name, _DEFINITIONS[name], value)
+        elif name in _SYNONYM_NAMES:
+            config[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        else:
+            raise UsageError(
+                f"Unknown broker config name: {name}",
+                java_class="org.apache.kafka.common.config.ConfigException",
+                advice="those that are known stand in logstore/store/broker_config.py",
+            )
+    parse_config(topic_defaults(config))
+    return config
+
+
+def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
+    """From topic config to its value, for what the broker's configuration sets.
+
+    Raises:
+        UsageError: hours or minutes that are no number.
+    """
+    defaults = {}
+    for topic_name, names in SYNONYMS.items():
+        name, factor = next(((name, factor) for name, factor in names if name in config), (None, 1))
+        if name is not None:
+            value = config[name]
+            defaults[topic_name] = (
+                str(value_of(name, Definition(as_long, None), value) * factor) if factor > 1 else value
+            )
+    return defaults

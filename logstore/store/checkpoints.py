@@ -1,0 +1,103 @@
+"""The offset checkpoints in the root of a data directory, read and written when a broker does it (`LogManager`).
+
+One that cannot be read counts as empty, as there: more is recovered then, nothing is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+
+from ..disk.atomic import replace_file
+from ..disk.checkpoint_writing import offset_checkpoint_bytes
+from ..disk.names import child
+from ..disk.seam import Seam
+from ..disk.side_files import read_offset_checkpoint
+from ..errors import CheckpointFormatError
+from ..layout.offset_checkpoint import (
+    CLEANER_OFFSET_FILE_NAME,
+    HIGH_WATERMARK_FILE_NAME,
+    LOG_START_OFFSET_FILE_NAME,
+    RECOVERY_POINT_FILE_NAME,
+)
+from ..log.partition_log import PartitionLog
+
+TopicPartition = tuple[str, int]
+Offsets = dict[TopicPartition, int]
+Logs = Mapping[TopicPartition, PartitionLog]
+_TEMPORARY_SUFFIX = ".tmp"
+
+
+class Checkpoints:
+    """The four files of one data directory. Each is written by one thread at a time.
+
+    What is written of a log that is not open yet is what was there.
+
+    Attributes:
+        recovery_points, log_start_offsets: as they were when the directory was opened.
+        cleaner_offsets: first offset that the cleaner has not been over, of logs that were cleaned.
+    """
+
+    def __init__(self, root: str, seam: Seam) -> None:
+        """Read what is there."""
+        self._root, self._seam, self._lock = root, seam, threading.Lock()
+        self.recovery_points = self._read(RECOVERY_POINT_FILE_NAME)
+        self.log_start_offsets = self._read(LOG_START_OFFSET_FILE_NAME)
+        self._high_watermarks = self._read(HIGH_WATERMARK_FILE_NAME)
+        self.cleaner_offsets = self._read(CLEANER_OFFSET_FILE_NAME)
+
+    def write_recovery_points(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
+        """What of each log is on the disk."""
+        self._write(RECOVERY_POINT_FILE_NAME, logs, lambda log: log.recovery_point, waiting, self.recovery_points)
+
+    def write_log_start_offsets(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
+        """Where logs start that do not start with their first segment."""
+        self._write(LOG_START_OFFSET_FILE_NAME, logs, _start_inside, waiting, self.log_start_offsets)
+
+    def write_high_watermarks(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
+        """Up to where each log is replicated."""
+        self._write(HIGH_WATERMARK_FILE_NAME, logs, lambda log: log.high_watermark, waiting, self._high_watermarks)
+
+    def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
+        """A log was cleaned up to there; None: it is gone."""
+        with self._lock:
+            if self.cleaner_offsets.get(key) == offset:
+                return
+            if offset is None:
+                del self.cleaner_offsets[key]
+            else:
+                self.cleaner_offsets[key] = offset
+            self._replace(CLEANER_OFFSET_FILE_NAME, self.cleaner_offsets)
+
+    def _write(
+        self,
+        name: str,
+        logs: Logs,
+        offset_of: Callable[[PartitionLog], int | None],
+        waiting: Iterable[TopicPartition],
+        known: Offsets,
+    ) -> None:
+        with self._lock:
+            offsets = {key: known.get(key) for key in waiting}
+            offsets |= {key: offset_of(log) for key, log in logs.items()}
+            self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
+
+    def _replace(self, name: str, offsets: Offsets) -> None:
+        path = child(self._root, name)
+        replace_file(self._seam, path, offset_checkpoint_bytes(offsets), temporary_suffix=_TEMPORARY_SUFFIX)
+
+    def _read(self, name: str) -> Offsets:
+        path = child(self._root, name)
+        if not os.path.exists(path):
+            return {}
+        try:
+            return read_offset_checkpoint(path)
+        except CheckpointFormatError:
+            return {}
+
+
+def _start_inside(log: PartitionLog) -> int | None:
+    with log.lock:
+        first = log.segments.first
+        return log.log_start_offset if first is not None and log.log_start_offset > first.base_offset else None

@@ -1,0 +1,107 @@
+"""An internal topic as its coordinator has it: made when the first key needs it, a key's records in one partition."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from ..coordinator.partition_for import partition_for
+from ..errors import UnknownTopicOrPartitionError
+from ..log.append_info import AppendInfo
+from ..log.partition_log import PartitionLog
+from .broker_config import DURABLE_COMMITS
+from .coordinated_store import CoordinatedStore
+from .topics import TopicDescription
+
+TopicConfig = dict[str, str | int | bool]
+
+
+class CoordinatorTopic:
+    """`__transaction_state` or `__consumer_offsets`.
+
+    Attributes:
+        is_durable: what has to survive a power failure is on the disk before it is answered.
+    """
+
+    def __init__(
+        self,
+        store: CoordinatedStore,
+        name: str,
+        *,
+        partition_count: int,
+        config: TopicConfig,
+    ) -> None:
+        """`partition_count` and `config` are for the day it is made; nothing is made yet."""
+        self.name = name
+        self.is_durable: bool = store.config[DURABLE_COMMITS]
+        self._store = store
+        self._new_partition_count = partition_count
+        self._config = config
+        self._making = threading.Lock()
+        self._partition_count = 0
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are, 0 before the topic is made; more that come later are not looked at."""
+        if self._partition_count == 0:
+            topic = topic_or_none(self._store, self.name)
+            self._partition_count = 0 if topic is None else topic.partition_count
+        return self._partition_count
+
+    def make(self) -> None:
+        """Make the topic if it is not there."""
+        with self._making:
+            if self.partition_count == 0:
+                self._store.create_topic(self.name, partitions=self._new_partition_count, config=self._config)
+
+    def partition_of(self, key: str) -> int:
+        """The partition of a group or transactional id; the topic must be there."""
+        return partition_for(key, self.partition_count)
+
+    def log(self, partition: int) -> PartitionLog:
+        """The log of a partition."""
+        return self._store.log(self.name, partition)
+
+    def leader_epoch(self, partition: int) -> int:
+        """The epoch that it is written in."""
+        return self._store.leader_epoch(self.name, partition)
+
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, needs_sync: bool = True
+    ) -> AppendInfo:
+        """Write records as one batch of no producer; `needs_sync`: they are to be durable, if anything is.
+
+        Raises:
+            LogstoreError: as `PartitionLog.append_records`; nothing is written then, or the log is not writable any
+                more.
+        """
+        log = self.log(partition)
+        info = log.append_records(
+            [value for _, value in records],
+            [key for key, _ in records],
+            leader_epoch=self.leader_epoch(partition),
+        )
+        if needs_sync:
+            self.sync(log)
+        return info
+
+    def sync(self, log: PartitionLog) -> None:
+        """Wait for the disk if writes are to be durable."""
+        if self.is_durable:
+            log.flush()
+
+
+def topic_or_none(store: CoordinatedStore, name: str) -> TopicDescription | None:
+    """A topic; None if it does not exist."""
+    try:
+        return store.describe_topic(name)
+    except UnknownTopicOrPartitionError:
+        return None
+
+
+def log_or_none(store: CoordinatedStore, topic: str, partition: int) -> PartitionLog | None:
+    """The log of a partition; None if it does not exist."""
+    try:
+        return store.log(topic, partition)
+    except UnknownTopicOrPartitionError:
+        return None

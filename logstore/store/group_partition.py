@@ -1,0 +1,176 @@
+"""One partition of `__consumer_offsets` as its coordinator knows it: the offsets and members of its groups.
+
+What holds is what the log says: records are made, logged, and replayed with the offset that they got.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from ..columns.small_batch import build_batch_from_records
+from ..coordinator.group_membership import GroupMembership
+from ..coordinator.group_offsets import GroupOffsets, Record
+from ..coordinator.group_records import group_from_record, group_record
+from ..coordinator.transaction_markers import Marker
+from ..folds.producer_update import AppendOrigin
+from ..folds.verification import VerificationGuard
+from ..log.append_info import AppendInfo
+from ..topics.consumer_offsets import (
+    CommittedOffset,
+    GroupKey,
+    GroupMetadata,
+    OffsetKey,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+)
+from ..topics.coordinator_record import CoordinatorKey, is_known_type, read_type
+from .coordinator_topic import CoordinatorTopic
+from .replaying import ReplayedMarker, ReplayedRecord, replayed
+
+_TABLE = "consumer_offsets"
+#: record types that say that a group is of another protocol: consumer (KIP-848), share and streams groups
+_OTHER_GROUPS = frozenset({"ConsumerGroupMetadataKey", "ShareGroupMetadataKey", "StreamsGroupMetadataKey"})
+
+
+class GroupPartition:
+    """The groups of a partition; everything is done under `lock`.
+
+    Attributes:
+        offsets: committed and undecided ones.
+        groups: those with members or a record of their own; a group that only commits has neither.
+        other_group_ids: groups of a protocol that this coordinator does not speak.
+    """
+
+    def __init__(self, topic: CoordinatorTopic, number: int) -> None:
+        """Nothing is known yet, see `load`."""
+        self.number = number
+        self.lock = threading.RLock()
+        self.offsets = GroupOffsets()
+        self.groups: dict[str, GroupMembership] = {}
+        self.other_group_ids: set[str] = set()
+        self._topic = topic
+
+    def load(self, now_ms: int) -> None:
+        """Replay the log; members that it tells of were in a process that is gone, and are removed.
+
+        Raises:
+            SchemaError, LogstoreError: a record or batch that cannot be read, or a log that cannot be written.
+        """
+        for one in replayed(self._topic.log(self.number)):
+            if isinstance(one, ReplayedMarker):
+                self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit)
+            elif one.key is not None and is_known_type(_TABLE, read_type(one.key)):
+                self._replay(one, now_ms)
+        for group in list(self.groups.values()):
+            if group.members:
+                group.remove_all(now_ms=now_ms)
+                group.complete_rebalance({}, now_ms=now_ms)
+                self.write_group(group)
+
+    def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> AppendInfo:
+        """Log committed offsets as one batch; they hold from now on.
+
+        Raises:
+            LogstoreError: as `CoordinatorTopic.append`; nothing has changed then.
+        """
+        info = self._topic.append(self.number, [(encode_key(key), encode_value(value)) for key, value in records])
+        for offset, (key, value) in enumerate(records, info.first_offset):
+            self.offsets.replay(key, value, record_offset=offset)
+        return info
+
+    def write_undecided(
+        self,
+        records: Sequence[tuple[OffsetKey, CommittedOffset]],
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        guard: VerificationGuard | None,
+        now_ms: int,
+    ) -> AppendInfo:
+        """Log offsets of a transaction; they wait for its marker. As Kafka's, each batch has the sequence 0.
+
+        Raises:
+            InvalidProducerEpochError, InvalidTxnStateError: the producer is a zombie, or was not verified.
+            LogstoreError: as `PartitionLog.append_as_leader`.
+        """
+        encoded: list[Record] = [(encode_key(key), encode_value(value)) for key, value in records]
+        batch = build_batch_from_records(
+            [(key, value, now_ms, ()) for key, value in encoded],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=0,
+            is_transactional=True,
+        )
+        info = self._topic.log(self.number).append_as_leader(
+            batch,
+            leader_epoch=self._topic.leader_epoch(self.number),
+            origin=AppendOrigin.COORDINATOR,
+            guard=guard,
+        )
+        for offset, (key, value) in enumerate(records, info.first_offset):
+            self.offsets.replay(key, value, record_offset=offset, producer_id=producer_id)
+        return info
+
+    def write_marker(self, marker: Marker) -> AppendInfo:
+        """Log the marker of a transaction, and settle the offsets that wait for it.
+
+        Raises:
+            LogstoreError: as `PartitionLog.append_end_transaction`.
+        """
+        info = self._topic.log(self.number).append_end_transaction(
+            marker.producer_id,
+            marker.producer_epoch,
+            is_commit=marker.is_commit,
+            coordinator_epoch=marker.coordinator_epoch,
+            transaction_version=marker.transaction_version,
+            leader_epoch=self._topic.leader_epoch(self.number),
+        )
+        self.offsets.replay_marker(marker.producer_id, is_commit=marker.is_commit)
+        return info
+
+    def write_group(self, group: GroupMembership) -> None:
+        """Log a group as it is now.
+
+        Raises:
+            LogstoreError: as `CoordinatorTopic.append`.
+        """
+        key, value = group_record(group)
+        self._topic.append(self.number, [(encode_key(key), encode_value(value))])
+
+    def remove(self, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
+        """Log tombstones of offsets and of groups; then these are gone.
+
+        Raises:
+            LogstoreError: as `CoordinatorTopic.append`; nothing has changed then.
+        """
+        tombstones = [encode_key(key) for key in keys]
+        tombstones += [encode_key(GroupKey(group_id)) for group_id in group_ids if group_id in self.groups]
+        if tombstones:
+            self._topic.append(self.number, [(key, None) for key in tombstones])
+        for key in keys:
+            self.offsets.replay(key, None, record_offset=-1)
+        for group_id in group_ids:
+            self.groups.pop(group_id, None)
+
+    def has_offsets(self, group_id: str) -> bool:
+        """Whether offsets of the group are committed, or wait for a transaction."""
+        return self.offsets.has_undecided(group_id) or any(self.offsets.partitions(group_id))
+
+    def _replay(self, record: ReplayedRecord, now_ms: int) -> None:
+        assert record.key is not None
+        key = decode_key(record.key, offset=record.offset)
+        value = decode_value(key, record.value, offset=record.offset)
+        if isinstance(key, OffsetKey):
+            assert value is None or isinstance(value, CommittedOffset)
+            self.offsets.replay(key, value, record_offset=record.offset, producer_id=record.producer_id)
+        elif isinstance(key, GroupKey):
+            if isinstance(value, GroupMetadata):
+                self.groups[key.group_id] = group_from_record(key, value, now_ms=now_ms)
+            else:
+                self.groups.pop(key.group_id, None)
+        elif isinstance(key, CoordinatorKey) and key.message.name in _OTHER_GROUPS:
+            group_id = key.fields["groupId"]
+            (self.other_group_ids.discard if value is None else self.other_group_ids.add)(group_id)

@@ -1,0 +1,164 @@
+"""What a broker does beside its clients: flush, checkpoint, delete, clean, forget (`LogManager`, `LogCleaner`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ..errors import LogCleaningAbortedError, LogstoreError
+from ..layout.file_names import directory_name
+from ..log.cleaner.choice import Cleanable
+from ..log.config import LogConfig
+from ..log.partition_log import PartitionLog
+from .broker_config import BrokerConfig
+from .checkpoints import Checkpoints, TopicPartition
+from .partitions import Partitions
+from .schedule import Schedule
+
+FLUSH_INTERVAL_MS = 1000
+NEVER_MS = 2**63 - 1
+_LOGGER = logging.getLogger("logstore")
+
+
+class Housekeeping:
+    """The tasks of one data directory. A partition that fails does not keep the others from their turn.
+
+    Attributes:
+        failures: from what was done with which partition to why it failed, until it succeeds.
+    """
+
+    def __init__(
+        self, partitions: Partitions, checkpoints: Checkpoints, config: BrokerConfig, now_ms: Callable[[], int]
+    ) -> None:
+        self.failures: dict[str, Exception] = {}
+        self._partitions, self._checkpoints, self._config = partitions, checkpoints, config
+        self._now_ms = now_ms
+
+    def add_to(self, schedule: Schedule) -> None:
+        """Let everything be done at Kafka's intervals, first after `log.initial.task.delay.ms`."""
+        config = self._config
+        delay_ms = config["log.initial.task.delay.ms"]
+        for name, interval_ms, function in (
+            ("flush", FLUSH_INTERVAL_MS, self.flush),
+            ("retention", config["log.retention.check.interval.ms"], self.delete_old_segments),
+            ("recovery point checkpoint", config["log.flush.offset.checkpoint.interval.ms"], self.checkpoint),
+            (
+                "log start offset checkpoint",
+                config["log.flush.start.offset.checkpoint.interval.ms"],
+                self.checkpoint_log_starts,
+            ),
+            (
+                "high watermark checkpoint",
+                config["replica.high.watermark.checkpoint.interval.ms"],
+                self.checkpoint_high_watermarks,
+            ),
+            ("producer expiration", config["producer.id.expiration.check.interval.ms"], self.drop_expired_producers),
+            ("deleted files", FLUSH_INTERVAL_MS, self.remove_deleted_files),
+        ):
+            schedule.add(name, interval_ms, function, delay_ms=delay_ms)
+        if config["log.cleaner.enable"]:
+            schedule.add("cleaning", config["log.cleaner.backoff.ms"], self.clean)
+
+    def flush(self) -> None:
+        """Flush logs whose `flush.ms` is over."""
+        for key, log in self._partitions.logs.items():
+            if log.config["flush.ms"] < NEVER_MS:
+                with self._told("flush", key):
+                    log.flush_if_due()
+
+    def checkpoint(self) -> None:
+        """Write how far each log is on the disk."""
+        self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
+
+    def checkpoint_log_starts(self) -> None:
+        """Write where logs start."""
+        self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write how far each log is replicated."""
+        self._checkpoints.write_high_watermarks(self._partitions.logs, self._partitions.waiting)
+
+    def delete_old_segments(self) -> None:
+        """Apply retention to logs that are not compacted; the cleaner does it for the others."""
+        self._delete_old_segments(is_compacted=False)
+
+    def _delete_old_segments(self, *, is_compacted: bool) -> None:
+        for key in self._keys(is_compacted=is_compacted):
+            with self._told("retention", key):
+                log = self._partitions.get(key)
+                if log is not None and log.is_writable:
+                    log.delete_old_segments(self._now_ms())
+
+    def _keys(self, *, is_compacted: bool) -> list[TopicPartition]:
+        """Partitions that are compacted or not, open or not."""
+        keys = [*self._partitions.logs, *self._partitions.waiting]
+        configs = {key: self._partitions.config(key) for key in keys}
+        return [key for key, config in configs.items() if config is not None and _is_compacted(config) == is_compacted]
+
+    def drop_expired_producers(self) -> None:
+        """Forget producers that are silent for long."""
+        for key, log in self._partitions.logs.items():
+            with self._told("producer expiration", key):
+                log.drop_expired_producers()
+
+    def remove_deleted_files(self) -> None:
+        """Remove files and directories that were deleted some time ago."""
+        now_ms = self._now_ms()
+        for key, log in self._partitions.logs.items():
+            with self._told("removal of deleted files", key):
+                log.remove_deleted_files(now_ms)
+        self._partitions.remove_deleted(now_ms)
+
+    def clean(self) -> None:
+        """Clean logs, the one with the highest ratio first, until none is worth it; then retention of compacted logs.
+
+        `LogCleanerManager.grabFilthiestCompactedLog`: a log whose cleaning fails is left out until the next time.
+        """
+        left_out: set[TopicPartition] = set()
+        while (chosen := self._filthiest(left_out)) is not None:
+            key, log, what = chosen
+            left_out.add(key)
+            with self._told("cleaning", key):
+                cleaned = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
+                self._checkpoints.set_cleaner_offset(key, cleaned.end_offset)
+                if cleaned.end_offset > what.first_dirty_offset:
+                    left_out.discard(key)
+        self._delete_old_segments(is_compacted=True)
+
+    def _filthiest(self, left_out: set[TopicPartition]) -> tuple[TopicPartition, PartitionLog, Cleanable] | None:
+        now_ms = self._now_ms()
+        worth_it = []
+        for key in self._keys(is_compacted=True):
+            if key in left_out:
+                continue
+            with self._told("cleaning", key):
+                log = self._partitions.get(key)
+                if log is None or not log.is_writable:
+                    continue
+                what = log.cleanable(self._checkpoints.cleaner_offsets.get(key), now_ms)
+                if what.is_checkpoint_wrong:
+                    self._checkpoints.set_cleaner_offset(key, what.first_dirty_offset)
+                if what.is_worth_it:
+                    worth_it.append((key, log, what))
+        return max(worth_it, key=lambda one: one[2].cleanable_ratio, default=None)
+
+    @contextmanager
+    def _told(self, what: str, key: TopicPartition) -> Iterator[None]:
+        """Keep why something failed with a partition, and go on with the next."""
+        name = f"{what} of {directory_name(*key)}"
+        try:
+            yield
+        except LogCleaningAbortedError:
+            return
+        except LogstoreError as error:
+            if self._partitions.config(key) is None:
+                return  # deleted meanwhile
+            self.failures[name] = error
+            _LOGGER.warning("%s failed and is tried again later: %s", name, error)
+        else:
+            self.failures.pop(name, None)
+
+
+def _is_compacted(config: LogConfig) -> bool:
+    return "compact" in config["cleanup.policy"]

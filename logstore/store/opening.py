@@ -1,0 +1,110 @@
+"""A data directory made or recovered, and opened for writing (`LogManager.startup`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from ..disk.directory import partition_directories
+from ..disk.lock import DataDirectoryLock
+from ..disk.names import absolute_path
+from ..disk.seam import Seam
+from ..layout.meta_properties import MetaProperties
+from .broker_config import BrokerConfig, parse_broker_config
+from .checkpoints import Checkpoints
+from .clean_shutdown import take_clean_shutdown
+from .formatting import format_directory, make_root, owner, place_of, require_cluster
+from .metadata_image import MetadataImage
+from .metadata_log import MetadataLog
+from .partitions import Partitions, Progress, WantedPartition
+from .registration import begin
+from .schedule import Schedule
+from .store import Store
+from .topics import effective_config
+
+S = TypeVar("S", bound=Store)
+
+
+def open_store(
+    path: str, *, config: Mapping[str, Any], now_ms: Callable[[], int], progress: Progress | None, seam: Seam
+) -> Store:
+    """See `logstore.open`."""
+    return open_as(Store, path, config=config, now_ms=now_ms, progress=progress, seam=seam)
+
+
+def open_as(
+    store_type: type[S],
+    path: str,
+    *,
+    config: Mapping[str, Any],
+    now_ms: Callable[[], int],
+    progress: Progress | None,
+    seam: Seam,
+    cluster_id: str | None = None,
+) -> S:
+    """As `open_store`; what was opened becomes a store of this type."""
+    broker_config = parse_broker_config(config)
+    path = absolute_path(path)
+    make_root(seam, path)
+    lock = DataDirectoryLock(path)
+    try:
+        partition_directories(path)  # what a broker would not start beside is told before anything is changed
+        properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
+        require_cluster(path, properties, cluster_id)
+        return _open(path, properties, broker_config, lock, seam, now_ms, progress, store_type)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _open(
+    path: str,
+    properties: MetaProperties,
+    config: BrokerConfig,
+    lock: DataDirectoryLock,
+    seam: Seam,
+    now_ms: Callable[[], int],
+    progress: Progress | None,
+    store_type: type[S],
+) -> S:
+    place = place_of(properties)
+    metadata = MetadataLog(path, place.node_id, seam, now_ms)
+    checkpoints, schedule = Checkpoints(path, seam), Schedule(now_ms)
+    partitions = Partitions(path, seam, now_ms=now_ms, checkpoints=checkpoints, config=config, schedule=schedule)
+    try:
+        partitions.sort_directories(metadata.image)
+        metadata.require_suitable(place, has_partitions=bool(partitions.strays))
+        begin(path, metadata, place)
+        partitions.was_clean = take_clean_shutdown(seam, path)
+        partitions.start(_wanted(metadata.image, place.node_id, config), progress)
+    except BaseException:
+        metadata.close()
+        raise
+    store = store_type(
+        path,
+        properties,
+        config,
+        directory_lock=lock,
+        metadata=metadata,
+        partitions=partitions,
+        checkpoints=checkpoints,
+        schedule=schedule,
+        seam=seam,
+        now_ms=now_ms,
+    )
+    try:
+        store.groups.start()
+        store.transactions.start(was_clean=partitions.was_clean)
+    except BaseException:
+        store.close()
+        raise
+    schedule.start()
+    return store
+
+
+def _wanted(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
+    wanted = []
+    for name, topic in image.topics.items():
+        topic_config = effective_config(image, node_id, config, name)
+        wanted += [WantedPartition((name, one), topic.topic_id, topic_config) for one in sorted(topic.partitions)]
+    return wanted

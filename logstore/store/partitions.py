@@ -1,0 +1,274 @@
+"""The partitions of a data directory: opened side by side, made, and put aside to be deleted (`LogManager`)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ..disk.directory import partition_directories
+from ..disk.names import child
+from ..disk.seam import Seam
+from ..disk.side_files import read_partition_metadata
+from ..errors import LogstoreError
+from ..layout import partition_metadata
+from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
+from ..log.config import LogConfig, parse_config
+from ..log.loader import LoadSettings
+from ..log.partition_log import PartitionLog
+from .broker_config import BrokerConfig, topic_defaults
+from .checkpoints import Checkpoints, TopicPartition
+from .metadata_image import MetadataImage, TopicImage
+from .metadata_log import DIRECTORY_NAME
+from .schedule import Schedule
+
+Progress = Callable[[int, int], object]
+
+
+class WantedPartition(NamedTuple):
+    """A partition to be opened: its topic and number, the topic's id, its configuration."""
+
+    key: TopicPartition
+    topic_id: str
+    config: LogConfig
+
+
+class Partitions:
+    """The logs that are open, by topic and partition, and directories that are not.
+
+    After an orderly close there is nothing to repair, so each log is opened when somebody first asks for it.
+
+    Attributes:
+        logs: those that are open; replaced as a whole by every change, so that whoever goes through it needs no lock.
+        was_clean: the directory was closed in order, so its logs need no recovery.
+        deleted: paths of directories to be removed, and when, ms since 1970.
+        strays: paths of directories that are of no partition that the metadata knows; they are left alone.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        seam: Seam,
+        *,
+        now_ms: Callable[[], int],
+        checkpoints: Checkpoints,
+        config: BrokerConfig,
+        schedule: Schedule,
+    ) -> None:
+        self._root, self._seam, self._now_ms = root, seam, now_ms
+        self._checkpoints, self._schedule = checkpoints, schedule
+        self._requires_verification = config["transaction.partition.verification.enable"]
+        self._thread_count = config["num.recovery.threads.per.data.dir"]
+        self._delay_ms = parse_config(topic_defaults(config))["file.delete.delay.ms"]
+        self.was_clean = False
+        self.logs: Mapping[TopicPartition, PartitionLog] = {}
+        self._waiting: dict[TopicPartition, WantedPartition] = {}
+        self._lock = threading.RLock()
+        self.deleted: dict[str, int] = {}
+        self.strays: list[str] = []
+
+    def sort_directories(self, image: MetadataImage) -> None:
+        """See what there is; what is of a deleted topic is put aside.
+
+        Raises:
+            InvalidNameError: a directory that is no partition's.
+            DataDirectoryError, CheckpointFormatError: what cannot be read.
+        """
+        due_ms = self._now_ms() + self._delay_ms
+        for name, path in partition_directories(self._root):
+            if name.kind is DirectoryKind.DELETE:
+                self.deleted[path] = due_ms
+            elif name.kind is DirectoryKind.LIVE and path != child(self._root, DIRECTORY_NAME):
+                topic_id = topic_id_of(path)
+                if topic_id in image.removed_topic_ids:
+                    self._set_aside((name.topic, name.partition), DirectoryKind.DELETE, due_ms)
+                elif not _is_known(image.topics.get(name.topic), name.partition, topic_id):
+                    self.strays.append(path)
+
+    @property
+    def waiting(self) -> Collection[TopicPartition]:
+        """The partitions that were closed in order and are not open yet."""
+        return list(self._waiting)
+
+    def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
+        """Recover all partitions; after an orderly close only make those that are missing; raises as `open_all`."""
+        wanted = list(wanted)
+        if self.was_clean:
+            paths = {one.key: child(self._root, directory_name(*one.key)) for one in wanted}
+            present = {key for key, path in paths.items() if os.path.isdir(path) and path not in self.strays}
+            self._waiting = {one.key: one for one in wanted if one.key in present}
+        self.open_all([one for one in wanted if one.key not in self._waiting], progress, len(self._waiting))
+
+    def get(self, key: TopicPartition) -> PartitionLog | None:
+        """The log, opened if it is not; None if there is no such partition.
+
+        Raises:
+            LogstoreError: it cannot be opened.
+        """
+        log = self.logs.get(key)
+        if log is not None or key not in self._waiting:
+            return log
+        with self._lock:
+            if key in self._waiting:
+                with _named(key):
+                    self.logs = {**self.logs, key: self._open(self._waiting[key])}
+                del self._waiting[key]
+            return self.logs.get(key)
+
+    def config(self, key: TopicPartition) -> LogConfig | None:
+        """The configuration of a partition, open or not; None if there is none."""
+        waiting, log = self._waiting.get(key), self.logs.get(key)
+        return log.config if log is not None else None if waiting is None else waiting.config
+
+    def update_config(self, topic: str, config: LogConfig) -> None:
+        """Let the partitions of a topic have another configuration."""
+        with self._lock:
+            for key, one in self._waiting.items():
+                if key[0] == topic:
+                    self._waiting[key] = one._replace(config=config)
+            logs = [log for key, log in self.logs.items() if key[0] == topic]
+        for log in logs:
+            log.update_config(config)
+
+    def open_all(
+        self, wanted: Iterable[WantedPartition], progress: Progress | None = None, ready_count: int = 0
+    ) -> None:
+        """Open partitions, and make those that are missing.
+
+        Args:
+            progress: told how many are ready, and of how many.
+            ready_count: of others, that count as well.
+
+        Raises:
+            LogstoreError: of the first that cannot be opened; the others are closed again.
+        """
+        opened: dict[TopicPartition, PartitionLog] = {}
+        with ThreadPoolExecutor(self._thread_count, "logstore-recovery") as pool:
+            jobs = {pool.submit(self._open, one): one.key for one in wanted}
+            try:
+                if progress is not None and ready_count:
+                    progress(ready_count, ready_count + len(jobs))
+                for done_count, job in enumerate(as_completed(jobs), ready_count + 1):
+                    with _named(jobs[job]):
+                        opened[jobs[job]] = job.result()
+                    if progress is not None:
+                        progress(done_count, ready_count + len(jobs))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                for job in jobs:
+                    if job.done() and not job.cancelled() and job.exception() is None:
+                        job.result().close()
+                raise
+        with self._lock:
+            self.logs = {**self.logs, **opened}
+
+    def close_all(self) -> list[LogstoreError]:
+        """Close every log, also if others cannot be; why some could not. None is opened any more."""
+
+        def closed(log: PartitionLog) -> LogstoreError | None:
+            try:
+                log.close()
+            except LogstoreError as error:
+                return error
+            return None
+
+        with self._lock:
+            self._waiting = {}
+        try:
+            with ThreadPoolExecutor(self._thread_count, "logstore-closing") as pool:
+                errors = list(pool.map(closed, self.logs.values()))
+        except RuntimeError:  # the process ends, and no thread begins any more; to close a log twice does nothing
+            errors = list(map(closed, self.logs.values()))
+        return [error for error in errors if error is not None]
+
+    def put_aside(self, topic: str, file_delete_delay_ms: int) -> None:
+        """Close the partitions of a topic that was deleted; their directories are removed some time later."""
+        with self._lock:
+            gone = {key: self.logs.get(key) for key in [*self.logs, *self._waiting] if key[0] == topic}
+            self.logs = {key: log for key, log in self.logs.items() if key[0] != topic}
+            self._waiting = {key: one for key, one in self._waiting.items() if key[0] != topic}
+        for key, log in gone.items():
+            if log is not None:
+                log.close()
+            self._set_aside(key, DirectoryKind.DELETE, self._now_ms() + file_delete_delay_ms)
+            self._checkpoints.set_cleaner_offset(key, None)
+
+    def remove_deleted(self, now_ms: int) -> list[str]:
+        """Remove directories that are due; their paths.
+
+        Raises:
+            DataDirectoryError: a file cannot be removed; its directory stays due.
+        """
+        removed = []
+        for path, due_ms in list(self.deleted.items()):
+            if due_ms <= now_ms:
+                self._remove(path)
+                del self.deleted[path]
+                removed.append(path)
+        return removed
+
+    def _open(self, wanted: WantedPartition) -> PartitionLog:
+        key = wanted.key
+        path = child(self._root, directory_name(*key))
+        if path in self.strays:
+            self._set_aside(key, DirectoryKind.STRAY, None)
+            self.strays.remove(path)
+        settings = LoadSettings(
+            self.was_clean,
+            self._checkpoints.recovery_points.get(key, 0),
+            self._checkpoints.log_start_offsets.get(key, 0),
+            self._now_ms(),
+            wanted.config,
+        )
+        return PartitionLog.open(
+            path,
+            settings,
+            seam=self._seam,
+            now_ms=self._now_ms,
+            topic_id=wanted.topic_id,
+            requires_verification=self._requires_verification,
+            flush_later=self._schedule.run_soon,
+        )
+
+    def _set_aside(self, key: TopicPartition, kind: DirectoryKind, due_ms: int | None) -> None:
+        """Give the directory the name of one that is to be deleted, or stray."""
+        path = child(self._root, directory_name(*key))
+        new_path = child(self._root, set_aside_name(*key, secrets.token_hex(16), kind))
+        self._seam.rename(path, new_path)
+        self._seam.sync_directory(self._root)
+        if due_ms is not None:
+            self.deleted[new_path] = due_ms
+
+    def _remove(self, path: str) -> None:
+        for name in sorted(os.listdir(path)):
+            self._seam.unlink(child(path, name))
+        self._seam.remove_directory(path)
+        self._seam.sync_directory(self._root)
+
+
+@contextmanager
+def _named(key: TopicPartition) -> Iterator[None]:
+    """Let an error say which partition it is of, and what can be done."""
+    try:
+        yield
+    except LogstoreError as error:
+        error.add_note(
+            f"of partition {directory_name(*key)}; `logstore verify` tells what is wrong with it, `logstore salvage` "
+            "copies what is good of it"
+        )
+        raise
+
+
+def topic_id_of(path: str) -> str | None:
+    """The id in the `partition.metadata` of a partition's directory; None without the file."""
+    file = child(path, partition_metadata.FILE_NAME)
+    return read_partition_metadata(file).topic_id if os.path.exists(file) else None
+
+
+def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:
+    """A directory without an id was made, but not finished."""
+    return topic is not None and partition in topic.partitions and topic_id in (None, topic.topic_id)

@@ -1,0 +1,170 @@
+"""A data directory that is only looked at: no lock is taken and nothing is written, so a broker may go on beside it.
+
+    store = logstore.open("/var/lib/kafka/data", read_only=True)
+    store.topics, store.log("orders", 0).records()
+    store.refresh()                                        what was made, deleted and written since
+
+Topics are those of the metadata log. In a directory without one, which is one of several of a broker, they are those
+whose partitions are there, and their configurations are not known.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from ..disk.directory import list_partition_directory, partition_directories
+from ..disk.file_range import is_missing
+from ..disk.names import absolute_path, child
+from ..disk.side_files import read_meta_properties, read_partition_metadata
+from ..errors import DataDirectoryError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from ..layout import meta_properties, partition_metadata
+from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
+from ..layout.meta_properties import MetaProperties
+from ..log.reader import PartitionReader
+from .metadata_image import MetadataImage, PartitionImage, TopicImage
+from .metadata_log import DIRECTORY_NAME
+from .metadata_reading import MetadataState
+from .topics import TopicDescription, describe, topic_of
+
+_UNKNOWN_PARTITION = PartitionImage((), (), -1, -1)
+
+
+class ReadOnlyStore:
+    """What there was at the last `refresh`; made by `logstore.open`. All methods may be called by any thread.
+
+    Attributes:
+        path: of the data directory, absolute.
+        properties: of `meta.properties`; None where there is none.
+        now_ms: the clock.
+    """
+
+    def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
+        """Look at the directory for the first time; raises as `refresh`."""
+        self.path, self.now_ms = absolute_path(path), now_ms
+        self._lock = threading.RLock()
+        self._state = MetadataState()
+        self._metadata: PartitionReader | None = None
+        self._readers: dict[tuple[str, int], PartitionReader] = {}
+        self._topics: Mapping[str, TopicDescription] = {}
+        self.properties = self._read_properties()
+        self.refresh()
+
+    @property
+    def topics(self) -> Mapping[str, TopicDescription]:
+        """All topics by name, the internal ones too."""
+        return self._topics
+
+    def feature(self, name: str) -> int:
+        """The finalized level of a feature, such as `transaction.version`; 0 if it is off."""
+        return self._image.features.get(name, 0)
+
+    def describe_topic(self, name: str) -> TopicDescription:
+        """The topic; raises UnknownTopicOrPartitionError."""
+        with self._lock:
+            return describe(self._image, topic_of(self._image, name))
+
+    def log(self, topic: str, partition: int) -> PartitionReader:
+        """The partition as it is now, the same reader each time, which is to be refreshed.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet).
+            LogstoreError: it cannot be read.
+        """
+        key = topic, partition
+        with self._lock:
+            if partition not in topic_of(self._image, topic).partitions:
+                raise _unknown(topic, partition)
+            if key not in self._readers:
+                try:
+                    self._readers[key] = PartitionReader(child(self.path, directory_name(topic, partition)))
+                except DataDirectoryError as error:
+                    if is_missing(error):
+                        raise _unknown(topic, partition) from error
+                    raise
+            return self._readers[key]
+
+    def refresh(self) -> None:
+        """See which topics there are now; the readers of partitions are refreshed each by itself.
+
+        Raises:
+            DataDirectoryError: there is no such directory, or it cannot be read.
+            LogstoreError: the metadata log cannot be read.
+        """
+        with self._lock:
+            if os.path.isdir(child(self.path, DIRECTORY_NAME)):
+                self._read_metadata()
+            else:
+                self._state.image = self._listed()
+            image = self._image
+            self._topics = {name: describe(image, topic) for name, topic in image.topics.items()}
+            known = {name: topic.topic_id for name, topic in self._topics.items()}
+            self._readers = {key: one for key, one in self._readers.items() if self._is_of(key, one, known)}
+
+    def close(self) -> None:
+        """Nothing is held; there to be used as a store that is written."""
+
+    def __enter__(self) -> ReadOnlyStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _image(self) -> MetadataImage:
+        return self._state.image
+
+    def _read_properties(self) -> MetaProperties | None:
+        file = child(self.path, meta_properties.FILE_NAME)
+        return read_meta_properties(file) if os.path.exists(file) else None
+
+    def _read_metadata(self) -> None:
+        """Go on with the log, or begin anew with a snapshot if its beginning was deleted meanwhile."""
+        path = child(self.path, DIRECTORY_NAME)
+        if self._metadata is None:
+            self._metadata = PartitionReader(path)
+            self._state.read_snapshots(list_partition_directory(path))
+        else:
+            self._metadata.refresh()
+        try:
+            self._state.read_log(self._metadata, self._metadata.bounds)
+        except OffsetOutOfRangeError:
+            self._state = MetadataState()
+            self._state.read_snapshots(list_partition_directory(path))
+            self._metadata.refresh()
+            self._state.read_log(self._metadata, self._metadata.bounds)
+
+    def _listed(self) -> MetadataImage:
+        """The topics whose partitions are here."""
+        image = MetadataImage()
+        for name, path in partition_directories(self.path):
+            if name.kind is not DirectoryKind.LIVE or name.topic == METADATA_TOPIC:
+                continue
+            topic_id = _topic_id(path) or ""
+            topic = image.topics.setdefault(name.topic, TopicImage(name.topic, topic_id))
+            topic.partitions[name.partition] = _UNKNOWN_PARTITION
+        return image
+
+    def _is_of(self, key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
+        """Whether the reader still reads the topic of that name, and not one that was deleted."""
+        topic_id = topic_ids.get(key[0])
+        return topic_id is not None and topic_id == (_topic_id(reader.path) or "")
+
+
+def _topic_id(path: str) -> str | None:
+    try:
+        return read_partition_metadata(child(path, partition_metadata.FILE_NAME)).topic_id
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def _unknown(topic: str, partition: int) -> UnknownTopicOrPartitionError:
+    return UnknownTopicOrPartitionError(
+        "This server does not host this topic-partition.", found=directory_name(topic, partition)
+    )

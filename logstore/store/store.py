@@ -1,0 +1,298 @@
+"""A data directory that is open for writing: what a broker would be, without a network.
+
+    with logstore.open("data") as store:
+        store.create_topic("orders", partitions=3, config={"compression.type": "zstd"})
+        log = store.log("orders", 0)
+
+What the store is, is in files that Kafka reads: topics, configurations, features and blocks of producer ids are records
+of `__cluster_metadata-0`, the rest is in the partitions. Opened without changing anything, nothing of it changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+from ..disk.lock import DataDirectoryLock
+from ..disk.seam import Seam
+from ..errors import LogstoreError, UnknownTopicOrPartitionError, UsageError
+from ..layout.meta_properties import MetaProperties
+from ..log.partition_log import PartitionLog
+from .broker_config import BrokerConfig
+from .checkpoints import Checkpoints
+from .clean_shutdown import write_clean_shutdown
+from .formatting import random_uuid
+from .groups import GroupCoordinator
+from .housekeeping import Housekeeping
+from .metadata_log import MetadataLog
+from .partitions import Partitions, WantedPartition
+from .schedule import Schedule
+from .topics import (
+    INTERNAL_TOPICS,
+    Place,
+    TopicDescription,
+    add_partitions_values,
+    alter_config_values,
+    create_topic_values,
+    delete_topic_values,
+    describe,
+    effective_config,
+    topic_of,
+)
+from .transactions import TransactionCoordinator
+
+
+class Store:
+    """Made by `logstore.open`. All methods may be called by any thread.
+
+    Attributes:
+        path: of the data directory, absolute.
+        cluster_id, node_id, directory_id: whose it is.
+        config: every configuration of the store itself, Kafka's broker names.
+        lock: held while topics change; whoever takes a log's lock and this one takes this one first.
+        now_ms: the clock.
+        groups, transactions: the coordinators of all groups and of all transactional ids.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        properties: MetaProperties,
+        config: BrokerConfig,
+        *,
+        directory_lock: DataDirectoryLock,
+        metadata: MetadataLog,
+        partitions: Partitions,
+        checkpoints: Checkpoints,
+        schedule: Schedule,
+        seam: Seam,
+        now_ms: Callable[[], int],
+    ) -> None:
+        """Of what `opening.open_store` has opened."""
+        assert properties.cluster_id is not None
+        assert properties.node_id is not None
+        assert properties.directory_id is not None
+        self.path, self.config, self.now_ms = path, config, now_ms
+        self.cluster_id, self.node_id = properties.cluster_id, properties.node_id
+        self.directory_id = properties.directory_id
+        self.lock = threading.RLock()
+        self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
+        self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
+        self._is_closed = False
+        self._topics = self._described()
+        self._housekeeping = Housekeeping(partitions, checkpoints, config, now_ms)
+        self._housekeeping.add_to(schedule)
+        self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self, self.groups)
+
+    @property
+    def topics(self) -> Mapping[str, TopicDescription]:
+        """All topics by name, the internal ones too, as of now."""
+        return self._topics
+
+    @property
+    def failures(self) -> Mapping[str, Exception]:
+        """What failed in the background the last time it was done: from what it was to why."""
+        return {**self._schedule.failures, **self._housekeeping.failures}
+
+    @property
+    def stray_directories(self) -> tuple[str, ...]:
+        """Paths of directories of partitions that the metadata does not know; they are left alone."""
+        return tuple(self._partitions.strays)
+
+    def log(self, topic: str, partition: int) -> PartitionLog:
+        """The partition's log; raises UnknownTopicOrPartitionError."""
+        log = self._partitions.get((topic, partition))
+        if log is None:
+            raise UnknownTopicOrPartitionError(
+                "This server does not host this topic-partition.", found=f"{topic}-{partition}"
+            )
+        return log
+
+    def leader_epoch(self, topic: str, partition: int) -> int:
+        """The epoch that batches of the partition are appended with; raises UnknownTopicOrPartitionError."""
+        with self.lock:
+            found = topic_of(self._metadata.image, topic).partitions.get(partition)
+            if found is None:
+                raise UnknownTopicOrPartitionError(
+                    "This server does not host this topic-partition.", found=f"{topic}-{partition}"
+                )
+            return found.leader_epoch
+
+    def feature(self, name: str) -> int:
+        """The finalized level of a feature, such as `transaction.version`; 0 if it is off."""
+        return self._metadata.image.features.get(name, 0)
+
+    def create_topic(
+        self, name: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
+    ) -> TopicDescription:
+        """Make a topic and its partitions; on return they are on the disk.
+
+        Args:
+            partitions: how many; by default `num.partitions`.
+            config: Kafka's names of topic configurations.
+
+        Raises:
+            TopicExistsError, InvalidTopicError, InvalidPartitionsError, InvalidConfigurationError,
+            PolicyViolationError: what Kafka refuses, in its words.
+            KafkaStorageError, DataDirectoryError: it could not be written.
+        """
+        with self.lock:
+            self._require_open()
+            count = self.config["num.partitions"] if partitions is None else partitions
+            image = self._metadata.image
+            values = create_topic_values(image, self._place, name, random_uuid(), count, config or {})
+            self._change(values)
+            self._open_partitions(name)
+        self._tell_groups(name)
+        return self.describe_topic(name)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; its files go `file.delete.delay.ms` later.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such topic.
+            KafkaStorageError, DataDirectoryError: it could not be written.
+        """
+        with self.lock:
+            self._require_open()
+            values = delete_topic_values(self._metadata.image, name)
+            topic_id = self.describe_topic(name).topic_id
+            delay_ms = self._effective_config(name)["file.delete.delay.ms"]
+            self._change(values)
+            self._partitions.put_aside(name, delay_ms)
+            self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
+            self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
+        self.groups.topic_deleted(name, topic_id)
+
+    def add_partitions(self, name: str, partitions: int) -> TopicDescription:
+        """Let a topic have so many partitions in all.
+
+        Raises:
+            UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
+            KafkaStorageError, DataDirectoryError: it could not be written.
+        """
+        with self.lock:
+            self._require_open()
+            self._change(add_partitions_values(self._metadata.image, self._place, name, partitions))
+            self._open_partitions(name)
+        self._tell_groups(name)
+        return self.describe_topic(name)
+
+    def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
+        """Set configurations of a topic; None takes one back. They hold at once.
+
+        Raises:
+            UnknownTopicOrPartitionError, InvalidConfigurationError: what Kafka refuses.
+            KafkaStorageError: it could not be written.
+        """
+        with self.lock:
+            self._require_open()
+            values = alter_config_values(self._metadata.image, name, changes)
+            if values:
+                self._change(values)
+                self._partitions.update_config(name, self._effective_config(name))
+            return self.describe_topic(name)
+
+    def describe_topic(self, name: str) -> TopicDescription:
+        """The topic; raises UnknownTopicOrPartitionError."""
+        with self.lock:
+            image = self._metadata.image
+            return describe(image, topic_of(image, name))
+
+    def next_producer_id(self) -> int:
+        """A producer id that nobody has; raises KafkaStorageError if the record of the next block cannot be written."""
+        with self.lock:
+            self._require_open()
+            ids = self._metadata.image.producer_ids
+            if not ids.left_count:
+                self._metadata.take_producer_id_block(self._metadata.image.brokers[self.node_id].broker_epoch)
+            return ids.take()
+
+    def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
+        """Have the function called every `interval_ms` by the thread of the store; it should not take long.
+
+        What it raises is kept in `failures`, and it is called again.
+        """
+        self._schedule.add(name, interval_ms, function)
+
+    def run_due(self) -> list[str]:
+        """Do now, in this thread, what is due by `now_ms`; the names of what was done."""
+        return self._schedule.run_due(self.now_ms())
+
+    def close(self) -> None:
+        """Stop what runs beside, write everything, and let others have the directory; a second call does nothing.
+
+        Only if all could be written is the directory marked as closed in order.
+
+        Raises:
+            LogstoreError: of the first log that could not be closed, when all others are.
+        """
+        if self._is_closed:
+            return
+        self._schedule.stop()
+        with self.lock:
+            self._is_closed = True
+            try:
+                self._close_logs()
+            finally:
+                self._directory_lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _place(self) -> Place:
+        return Place(self.node_id, self.directory_id)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise UsageError("The store is closed", path=self.path, advice="open it anew")
+
+    def _change(self, values: list[bytes]) -> None:
+        """Append the records of one change."""
+        self._metadata.append(values)
+        self._topics = self._described()
+
+    def _described(self) -> Mapping[str, TopicDescription]:
+        image = self._metadata.image
+        return MappingProxyType({name: describe(image, topic) for name, topic in image.topics.items()})
+
+    def _effective_config(self, name: str) -> dict[str, Any]:
+        return effective_config(self._metadata.image, self.node_id, self.config, name)
+
+    def _tell_groups(self, topic: str) -> None:
+        """Partitions are there that were not; without the lock, for coordinators ask the store under theirs."""
+        if topic not in INTERNAL_TOPICS:
+            self.groups.topic_changed(topic)
+
+    def _open_partitions(self, name: str) -> None:
+        """Those of the topic that are not open yet."""
+        topic = topic_of(self._metadata.image, name)
+        config = self._effective_config(name)
+        numbers = sorted(topic.partitions)
+        missing = [number for number in numbers if self._partitions.config((name, number)) is None]
+        self._partitions.open_all(WantedPartition((name, number), topic.topic_id, config) for number in missing)
+
+    def _close_logs(self) -> None:
+        waiting, errors = self._partitions.waiting, self._partitions.close_all()
+        logs = self._partitions.logs
+        try:
+            self._metadata.close()
+        except LogstoreError as error:
+            errors.append(error)
+        written = {key: log for key, log in logs.items() if log.failure is None}
+        self._checkpoints.write_recovery_points(written, waiting)
+        self._checkpoints.write_log_start_offsets(logs, waiting)
+        self._checkpoints.write_high_watermarks(logs, waiting)
+        if errors:
+            raise errors[0]
+        if len(written) == len(logs) and self._metadata.log.failure is None:
+            write_clean_shutdown(self._seam, self.path, self._metadata.image.brokers[self.node_id].broker_epoch)

@@ -1,0 +1,99 @@
+"""After a crash: what the partitions know of producers, held against what their coordinator knows.
+
+The end of the process alone never parts them, for a partition is in the transaction before its data is in the
+partition. A power failure may: of what was not synced, the disk keeps what it likes, in each partition by itself.
+
+- An open transaction that the coordinator has not as ongoing would hold up read_committed consumers for ever. It was
+  never decided, or its decision did not last, so it is aborted; unless the coordinator still knows of a commit.
+- A producer epoch that a partition has seen must not be given again, or the first batches of a new producer would be
+  taken for repetitions. So the coordinator goes on from the highest.
+
+Kafka has no such step: there other replicas have what one lost, and what is left is for `kafka-transactions.sh abort`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..coordinator.transaction import Partition, Transaction, log_record
+from ..coordinator.transaction_markers import Marker
+from ..coordinator.transaction_states import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
+from ..folds.producer_state import ProducerEntry
+from ..log.partition_log import PartitionLog
+from .coordinated_store import CoordinatedStore
+from .coordinator_topic import CoordinatorTopic
+from .transaction_markers import MarkerWriter, StatePartition
+
+_Known = dict[int, tuple[StatePartition, Transaction]]
+
+
+def reconcile(
+    store: CoordinatedStore, states: Iterable[StatePartition], markers: MarkerWriter, topic: CoordinatorTopic
+) -> None:
+    """End the open transactions that nobody else would end, and raise epochs that have been used already.
+
+    Prepared transactions must have been finished before. Nobody else may use the coordinator meanwhile.
+
+    Raises:
+        LogstoreError: a partition cannot be written.
+    """
+    known: _Known = {one.producer_id: (state, one) for state in states for one in state.table}
+    epochs: dict[int, int] = {}
+    for partition, log in _logs(store):
+        with log.lock:
+            entries = list(log.producers.state)
+        for entry in entries:
+            _, transaction = known.get(entry.producer_id, (None, None))
+            if transaction is not None:
+                epochs[entry.producer_id] = max(entry.producer_epoch, epochs.get(entry.producer_id, -1))
+            if entry.current_txn_first_offset is not None and not _is_ongoing(transaction, entry, partition):
+                markers.write(partition, _end_of(transaction, entry, partition))
+                markers.sync([partition])
+    for producer_id, epoch in epochs.items():
+        state, transaction = known[producer_id]
+        if epoch > transaction.producer_epoch:
+            _raise_epoch(state, transaction, epoch, topic)
+
+
+def _logs(store: CoordinatedStore) -> Iterator[tuple[Partition, PartitionLog]]:
+    for topic in store.topics.values():
+        for number in range(topic.partition_count):
+            yield (topic.name, number), store.log(topic.name, number)
+
+
+def _is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition: Partition) -> bool:
+    """Whether the coordinator will end what the producer has open in the partition."""
+    if transaction is None or transaction.state not in PREPARED | {ONGOING}:
+        return False
+    return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
+
+
+def _end_of(transaction: Transaction | None, entry: ProducerEntry, partition: Partition) -> Marker:
+    """The marker of the transaction before, if that was committed and its marker is lost; else one that aborts.
+
+    An abort that nobody asked for has the epoch of the data, as `kafka-transactions.sh abort` writes it.
+    """
+    is_commit = (
+        transaction is not None
+        and transaction.state is COMPLETE_COMMIT
+        and supports_epoch_bump(transaction.client_transaction_version)
+        and transaction.producer_epoch == entry.producer_epoch + 1
+    )
+    return Marker(
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch + is_commit,
+        is_commit=is_commit,
+        coordinator_epoch=max(entry.coordinator_epoch, 0),
+        transaction_version=2 if is_commit else 0,
+        partitions=frozenset([partition]),
+    )
+
+
+def _raise_epoch(state: StatePartition, transaction: Transaction, epoch: int, topic: CoordinatorTopic) -> None:
+    """The transactional id goes on from `epoch`, which was given before the record of it was lost."""
+    raised = replace(transaction, producer_epoch=epoch)
+    key, value = log_record(raised, version=state.table.rules.record_version)
+    topic.append(state.number, [(key, value)])
+    with state.lock:
+        state.table.replay(key, value)

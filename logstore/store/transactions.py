@@ -1,0 +1,351 @@
+"""The transaction coordinator of a store: the rules of `logstore/coordinator` bound to logs (`TransactionCoordinator`).
+
+    transactions = TransactionCoordinator(store, groups)
+    transactions.start(was_clean=True)
+    producer_id, epoch = transactions.init_producer_id("billing", 60_000)
+    guard = transactions.begin_append("billing", producer_id, epoch, ("orders", 0), sequence=0)
+    store.log("orders", 0).append_records(…, is_transactional=True, guard=guard)
+    transactions.commit_offsets("billing", producer_id, epoch, "group", {("payments", 0): OffsetCommit(17)})
+    producer_id, epoch = transactions.end_transaction("billing", producer_id, epoch, is_commit=True)
+
+A request logs before it answers. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers in all
+partitions, and these by the completion, so whoever asked finds the transaction over when the answer comes. Requests may
+come from any thread; of two for one transactional id at the same time the second is told CONCURRENT_TRANSACTIONS.
+
+What survives what: the steps are written in this order, so after the end of the process, in whatever way, nothing is
+lost, and `start` goes on where it ended. After a power failure that holds with `logstore.durable.commits`: then the
+data of all partitions is on the disk before the decision to commit, and the markers before the completion.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+
+from ..coordinator.group_offsets import OffsetCommit
+from ..coordinator.transaction import Partition, Transaction
+from ..coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from ..coordinator.transaction_states import PREPARE_COMMIT, supports_epoch_bump
+from ..errors import (
+    ConcurrentTransactionsError,
+    InvalidProducerEpochError,
+    InvalidRequestError,
+    LogstoreError,
+    ProducerFencedError,
+    TransactionalIdNotFoundError,
+)
+from ..folds.verification import VerificationGuard
+from ..layout.batch import NO_SEQUENCE
+from ..log.append_info import AppendInfo
+from ..topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
+from ..topics.transaction_state import TOPIC
+from .coordinated_store import CoordinatedStore
+from .coordinator_topic import CoordinatorTopic
+from .group_commits import ANYBODY, GroupMemberIdentity
+from .groups import GroupCoordinator
+from .one_by_one import do_each
+from .transaction_expiry import abort_timed_out, remove_expired
+from .transaction_loading import load_states, resume
+from .transaction_markers import MarkerWriter, StatePartition
+from .transaction_reconciling import reconcile
+
+TRANSACTION_VERSION = "transaction.version"
+_NO_PRODUCER = ProducerIdentity(-1, -1)
+
+
+class TransactionCoordinator:
+    """All transactional ids of a store; see the module."""
+
+    def __init__(self, store: CoordinatedStore, groups: GroupCoordinator) -> None:
+        """Nothing is read yet, see `start`."""
+        config = store.config
+        self._store = store
+        self._groups = groups
+        self._topic = CoordinatorTopic(
+            store,
+            TOPIC,
+            partition_count=config["transaction.state.log.num.partitions"],
+            config={
+                "unclean.leader.election.enable": "false",
+                "compression.type": "uncompressed",
+                "cleanup.policy": "compact",
+                "min.insync.replicas": "1",
+                "segment.bytes": str(config["transaction.state.log.segment.bytes"]),
+            },
+        )
+        self._markers = MarkerWriter(store, self._topic, groups.write_marker)
+        self._rules = TransactionRules(
+            transaction_version=store.feature(TRANSACTION_VERSION),
+            timeout_max_ms=config["transaction.max.timeout.ms"],
+            transactional_id_expiration_ms=config["transactional.id.expiration.ms"],
+        )
+        self._has_bump = supports_epoch_bump(self._rules.transaction_version)
+        self._client_version = 2 if self._has_bump else 0
+        self._states: list[StatePartition] = []
+        self._making = threading.Lock()
+
+    def start(self, *, was_clean: bool) -> None:
+        """Load what is there, finish what was decided, and begin to look after timeouts and expiry.
+
+        Args:
+            was_clean: the directory was closed in order; else see `transaction_reconciling`.
+
+        Raises:
+            LogstoreError: a partition of `__transaction_state` cannot be read.
+        """
+        self._states = load_states(self._topic, self._rules)
+        for state in self._states:
+            resume(self._store, state, self._markers)
+        if not was_clean:
+            reconcile(self._store, self._states, self._markers, self._topic)
+        config, schedule = self._store.config, self._store.schedule
+        schedule(
+            "transaction-abort",
+            config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
+            self.abort_timed_out,
+        )
+        schedule(
+            "transactionalId-expiration",
+            config["transaction.remove.expired.transaction.cleanup.interval.ms"],
+            self.remove_expired,
+        )
+
+    def init_producer_id(
+        self, transactional_id: str | None, timeout_ms: int, producer_id: int = -1, producer_epoch: int = -1
+    ) -> tuple[int, int]:
+        """The producer id and epoch of a producer that begins; one that had the transactional id before is fenced.
+
+        What that one left open is aborted first, where Kafka's answer says to come again.
+
+        Args:
+            transactional_id: None for a producer that is idempotent only.
+            producer_id, producer_epoch: what a producer that renews its epoch believes to be.
+
+        Raises:
+            InvalidRequestError, InvalidTxnTimeoutError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
+            KafkaStorageError: the partition of `__transaction_state` cannot be written.
+        """
+        if transactional_id is None:
+            return self._store.next_producer_id(), 0
+        state = self._state_of(transactional_id)
+        given = ProducerIdentity(producer_id, producer_epoch)
+        expected = None if given == _NO_PRODUCER else given
+        is_again = False
+        while True:
+            with state.lock:
+                outcome = state.table.init_producer_id(
+                    transactional_id,
+                    timeout_ms=timeout_ms,
+                    expected=expected,
+                    allocate=self._store.next_producer_id,
+                    now_ms=self._store.now_ms(),
+                )
+            try:
+                return self._identity(self._carried_out(state, transactional_id, outcome), given)
+            except ConcurrentTransactionsError:
+                if is_again or not isinstance(outcome, Append):
+                    raise
+                is_again = True
+
+    def add_partitions(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[Partition]
+    ) -> None:
+        """Partitions join the producer's transaction, the first ones begin it.
+
+        With transaction version 2 `begin_append` does this.
+
+        Raises:
+            UnknownTopicOrPartitionError: one of them does not exist; none joins.
+            InvalidPidMappingError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
+            KafkaStorageError: the partition of `__transaction_state` cannot be written.
+        """
+        for topic, number in partitions:
+            self._store.log(topic, number)
+        state = self._state_of(transactional_id)
+        with state.lock:
+            outcome = state.table.add_partitions(
+                transactional_id,
+                ProducerIdentity(producer_id, producer_epoch),
+                partitions,
+                client_transaction_version=self._client_version,
+                now_ms=self._store.now_ms(),
+            )
+        self._carried_out(state, transactional_id, outcome)
+
+    def add_offsets(self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str) -> None:
+        """The group's partition of `__consumer_offsets` joins the transaction; as `add_partitions`."""
+        partition = (OFFSETS_TOPIC, self._groups.partition_of(group_id))
+        self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
+
+    def begin_append(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: Partition, *, sequence: int
+    ) -> VerificationGuard | None:
+        """What to show the log with a transactional batch of this base sequence (KIP-890).
+
+        None if the producer has data of this transaction there already. With transaction version 2 the partition joins
+        the transaction here; before, it must have joined by `add_partitions`.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such partition.
+            InvalidProducerEpochError: a newer producer has the transactional id.
+            TransactionAbortableError: the partition has not joined (version 1).
+            LogstoreError: as `add_partitions`.
+        """
+        log = self._store.log(*partition)
+        with log.lock:
+            if log.producers.state.has_ongoing_transaction(producer_id, producer_epoch):
+                return None
+        guard = log.begin_verification(
+            producer_id, sequence=sequence, producer_epoch=producer_epoch, supports_epoch_bump=self._has_bump
+        )
+        if guard is not None:
+            try:
+                self._admit(transactional_id, producer_id, producer_epoch, partition)
+            except ProducerFencedError as error:
+                raise InvalidProducerEpochError("Producer attempted to produce with an old epoch.") from error
+        return guard
+
+    def commit_offsets(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        group_id: str,
+        offsets: Mapping[Partition, OffsetCommit],
+        member: GroupMemberIdentity = ANYBODY,
+    ) -> AppendInfo:
+        """Offsets that are committed when the transaction is (`TxnOffsetCommit`).
+
+        Raises:
+            LogstoreError: as `begin_append`, which comes first: the group's partition is in the transaction then.
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group, or not
+                any more: its transaction has to be aborted.
+            OffsetMetadataTooLargeError: see `commit_records`.
+        """
+        partition = (OFFSETS_TOPIC, self._groups.partition_of(group_id))
+        guard = self.begin_append(transactional_id, producer_id, producer_epoch, partition, sequence=NO_SEQUENCE)
+        return self._groups.commit_transactional(
+            group_id, offsets, producer_id=producer_id, producer_epoch=producer_epoch, member=member, guard=guard
+        )
+
+    def end_transaction(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
+    ) -> tuple[int, int]:
+        """Commit or abort; the producer id and epoch for the next transaction, whose sequences begin at 0 (version 2).
+
+        When the answer comes the transaction is over, unless a partition could not be written: then it is decided all
+        the same, its marker is tried again, and until then the transactional id answers CONCURRENT_TRANSACTIONS.
+
+        Raises:
+            InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
+            KafkaStorageError: the decision could not be written. Whether it was is known when the store is opened anew.
+        """
+        state = self._state_of(transactional_id)
+        identity = ProducerIdentity(producer_id, producer_epoch)
+        with state.lock:
+            outcome = state.table.end_transaction(
+                transactional_id,
+                identity,
+                is_commit=is_commit,
+                client_transaction_version=self._client_version,
+                allocate=self._store.next_producer_id,
+                now_ms=self._store.now_ms(),
+            )
+        return self._identity(self._carried_out(state, transactional_id, outcome), identity)
+
+    def abort_timed_out(self) -> None:
+        """Abort what takes too long, and write markers that could not be written; to be called now and then.
+
+        Raises:
+            LogstoreError: of the first transaction that could not be aborted; the others have been.
+        """
+        do_each(self._states, self._markers.retry)
+        do_each(self._states, lambda state: abort_timed_out(self._store, state, self._carried_out))
+
+    def remove_expired(self) -> None:
+        """Forget transactional ids that nobody used for `transactional.id.expiration.ms`; to be called now and then.
+
+        Raises:
+            LogstoreError: of the first partition that cannot be written; the others have been seen to.
+        """
+        do_each(self._states, lambda state: remove_expired(self._store, state, self._topic))
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """A transactional id as it stands; raises TransactionalIdNotFoundError."""
+        if self._states:
+            state = self._state_of(transactional_id)
+            with state.lock:
+                transaction = state.table.get(transactional_id)
+            if transaction is not None:
+                return transaction
+        raise TransactionalIdNotFoundError(found=transactional_id)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        """All transactional ids as they stand now."""
+        for state in self._states:
+            with state.lock:
+                transactions = list(state.table)
+            yield from transactions
+
+    def _state_of(self, transactional_id: str) -> StatePartition:
+        """The partition of a transactional id; the topic is made for the first one."""
+        if not transactional_id:
+            raise InvalidRequestError
+        if not self._states:
+            with self._making:
+                self._topic.make()
+                self._states = self._states or load_states(self._topic, self._rules)
+        return self._states[self._topic.partition_of(transactional_id)]
+
+    def _admit(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: Partition) -> None:
+        """Let a partition join with version 2, else see whether it has."""
+        if self._has_bump:
+            self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
+            return
+        if not self._store.config["transaction.partition.verification.enable"]:
+            return
+        state = self._state_of(transactional_id)
+        with state.lock:
+            errors = state.table.verify_partitions(
+                transactional_id, ProducerIdentity(producer_id, producer_epoch), [partition]
+            )
+        error = errors[partition]
+        if error is not None:
+            raise error
+
+    def _carried_out(self, state: StatePartition, transactional_id: str, outcome: Outcome) -> Answer:
+        """The answer, after what it promises has been written; raises it if it is an error."""
+        answer = outcome
+        if isinstance(outcome, Append):
+            self._write(state, outcome)
+            answer = outcome.answer
+        if isinstance(answer, Answer):
+            return answer
+        assert isinstance(answer, LogstoreError)
+        unfinished = state.unfinished.get(transactional_id)
+        if isinstance(answer, ConcurrentTransactionsError) and unfinished is not None:
+            answer.advice = "the transaction before is decided, but its markers cannot be written; see the cause"
+            raise answer from unfinished[1]
+        raise answer
+
+    def _write(self, state: StatePartition, append: Append) -> None:
+        """Log a transition, and carry out what comes of it."""
+        following = append.transition.next
+        is_commit = following.state is PREPARE_COMMIT
+        try:
+            if is_commit:
+                self._markers.sync(following.partitions)
+            self._topic.append(state.number, [state.table.record(append)], needs_sync=is_commit)
+        except BaseException:
+            with state.lock:
+                state.table.append_failed(append)
+            raise
+        with state.lock:
+            completion = state.table.appended(append, now_ms=self._store.now_ms())
+        if completion is not None:
+            self._markers.complete(state, completion)
+
+    @staticmethod
+    def _identity(answer: Answer, unchanged: ProducerIdentity) -> tuple[int, int]:
+        identity = answer.identity or unchanged
+        return identity.producer_id, identity.producer_epoch
