@@ -1,0 +1,98 @@
+"""Configuration of a consumer: Kafka's names, defaults and rules (`ConsumerConfig`).
+
+What concerns the network only is not there. Names may be written with underscores, as Python's clients do.
+
+>>> config = parse_consumer_config({"group_id": "audit", "isolation.level": "read_committed"})
+>>> config["enable.auto.commit"], config["auto.offset.reset"], config["client.id"]
+(True, 'latest', 'consumer-audit-1')
+>>> parse_consumer_config({"enable.auto.commit": True})
+Traceback (most recent call last):
+logstore.errors.UsageError: enable.auto.commit cannot be set to true when default group id (null) is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..coordinator.group_membership import ASSIGNORS
+from ..errors import UsageError
+from ..log.config_definition import (
+    CONFIG_EXCEPTION,
+    Definition,
+    as_boolean,
+    as_int,
+    as_list,
+    as_string,
+    between,
+    one_of,
+)
+from .config_reading import non_empty, read_config
+
+ConsumerConfig = dict[str, Any]
+
+_INVALID_CONFIGURATION = "org.apache.kafka.common.errors.InvalidConfigurationException"
+
+
+def _offset_reset(name: str, value: str) -> None:
+    if value not in ("earliest", "latest", "none"):
+        raise UsageError(
+            f"Invalid value {value} for configuration {name}: Invalid value `{value}` for configuration {name}. "
+            "The value must be either 'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS.>'.",
+            java_class=CONFIG_EXCEPTION,
+            advice="by_duration is not supported here: look offsets up with offsets_for_times",
+        )
+
+
+def _assignors(name: str, values: list[str]) -> None:
+    if not values or not set(values) <= ASSIGNORS.keys():
+        raise UsageError(
+            f"Invalid value for configuration {name}",
+            java_class=CONFIG_EXCEPTION,
+            expected=f"some of {', '.join(ASSIGNORS)}",
+            found=", ".join(values) or "nothing",
+        )
+
+
+_DEFINITIONS = {
+    "auto.commit.interval.ms": Definition(as_int, 5000, between(0)),
+    "auto.offset.reset": Definition(as_string, "latest", _offset_reset),
+    "check.crcs": Definition(as_boolean, True),
+    "client.id": Definition(as_string, ""),
+    "default.api.timeout.ms": Definition(as_int, 60_000, between(0)),
+    "enable.auto.commit": Definition(as_boolean, True),
+    "exclude.internal.topics": Definition(as_boolean, True),
+    "fetch.max.bytes": Definition(as_int, 52_428_800, between(0)),
+    "fetch.max.wait.ms": Definition(as_int, 500, between(0)),
+    "fetch.min.bytes": Definition(as_int, 1, between(0)),
+    "group.id": Definition(as_string, None),
+    "group.instance.id": Definition(as_string, None, non_empty),
+    "isolation.level": Definition(as_string, "read_uncommitted", one_of("read_committed", "read_uncommitted")),
+    "max.partition.fetch.bytes": Definition(as_int, 1_048_576, between(0)),
+    "max.poll.interval.ms": Definition(as_int, 300_000, between(1)),
+    "max.poll.records": Definition(as_int, 500, between(1)),
+    "partition.assignment.strategy": Definition(as_list, ["range", "cooperative-sticky"], _assignors),
+    "session.timeout.ms": Definition(as_int, 45_000),
+}
+
+
+def parse_consumer_config(values: Mapping[str, Any], *, client_number: int = 1) -> ConsumerConfig:
+    """Every configuration's value: those given, Kafka's defaults, and what follows from them.
+
+    `client_number` names a consumer without `client.id`. None stands for a name that is not given.
+    `partition.assignment.strategy` lists assignors by name, where Kafka lists classes.
+
+    Raises:
+        UsageError: an unknown name, a value that does not do, or values that exclude each other, in Kafka's words.
+    """
+    config, given = read_config(_DEFINITIONS, values, "consumer")
+    if not config["client.id"]:
+        config["client.id"] = f"consumer-{config['group.id']}-{config['group.instance.id'] or client_number}"
+    if config["group.id"] is None:
+        if "enable.auto.commit" in given and config["enable.auto.commit"]:
+            raise UsageError(
+                "enable.auto.commit cannot be set to true when default group id (null) is used.",
+                java_class=_INVALID_CONFIGURATION,
+            )
+        config["enable.auto.commit"] = False
+    return config

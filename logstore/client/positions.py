@@ -1,0 +1,136 @@
+"""The partitions that a consumer reads now, and up to where it has (`SubscriptionState`, `OffsetFetcher`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..errors import (
+    IllegalStateError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
+    UsageError,
+)
+from ..model import FetchIsolation, TopicPartition
+from ..store.store import Store
+from .fetching import end_offset
+from .group_metadata import ILLEGAL_ARGUMENT
+
+EARLIEST, LATEST = "earliest", "latest"
+
+
+class Positions:
+    """Of one consumer.
+
+    Attributes:
+        paused: partitions that are passed over.
+        is_shared: a group says which partitions there are.
+    """
+
+    def __init__(self, store: Store, isolation: FetchIsolation, reset_policy: str) -> None:
+        """`reset_policy`: `auto.offset.reset`."""
+        self.paused: set[TopicPartition] = set()
+        self.is_shared = False
+        self._store, self._isolation, self._reset_policy = store, isolation, reset_policy
+        self._positions: dict[TopicPartition, int | None] = {}
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._positions)
+
+    def __contains__(self, partition: object) -> bool:
+        return partition in self._positions
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these; those that were read already go on where they are."""
+        known = self._positions
+        self._positions = {one: known.get(one) for one in partitions}
+        self.paused &= self._positions.keys()
+
+    def get(self, partition: TopicPartition) -> int | None:
+        """The next offset to be read; None if that is not known yet."""
+        return self._positions[partition]
+
+    def seek(self, partition: TopicPartition, offset: int | None) -> None:
+        """Go on at an offset; None: where the group is, or `auto.offset.reset` says.
+
+        Raises:
+            UsageError: a negative offset.
+            IllegalStateError: the partition is not read.
+        """
+        if offset is not None and offset < 0:
+            raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
+        self.require(partition)
+        self._positions[partition] = offset
+
+    def require(self, partition: TopicPartition) -> None:
+        """Raise IllegalStateError unless the partition is read."""
+        if partition not in self._positions:
+            raise IllegalStateError(f"No current assignment for partition {partition}")
+
+    def unknown(self) -> list[TopicPartition]:
+        """The partitions without a position."""
+        return [one for one, position in self._positions.items() if position is None]
+
+    def known(self) -> dict[TopicPartition, int]:
+        """All positions there are."""
+        return {one: position for one, position in self._positions.items() if position is not None}
+
+    def readable(self) -> list[TopicPartition]:
+        """The partitions that are not paused and have something behind the position, or are out of range.
+
+        Raises:
+            UnknownTopicOrPartitionError: one of them is gone; not for those of a group, which will share others.
+        """
+        found = []
+        for partition, position in self._positions.items():
+            if position is None or partition in self.paused:
+                continue
+            try:
+                log = self._store.log(*partition)
+            except UnknownTopicOrPartitionError:
+                if not self.is_shared:
+                    raise
+                continue
+            if position != end_offset(log, self._isolation) or position < log.log_start_offset:
+                found.append(partition)
+        return found
+
+    def advance(self, partition: TopicPartition, offset: int) -> None:
+        """Everything below was given, or is for nobody; the partition may be gone meanwhile."""
+        if partition in self._positions:
+            self._positions[partition] = offset
+
+    def reset(self, partitions: Iterable[TopicPartition]) -> None:
+        """Begin where `auto.offset.reset` says.
+
+        Raises:
+            NoOffsetForPartitionError: it says none.
+        """
+        wanted = list(partitions)
+        if wanted and self._reset_policy not in (EARLIEST, LATEST):
+            names = ", ".join(map(str, wanted))
+            raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
+        for partition in wanted:
+            self.advance(partition, self.bound(partition, self._reset_policy))
+
+    def out_of_range(self, partition: TopicPartition, position: int) -> None:
+        """Begin anew where the log does not have `position` any more, or not yet.
+
+        Raises:
+            OffsetOutOfRangeError: `auto.offset.reset` is none.
+        """
+        if self._reset_policy not in (EARLIEST, LATEST):
+            log = self._store.log(*partition)
+            raise OffsetOutOfRangeError(
+                f"Fetch position {position} is out of range for partition {partition}",
+                offset=position,
+                expected=f"{log.log_start_offset} to {end_offset(log, self._isolation)}",
+                found=position,
+                advice="seek, or set auto.offset.reset",
+            )
+        self.reset([partition])
+
+    def bound(self, partition: TopicPartition, policy: str) -> int:
+        """The earliest or the latest offset of a partition."""
+        log = self._store.log(*partition)
+        return log.log_start_offset if policy == EARLIEST else end_offset(log, self._isolation)

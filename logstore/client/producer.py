@@ -1,0 +1,348 @@
+"""Writes records to the topics of a store, with the names and the guarantees of Kafka's producer.
+
+    producer = store.producer(linger_ms=20)
+    future = producer.send("orders", key=b"42", value=b"paid", headers=[("trace", b"7")])
+    future.get().offset
+
+    producer = store.producer(transactional_id="billing-1")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", value=b"paid")
+    producer.send_offsets_to_transaction({("payments", 0): 17}, consumer.group_metadata())
+    producer.commit_transaction()
+
+A producer is idempotent if nothing is said: each record is in the log once, in the order of `send` within a partition,
+whatever has to be tried again. A record is in the log, and safe from the end of the process, when its future is done.
+
+What goes wrong at once is raised by `send`; what goes wrong later is in the future, and in a transaction raised by
+`commit_transaction`. Every error has a `recovery`: call again, abort the transaction, or close the producer.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any
+
+from ..clock import now_ms, time_ns
+from ..errors import (
+    IllegalStateError,
+    ProducerFailedError,
+    ProducerFencedError,
+    RecordTooLargeError,
+    RequestTimedOutError,
+    TransactionAbortedError,
+)
+from ..layout.batch import HEADER_SIZE
+from ..layout.record import Headers, headers_bytes, varint
+from ..store.store import Store
+from .accumulator import Accumulator
+from .batch_sending import BatchSender
+from .columns_sending import ColumnsMetadata, ColumnsSender
+from .group_metadata import ConsumerGroupMetadata, Offsets, checked_group
+from .idempotence import Idempotence
+from .linger import LingerThread
+from .producer_config import ProducerConfig
+from .producer_states import ProducerState
+from .producer_transactions import ProducerTransactions
+from .record_future import RecordFuture
+from .serializers import Serializer, serialized
+
+IN_TRANSACTION = ProducerState.IN_TRANSACTION
+RECORD_OVERHEAD_SIZE = 21  # `DefaultRecord.MAX_RECORD_OVERHEAD`
+_SIZES_OF_SIZES = 10  # of key and value, each up to five bytes
+_NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
+_NOT_IDEMPOTENT = (
+    "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
+    "property"
+)
+
+
+class Producer:
+    """Made by `Store.producer`; for any thread, but one transaction at a time.
+
+    Attributes:
+        config: every configuration's value, by Kafka's names.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        config: ProducerConfig,
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+    ) -> None:
+        """`config`: of `parse_producer_config`."""
+        self.config = config
+        self._now_ms = store.now_ms
+        self._has_clock = store.now_ms is now_ms
+        self._key_serializer, self._value_serializer = key_serializer, value_serializer
+        self._size_max: int = min(config["max.request.size"], config["buffer.memory"])
+        idempotence = Idempotence(store, is_enabled=config["enable.idempotence"])
+        is_transactional = config["transactional.id"] is not None
+        self._transactions = ProducerTransactions(store, config, idempotence) if is_transactional else None
+        sender = BatchSender(store, config, idempotence, self._transactions)
+        self._accumulator = Accumulator(store, config, sender, self._transactions)
+        self._mutex = self._accumulator.mutex
+        self._batch_size: int = max(config["batch.size"], 1)
+        has_room_for_all = self._batch_size + _SIZES_OF_SIZES <= self._size_max
+        is_of_bytes = key_serializer is None and value_serializer is None
+        self._quick = self._accumulator.quick if has_room_for_all and is_of_bytes else {}
+        self._columns_sender = ColumnsSender(config, self._accumulator, idempotence, self._transactions)
+        self._closing = threading.Lock()
+        self._linger = LingerThread(self._accumulator, f"logstore-{config['client.id']}", self)
+
+    @property
+    def state(self) -> ProducerState | None:
+        """Where a transactional producer is in its life; None for another."""
+        return None if self._transactions is None else self._transactions.state
+
+    def partitions_for(self, topic: str) -> range:
+        """The partitions of a topic; raises UnknownTopicOrPartitionError."""
+        return range(self._accumulator.lanes_of(topic).partition_count)
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordFuture:
+        """Put a record on its way.
+
+        Args:
+            value, key: bytes or None, or whatever the serializers take.
+            headers: (key, value) each.
+            partition: by default the key's, as the Java client's hash has it; without a key one for a batch.
+            timestamp_ms: by default the time now.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such topic or partition.
+            SerializationError: key or value is no bytes, or a serializer failed.
+            RecordTooLargeError: more than `max.request.size` or `buffer.memory`.
+            BufferExhaustedError: no room in `buffer.memory` for `max.block.ms`.
+            IllegalStateError: the producer is closed, or it is transactional and not in a transaction.
+            AbortRequiredError: the transaction has failed; see the cause.
+            ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: the producer cannot go on.
+        """
+        if key is None and type(value) is bytes and not headers and partition is None:
+            transactions = self._transactions
+            with self._mutex:
+                batch = self._quick.get(topic)
+                if batch is not None and (transactions is None or transactions.state is IN_TRANSACTION):
+                    value_size = len(value)
+                    size = batch.size + RECORD_OVERHEAD_SIZE + value_size
+                    if size <= self._batch_size:
+                        if timestamp_ms is None:
+                            timestamp_ms = time_ns() // 1_000_000 if self._has_clock else self._now_ms()
+                        values = batch.values
+                        future = RecordFuture()
+                        future._batch = batch
+                        future._index = len(values)
+                        future._key_size = -1
+                        future._value_size = value_size
+                        values.append(value)
+                        batch.timestamps.append(timestamp_ms)
+                        batch.size = size
+                        return future
+        return self._send(topic, value, key, headers, partition, timestamp_ms)
+
+    def send_columns(
+        self,
+        topic: str,
+        values: Any = None,
+        keys: Any = None,
+        timestamps: Any = None,
+        headers: Any = None,
+        partition: int | None = None,
+    ) -> list[ColumnsMetadata]:
+        """Write many records at once, a column each, in large batches; when it returns they are in the log.
+
+        Args:
+            values, keys: lists of bytes, numpy or Arrow, see `columns.any_columns`; keys choose partitions as ever.
+            timestamps: ms, or datetimes; None: the time now.
+            headers: a list of (key, value) for each record, or Arrow's.
+            partition: for all records; without it those without a key go to one partition.
+
+        Returns:
+            Where they are, for each partition.
+
+        Raises:
+            UsageError: columns of different lengths, or what is no bytes.
+            LogstoreError: as `send`, and what a log refuses: then the batches before the refused one are written,
+                unless a transaction takes them back.
+        """
+        from ..columns.any_columns import record_columns
+
+        columns = record_columns(values=values, keys=keys, timestamps=timestamps, headers=headers)
+        return self._columns_sender.send(topic, columns.stamped(self._now_ms()), partition)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Write everything that was sent before; True when all futures are done.
+
+        Args:
+            timeout: seconds; None: as long as it takes, which `delivery.timeout.ms` bounds.
+        """
+        return self._accumulator.flush(timeout)
+
+    def init_transactions(self) -> None:
+        """Begin as the only producer with this `transactional.id`; once, before the first transaction.
+
+        What an earlier one left open is aborted, and whatever that one tries then fails.
+
+        Raises:
+            IllegalStateError: the producer has no `transactional.id`, or has done this before.
+            InvalidTxnTimeoutError: `transaction.timeout.ms` is more than `transaction.max.timeout.ms`.
+            RequestTimedOutError: not done within `max.block.ms`; call it again.
+            LogstoreError: the producer cannot go on, see `recovery`.
+        """
+        self._transactional().init()
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction.
+
+        Raises:
+            IllegalStateError: there is one, or `init_transactions` was not called.
+            AbortRequiredError, ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: an error state.
+        """
+        self._transactional().begin()
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Offsets,
+        group_metadata: ConsumerGroupMetadata | str | None = None,
+        *,
+        group_id: str | None = None,
+    ) -> None:
+        """Commit a group's offsets if and when the transaction is committed.
+
+        Args:
+            offsets: by partition the next offset to be read.
+            group_metadata: of `Consumer.group_metadata`: then it is refused when the group has gone on without the
+                consumer. A group id alone refuses nobody.
+
+        Raises:
+            UsageError: no group, a negative offset.
+            IllegalStateError: no transaction.
+            CommitFailedError: the consumer is not in the group any more; abort the transaction.
+            RequestTimedOutError: not done within `max.block.ms`.
+            LogstoreError: see `recovery`.
+        """
+        group = checked_group(group_id if group_metadata is None else group_metadata)
+        transactions = self._transactional()
+        if offsets:
+            transactions.send_offsets(offsets, group)
+
+    def commit_transaction(self) -> None:
+        """Write what was sent, and let all of it count, in all partitions, with the offsets; or raise.
+
+        Raises:
+            IllegalStateError: no transaction.
+            RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
+            LogstoreError: why a record could not be written, or what the coordinator said, see `recovery`; after
+                anything else than success or this error of time the transaction does not count.
+        """
+        try:
+            self._transactional().commit(self._accumulator.flush)
+        except RequestTimedOutError as error:
+            error.__cause__ = error.__cause__ or self._accumulator.retried_error  # a full disk, say
+            raise
+
+    def abort_transaction(self) -> None:
+        """Let nothing of the transaction count; after an error too.
+
+        Raises:
+            IllegalStateError: no transaction.
+            RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
+            LogstoreError: the producer cannot go on; its transaction is aborted by whoever has the id next, or by time.
+        """
+        transactions = self._transactional()
+        cause = transactions.error or TransactionAbortedError("Failing batch since transaction was aborted")
+        transactions.abort(lambda: self._accumulator.fail_all(cause))
+
+    def close(self, timeout: float | None = None) -> None:
+        """Write what was sent, and end; a transaction that is open is aborted. A second call does nothing.
+
+        Args:
+            timeout: seconds to wait for what has to be tried again; then it is given up, and its futures say so.
+        """
+        with self._closing:
+            if self._accumulator.is_closed:
+                return
+            try:
+                if self._transactions is not None and self._transactions.has_ongoing:
+                    self.abort_transaction()
+            except ProducerFencedError:
+                pass  # the transaction is gone: whoever has the id now aborted it
+            finally:
+                self._accumulator.flush(timeout)
+                self._accumulator.close()
+                self._accumulator.fail_all(ProducerFailedError("Producer is closed forcefully."))
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> RecordFuture:
+        """`send` of any record, to any batch."""
+        if self._value_serializer is not None or (type(value) is not bytes and value is not None):
+            value = serialized(self._value_serializer, "value", topic, value)
+        if self._key_serializer is not None or (type(key) is not bytes and key is not None):
+            key = serialized(self._key_serializer, "key", topic, key)
+        size = RECORD_OVERHEAD_SIZE
+        if value is not None:
+            size += len(value)
+        if key is not None:
+            size += len(key)
+        if headers:
+            size += len(headers_bytes(headers))
+        if size + HEADER_SIZE + _SIZES_OF_SIZES > self._size_max:
+            self._require_size(key, value, headers)
+        accumulator = self._accumulator
+        return accumulator.append(
+            accumulator.lanes_of(topic),
+            partition,
+            key,
+            value,
+            headers or (),
+            self._now_ms() if timestamp_ms is None else timestamp_ms,
+            size,
+        )
+
+    def _transactional(self) -> ProducerTransactions:
+        if not self.config["enable.idempotence"]:
+            raise IllegalStateError(_NOT_IDEMPOTENT)
+        self._accumulator.require_open()
+        if self._transactions is None:
+            raise IllegalStateError(_NOT_TRANSACTIONAL)
+        return self._transactions
+
+    def _require_size(self, key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
+        """Refuse a record that is too large for this producer (`ensureValidRecordSize`)."""
+        size = HEADER_SIZE + RECORD_OVERHEAD_SIZE + len(headers_bytes(headers or ()))
+        size += sum(1 if part is None else len(varint(len(part))) + len(part) for part in (key, value))
+        text = ""
+        if size > self.config["max.request.size"]:
+            text = f"{self.config['max.request.size']}, which is the value of the max.request.size configuration."
+        elif size > self.config["buffer.memory"]:
+            text = "the total memory buffer you have configured with the buffer.memory configuration."
+        if text:
+            error = RecordTooLargeError(f"The message is {size} bytes when serialized which is larger than {text}")
+            if self.state is ProducerState.IN_TRANSACTION and self._transactions is not None:
+                self._transactions.batch_failed(error)
+            raise error

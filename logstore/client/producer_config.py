@@ -1,0 +1,110 @@
+"""Configuration of a producer: Kafka's names, defaults and rules (`ProducerConfig`, `KafkaProducer`).
+
+What concerns the network only is not there. Names may be written with underscores, as Python's clients do.
+
+>>> config = parse_producer_config({"transactional_id": "billing-1", "linger.ms": 0})
+>>> config["enable.idempotence"], config["acks"], config["linger.ms"], config["client.id"]
+(True, '-1', 0, 'producer-billing-1')
+>>> parse_producer_config({"transactional.id": "billing-1", "acks": 1})
+Traceback (most recent call last):
+logstore.errors.UsageError: Cannot set a transactional.id without also enabling idempotence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UsageError
+from ..log.config_definition import (
+    CONFIG_EXCEPTION,
+    Definition,
+    as_boolean,
+    as_int,
+    as_long,
+    as_string,
+    between,
+    gzip_level,
+    one_of,
+)
+from .config_reading import non_empty, read_config
+
+ProducerConfig = dict[str, Any]
+
+_INT_MAX = 2**31 - 1
+_IN_FLIGHT_MAX = 5
+_DEFINITIONS = {
+    "acks": Definition(as_string, "all", one_of("all", "-1", "0", "1")),
+    "batch.size": Definition(as_int, 16_384, between(0)),
+    "buffer.memory": Definition(as_long, 33_554_432, between(0)),
+    "client.id": Definition(as_string, ""),
+    "compression.gzip.level": Definition(as_int, -1, gzip_level),
+    "compression.lz4.level": Definition(as_int, 9, between(1, 17)),
+    "compression.type": Definition(as_string, "none", one_of("none", "gzip", "snappy", "lz4", "zstd")),
+    "compression.zstd.level": Definition(as_int, 3, between(-131_072, 22)),
+    "delivery.timeout.ms": Definition(as_int, 120_000, between(0)),
+    "enable.idempotence": Definition(as_boolean, True),
+    "linger.ms": Definition(as_long, 5, between(0)),
+    "max.block.ms": Definition(as_long, 60_000, between(0)),
+    "max.in.flight.requests.per.connection": Definition(as_int, 5, between(1)),
+    "max.request.size": Definition(as_int, 1_048_576, between(0)),
+    "partitioner.ignore.keys": Definition(as_boolean, False),
+    "request.timeout.ms": Definition(as_int, 30_000, between(0)),
+    "retries": Definition(as_int, _INT_MAX, between(0, _INT_MAX)),
+    "retry.backoff.max.ms": Definition(as_long, 1000, between(0)),
+    "retry.backoff.ms": Definition(as_long, 100, between(0)),
+    "transaction.timeout.ms": Definition(as_int, 60_000),
+    "transactional.id": Definition(as_string, None, non_empty),
+}
+
+
+def parse_producer_config(values: Mapping[str, Any], *, client_number: int = 1) -> ProducerConfig:
+    """Every configuration's value: those given, Kafka's defaults, and what follows from them.
+
+    `client_number` names a producer without `client.id` and `transactional.id`. None stands for a name that is not
+    given. `acks` is a number as text in the end.
+
+    Raises:
+        UsageError: an unknown name, a value that does not do, or values that exclude each other, in Kafka's words.
+    """
+    config, given = read_config(_DEFINITIONS, values, "producer")
+    config["acks"] = "-1" if config["acks"] == "all" else config["acks"]
+    config["enable.idempotence"] = _is_idempotent(config, is_explicit="enable.idempotence" in given)
+    if config["transactional.id"] is not None and not config["enable.idempotence"]:
+        raise _exclusive("Cannot set a transactional.id without also enabling idempotence.")
+    if "client.id" not in given:
+        config["client.id"] = f"producer-{config['transactional.id'] or client_number}"
+    config["delivery.timeout.ms"] = _delivery_timeout_ms(config, is_explicit="delivery.timeout.ms" in given)
+    return config
+
+
+def _is_idempotent(config: ProducerConfig, *, is_explicit: bool) -> bool:
+    """Whether the producer is idempotent: asked for, or nobody minds (`postProcessAndValidateIdempotenceConfigs`)."""
+    if not config["enable.idempotence"]:
+        return False
+    if config["retries"] == 0 and is_explicit:
+        raise _exclusive("Must set retries to non-zero when using the idempotent producer.")
+    if config["acks"] != "-1" and is_explicit:
+        raise _exclusive(
+            "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee idempotence."
+        )
+    in_flight_count = config["max.in.flight.requests.per.connection"]
+    if in_flight_count > _IN_FLIGHT_MAX:
+        raise _exclusive(
+            "To use the idempotent producer, max.in.flight.requests.per.connection must be set to at most "
+            f"{_IN_FLIGHT_MAX}. Current value is {in_flight_count}."
+        )
+    has_retries: bool = config["retries"] != 0
+    return has_retries and config["acks"] == "-1"
+
+
+def _delivery_timeout_ms(config: ProducerConfig, *, is_explicit: bool) -> int:
+    least: int = min(min(config["linger.ms"], _INT_MAX) + config["request.timeout.ms"], _INT_MAX)
+    timeout_ms: int = config["delivery.timeout.ms"]
+    if timeout_ms < least and is_explicit:
+        raise _exclusive("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms")
+    return max(timeout_ms, least)
+
+
+def _exclusive(message: str) -> UsageError:
+    return UsageError(message, java_class=CONFIG_EXCEPTION)

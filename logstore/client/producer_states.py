@@ -1,0 +1,41 @@
+"""The states of a transactional producer, and which may follow on which (`TransactionManager.State`).
+
+>>> ProducerState.READY in SOURCES[ProducerState.IN_TRANSACTION]
+True
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+CLOSED = "Cannot perform operation after producer has been closed"
+
+
+class ProducerState(Enum):
+    """As Kafka names them; PREPARED_TRANSACTION, of two-phase commits that others decide, is left out."""
+
+    UNINITIALIZED = "UNINITIALIZED"
+    INITIALIZING = "INITIALIZING"
+    READY = "READY"
+    IN_TRANSACTION = "IN_TRANSACTION"
+    COMMITTING_TRANSACTION = "COMMITTING_TRANSACTION"
+    ABORTING_TRANSACTION = "ABORTING_TRANSACTION"
+    ABORTABLE_ERROR = "ABORTABLE_ERROR"
+    FATAL_ERROR = "FATAL_ERROR"
+
+
+_S = ProducerState
+
+#: from which states a state may be entered
+SOURCES: dict[ProducerState, frozenset[ProducerState]] = {
+    _S.UNINITIALIZED: frozenset({_S.READY, _S.ABORTABLE_ERROR}),
+    _S.INITIALIZING: frozenset({_S.UNINITIALIZED, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION}),
+    _S.READY: frozenset({_S.INITIALIZING, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION}),
+    _S.IN_TRANSACTION: frozenset({_S.READY}),
+    _S.COMMITTING_TRANSACTION: frozenset({_S.IN_TRANSACTION}),
+    _S.ABORTING_TRANSACTION: frozenset({_S.IN_TRANSACTION, _S.ABORTABLE_ERROR}),
+    _S.ABORTABLE_ERROR: frozenset({_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTABLE_ERROR, _S.INITIALIZING}),
+    _S.FATAL_ERROR: frozenset(ProducerState),
+}
+
+ERRORS = frozenset({_S.ABORTABLE_ERROR, _S.FATAL_ERROR})

@@ -1,0 +1,345 @@
+"""The transactions of one producer: its states, and what they let it do (`TransactionManager` of the Java client).
+
+Where the Java client waits for answers these are calls, so a method has done what it says when it returns. What a
+coordinator says to try again is tried until `max.block.ms` is over; then only the same method may be called again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..coordinator.transaction_outcome import ProducerIdentity
+from ..coordinator.transaction_states import supports_epoch_bump
+from ..errors import (
+    AbortRequiredError,
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    IllegalStateError,
+    InvalidPidMappingError,
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    LogstoreError,
+    ProducerFailedError,
+    ProducerFencedError,
+    RequestTimedOutError,
+    TransactionAbortableError,
+    UnknownMemberIdError,
+)
+from ..folds.verification import VerificationGuard
+from ..model import TopicPartition
+from ..store.group_commits import GroupMemberIdentity
+from ..store.store import Store
+from .group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
+from .idempotence import NO_IDENTITY, Idempotence
+from .lanes import Lane
+from .producer_config import ProducerConfig
+from .producer_states import CLOSED, ERRORS, SOURCES, ProducerState
+from .retrying import RETRIABLE, Backoff, retried
+
+T = TypeVar("T")
+
+_S = ProducerState
+_ERROR_STATE = "Cannot execute transactional method because we are in an error state"
+_RETRIES_EXHAUSTED = "Transaction Request was aborted after exhausting retries."
+_INIT_UNANSWERED = (
+    "InitTransactions timed out - did not complete coordinator discovery or receive the InitProducerId response within "
+    "max.block.ms."
+)
+_OFFSETS_UNANSWERED = (
+    "SendOffsetsToTransaction timed out - did not reach the coordinator or receive the TxnOffsetCommit/AddOffsetsToTxn "
+    "response within max.block.ms"
+)
+_COMMIT_UNANSWERED = (
+    "CommitTransaction timed out - did not complete EndTxn with the transaction coordinator within max.block.ms"
+)
+_ABORT_UNANSWERED = (
+    "AbortTransaction timed out - did not complete EndTxn(abort) with the transaction coordinator within max.block.ms"
+)
+
+
+class ProducerTransactions:
+    """For any thread, but one transaction at a time.
+
+    Attributes:
+        state: where the producer is.
+        error: why it is in an error state, else None.
+        number: of the transaction, 1 for the first.
+        is_closed: the producer takes nothing any more.
+    """
+
+    def __init__(self, store: Store, config: ProducerConfig, idempotence: Idempotence) -> None:
+        self.state = _S.UNINITIALIZED
+        self.error: LogstoreError | None = None
+        self.number = 0
+        self.is_closed = False
+        self._store, self._idempotence = store, idempotence
+        self._transactional_id: str = config["transactional.id"]
+        self._timeout_ms: int = config["transaction.timeout.ms"]
+        self._max_block_ms: int = config["max.block.ms"]
+        self._backoff = Backoff(config)
+        self._lock = threading.RLock()
+        self._pending: str | None = None
+        self._has_begun = False
+        self._needs_bump = False
+
+    # -- what a program calls ---------------------------------------------------------------------------------------
+
+    def init(self) -> None:
+        """Get the producer id and epoch, which shuts out whoever had the transactional id before.
+
+        Raises:
+            LogstoreError: see `Producer.init_transactions`.
+        """
+        self._begin_operation("initTransactions", _S.INITIALIZING, fails_first=True)
+        self._initialize(NO_IDENTITY)
+        self._pending = None
+
+    def begin(self) -> None:
+        """Begin a transaction; nobody else hears of it before the first record."""
+        with self._lock:
+            self._refuse_pending("beginTransaction")
+            self._refuse_error()
+            self._enter(_S.IN_TRANSACTION)
+            self.number += 1
+            self._has_begun = False
+
+    def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        """Let offsets of a group be committed with the transaction."""
+        with self._lock:
+            self._refuse_pending("sendOffsetsToTransaction")
+            self._refuse_error()
+            if self.state is not _S.IN_TRANSACTION:
+                raise IllegalStateError(
+                    f"Cannot send offsets if a transaction is not in progress (currentState= {self.state.name})"
+                )
+        commits = offset_commits(offsets)
+        member = GroupMemberIdentity(group.member_id, group.generation_id, group.group_instance_id)
+
+        def commit() -> None:
+            name, coordinator = self._transactional_id, self._store.transactions
+            identity = self._identity_fields
+            if self._has_epoch_bump:
+                self._has_begun = True
+            else:
+                coordinator.add_offsets(name, *identity, group.group_id)
+                self._has_begun = True
+            coordinator.commit_offsets(name, *identity, group.group_id, commits, member)
+
+        self._call(commit, "TxnOffsetCommit", _OFFSETS_UNANSWERED)
+
+    def commit(self, flush: Callable[[float], bool]) -> None:
+        """Write what is left, by `flush` with a time in seconds, and decide that the transaction counts."""
+        self._begin_operation("commitTransaction", _S.COMMITTING_TRANSACTION)
+        if not flush(self._max_block_ms / 1000):
+            raise self._timed_out("EndTxn(true)", _COMMIT_UNANSWERED)
+        if self.error is not None:
+            self._pending = None
+            raise self.error
+        self._end(is_commit=True)
+        self._pending = None
+
+    def abort(self, drop: Callable[[], None]) -> None:
+        """Drop what is left, and decide that the transaction does not count."""
+        self._begin_operation("abortTransaction", _S.ABORTING_TRANSACTION)
+        drop()
+        self._end(is_commit=False)
+        self._pending = None
+
+    # -- what the sending of batches calls, with the lanes' mutex held ------------------------------------------------
+
+    def require_sendable(self, topic_partition: TopicPartition) -> None:
+        """Raise what a record for this partition is refused with (`maybeAddPartition`)."""
+        if self.state is _S.IN_TRANSACTION and self._pending is None:
+            return
+        if self.is_closed:
+            raise IllegalStateError(CLOSED)
+        self._refuse_error()
+        self._refuse_pending("send")
+        if self._idempotence.identity is NO_IDENTITY:
+            raise IllegalStateError(
+                f"Cannot add partition {topic_partition} to transaction before completing a call to initTransactions"
+            )
+        raise IllegalStateError(
+            f"Cannot add partition {topic_partition} to transaction while in state  {self.state.name}"
+        )
+
+    def join(self, lane: Lane, sequence: int) -> VerificationGuard | None:
+        """Let the lane's partition join the transaction; what to show with the first batch.
+
+        Raises:
+            LogstoreError: as `TransactionCoordinator.begin_append` and `add_partitions`.
+        """
+        if lane.transaction == self.number:
+            return None
+        name, coordinator, identity = self._transactional_id, self._store.transactions, self._identity_fields
+        if not self._has_epoch_bump:
+            coordinator.add_partitions(name, *identity, [lane.topic_partition])
+        self._has_begun = True
+        return coordinator.begin_append(name, *identity, lane.topic_partition, sequence=sequence)
+
+    def batch_failed(self, error: LogstoreError) -> None:
+        """Records could not be written for good (`maybeTransitionToErrorState`).
+
+        A fatal error stays the one there is: what waits when another thread meets it fails after it.
+        """
+        with self._lock:
+            if self.state is _S.FATAL_ERROR:
+                return
+            if isinstance(error, ProducerFencedError | InvalidPidMappingError):
+                self._fail(_S.FATAL_ERROR, error)
+                return
+            if isinstance(error, (*RETRIABLE, RequestTimedOutError, InvalidTxnStateError)):
+                exhausted = TransactionAbortableError(_RETRIES_EXHAUSTED)
+                exhausted.__cause__ = error
+                error = exhausted
+            if self.state is not _S.ABORTING_TRANSACTION:
+                if not self._has_epoch_bump and self.state is not _S.COMMITTING_TRANSACTION:
+                    self._needs_bump = True
+                self._fail(_S.ABORTABLE_ERROR, error)
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_ongoing(self) -> bool:
+        """Whether a transaction is not decided (`hasOngoingTransaction`)."""
+        return self.state in (
+            _S.IN_TRANSACTION,
+            _S.COMMITTING_TRANSACTION,
+            _S.ABORTING_TRANSACTION,
+            _S.ABORTABLE_ERROR,
+        )
+
+    @property
+    def _has_epoch_bump(self) -> bool:
+        return supports_epoch_bump(self._store.feature("transaction.version"))
+
+    @property
+    def _identity_fields(self) -> tuple[int, int]:
+        identity = self._idempotence.identity
+        return identity.producer_id, identity.producer_epoch
+
+    def _begin_operation(self, operation: str, target: ProducerState, *, fails_first: bool = False) -> None:
+        """Enter `target`, unless this is the second call of a method whose time was up."""
+        with self._lock:
+            if fails_first:
+                self._refuse_error()
+            if self._pending == operation:
+                return
+            self._refuse_pending(operation)
+            if not (target is _S.ABORTING_TRANSACTION and self.state is _S.ABORTABLE_ERROR):
+                self._refuse_error()
+            self._enter(target)
+            self._pending = operation
+
+    def _initialize(self, expected: ProducerIdentity) -> None:
+        fields = (expected.producer_id, expected.producer_epoch)
+
+        def init() -> tuple[int, int]:
+            return self._store.transactions.init_producer_id(self._transactional_id, self._timeout_ms, *fields)
+
+        identity = self._call(init, "InitProducerId", _INIT_UNANSWERED)
+        with self._lock:
+            self._idempotence.identity = ProducerIdentity(*identity)
+            self._enter(_S.READY)
+
+    def _end(self, *, is_commit: bool) -> None:
+        """Have the transaction decided; one without records and offsets is nobody's business."""
+        if self._has_begun:
+            identity = self._call(
+                lambda: self._store.transactions.end_transaction(
+                    self._transactional_id, *self._identity_fields, is_commit=is_commit
+                ),
+                f"EndTxn({str(is_commit).lower()})",
+                _COMMIT_UNANSWERED if is_commit else _ABORT_UNANSWERED,
+                is_abort=not is_commit,
+            )
+            self._idempotence.identity = ProducerIdentity(*identity)
+            self._has_begun = False
+        if not self._needs_bump:
+            with self._lock:
+                self._enter(_S.READY)
+            return
+        with self._lock:
+            if self.state is not _S.INITIALIZING:
+                self._enter(_S.INITIALIZING)
+        self._initialize(self._idempotence.identity)
+        self._needs_bump = False
+
+    def _call(self, call: Callable[[], T], awaited: str, unanswered: str, *, is_abort: bool = False) -> T:
+        """What a coordinator answers in the end; an error changes the state."""
+        try:
+            return retried(call, self._backoff, self._max_block_ms / 1000)
+        except RETRIABLE as error:
+            raise self._timed_out(awaited, unanswered) from error
+        except LogstoreError as error:
+            self._pending = None
+            raise self._refused(error, is_abort=is_abort) from error
+
+    def _refused(self, error: LogstoreError, *, is_abort: bool) -> LogstoreError:
+        """Enter the state that a coordinator's refusal leads to; the error to raise (`TxnRequestHandler`)."""
+        if isinstance(error, InvalidProducerEpochError | ProducerFencedError):
+            return self._fail(_S.FATAL_ERROR, ProducerFencedError())
+        if isinstance(error, TransactionAbortableError):
+            if is_abort:
+                return self._fail(_S.FATAL_ERROR, ProducerFailedError("Failed to abort transaction"))
+            return self._fail(_S.ABORTABLE_ERROR, error)
+        if isinstance(error, IllegalGenerationError | UnknownMemberIdError):
+            return self._fail(
+                _S.ABORTABLE_ERROR,
+                CommitFailedError(
+                    f"Transaction offset Commit failed due to consumer group metadata mismatch: {error.message}"
+                ),
+            )
+        return self._fail(_S.ABORTABLE_ERROR if isinstance(error, FencedInstanceIdError) else _S.FATAL_ERROR, error)
+
+    def _timed_out(self, awaited: str, unanswered: str) -> RequestTimedOutError:
+        return RequestTimedOutError(
+            f"Timeout expired after {self._max_block_ms}ms while awaiting {awaited}. {unanswered}"
+        )
+
+    def _enter(self, target: ProducerState) -> None:
+        if self.state not in SOURCES[target]:
+            raise IllegalStateError(
+                f"TransactionalId {self._transactional_id}: Invalid transition attempted from state {self.state.name} "
+                f"to state {target.name}"
+            )
+        self.state = target
+        if target not in ERRORS:
+            self.error = None
+
+    def _fail(self, target: ProducerState, error: LogstoreError) -> LogstoreError:
+        with self._lock:
+            self._enter(target)
+            self.error = error
+            return error
+
+    def _refuse_pending(self, operation: str) -> None:
+        if self._pending is not None:
+            raise IllegalStateError(
+                f"Cannot attempt operation `{operation}` because the previous call to `{self._pending}` timed out and "
+                "must be retried"
+            )
+
+    def _refuse_error(self) -> None:
+        """Raise what every call is refused with in an error state (`maybeFailWithError`)."""
+        if self.state not in ERRORS:
+            return
+        identity = self._idempotence.identity
+        who = (
+            f"Producer with transactionalId '{self._transactional_id}' and (producerId="
+            f"{identity.producer_id}, epoch={identity.producer_epoch})"
+        )
+        if isinstance(self.error, ProducerFencedError):
+            raise ProducerFencedError(
+                f"{who} has been fenced by another producer with the same transactionalId"
+            ) from self.error
+        if isinstance(self.error, InvalidProducerEpochError):
+            raise InvalidProducerEpochError(f"{who} attempted to produce with an old epoch") from self.error
+        if self.state is _S.ABORTABLE_ERROR:
+            raise AbortRequiredError(_ERROR_STATE, found=self.error, advice="call abort_transaction") from self.error
+        raise ProducerFailedError(
+            _ERROR_STATE, found=self.error, advice="close this producer and open another"
+        ) from self.error

@@ -1,0 +1,60 @@
+"""Values of a program to bytes and back, by functions of one argument as `str.encode`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import LogstoreError, SerializationError
+from ..model import TopicPartition
+
+Serializer = Callable[[Any], bytes | None]
+Deserializer = Callable[[bytes], Any]
+
+
+def serialized(serializer: Serializer | None, name: str, topic: str, value: Any) -> bytes | None:
+    """Key or value as bytes; without a serializer it has to be bytes, or something like it, already.
+
+    Raises:
+        SerializationError: it is not, or the serializer failed.
+    """
+    if serializer is not None:
+        try:
+            value = serializer(value)
+        except LogstoreError:
+            raise
+        except Exception as error:
+            raise SerializationError(
+                f"Can't convert {name} of class {type(value).__name__} for topic {topic}", found=repr(error)
+            ) from error
+    if value is None or type(value) is bytes:
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    raise SerializationError(
+        f"Can't convert {name} of class {type(value).__name__} for topic {topic}",
+        expected="bytes or None",
+        found=type(value).__name__,
+        advice=f"encode it, or give the producer a {name}_serializer",
+    )
+
+
+def deserialized(
+    deserializer: Deserializer | None, name: str, topic_partition: TopicPartition, offset: int, data: bytes | None
+) -> Any:
+    """Key or value as a program wants it; null stays None (`CompletedFetch.parseRecord`).
+
+    Raises:
+        SerializationError: the deserializer failed.
+    """
+    if deserializer is None or data is None:
+        return data
+    try:
+        return deserializer(data)
+    except Exception as error:
+        raise SerializationError(
+            f"Error deserializing {name.upper()} for partition {topic_partition} at offset {offset}. If needed, please "
+            "seek past the record to continue consumption.",
+            offset=offset,
+            found=repr(error),
+        ) from error

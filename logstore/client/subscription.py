@@ -1,0 +1,72 @@
+"""What a consumer reads: topics that its group shares, or partitions that the program names (`SubscriptionState`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..errors import IllegalStateError, UsageError
+from ..store.topics import INTERNAL_TOPICS
+from .group_metadata import ILLEGAL_ARGUMENT
+
+_EXCLUSIVE = "Subscription to topics, partitions and pattern are mutually exclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What was asked for: some topics, all topics of a pattern, or certain partitions; nothing yet.
+
+    Attributes:
+        topics: those to read; of a pattern the ones that are there.
+    """
+
+    topics: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+    is_assigned: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the group says which partitions."""
+        return bool(self.topics) or self.pattern is not None
+
+    def of_topics(self, topics: Iterable[str]) -> Subscription:
+        """These topics instead.
+
+        Raises:
+            IllegalStateError: partitions, or a pattern, were asked for before.
+            UsageError: an empty name, or one name where a list is expected.
+        """
+        if isinstance(topics, str):
+            raise UsageError("Topics are a list of names", expected="a list", found=repr(topics))
+        names = frozenset(topics)
+        if not all(name.strip() for name in names):
+            raise UsageError(
+                "Topic collection to subscribe to cannot contain null or empty topic", java_class=ILLEGAL_ARGUMENT
+            )
+        self._require_same(self.is_assigned or self.pattern is not None)
+        return Subscription(names)
+
+    def of_pattern(self, pattern: str | re.Pattern[str]) -> Subscription:
+        """All topics whose whole name matches; raises IllegalStateError, and UsageError for an empty pattern."""
+        if not pattern:
+            raise UsageError("Topic pattern to subscribe to cannot be empty", java_class=ILLEGAL_ARGUMENT)
+        self._require_same(self.is_assigned or (bool(self.topics) and self.pattern is None))
+        return Subscription(pattern=re.compile(pattern))
+
+    def of_partitions(self) -> Subscription:
+        """Partitions that the program names; raises IllegalStateError."""
+        self._require_same(self.is_shared)
+        return Subscription(is_assigned=True)
+
+    def matched(self, topics: Iterable[str], *, excludes_internal: bool) -> Subscription:
+        """With the topics that a pattern matches now."""
+        if self.pattern is None:
+            return self
+        names = [name for name in topics if not (excludes_internal and name in INTERNAL_TOPICS)]
+        return replace(self, topics=frozenset(name for name in names if self.pattern.fullmatch(name)))
+
+    @staticmethod
+    def _require_same(is_other: bool) -> None:
+        if is_other:
+            raise IllegalStateError(_EXCLUSIVE, advice="unsubscribe first")
