@@ -1,0 +1,25 @@
+"""Questions asked of data directories, live ones too: nothing here writes, locks, or needs a broker.
+
+What every question stands on:
+
+| module                   | what it does                                                                          |
+|--------------------------|---------------------------------------------------------------------------------------|
+| `finding`, `rules`       | `Rule`, `Finding`; the closed list of rules                                           |
+| `partition`              | `Partition`: files, and what the data directory around them says                      |
+| `log_pass`               | one pass over all segments, around damage (`disk.segment_walk`), many checks on it    |
+| `stable_reading`         | only what two readings agree on is told of a directory that changes                   |
+| `topic_records`          | records of internal topics: `coordinator_log`, `cluster_log`, `group_log` are of them |
+
+The questions:
+
+| module                   | what is asked                                                                         |
+|--------------------------|---------------------------------------------------------------------------------------|
+| `verify`                 | is every batch, and every file beside the log, as a broker wrote it (`*_checks`)      |
+| `sequence_checks`        | do a producer's batches follow on each other                                          |
+| `partition_transactions` | which transactions are in a partition                                                 |
+| `open_transactions`      | what becomes of those that are open; `explanation`: why readers wait                  |
+| `transaction_rules`      | do partitions agree with each other, and with their coordinator                       |
+| `offset_ranges`          | what is at every offset                                                               |
+| `group_rules`            | how far groups are behind; are their chains of transactions whole                     |
+| `directory_audit`        | all of it                                                                             |
+"""

@@ -1,0 +1,188 @@
+"""One partition to be audited: its files, and what the data directory around them says of it.
+
+Files of a live broker come and go. What is listed here is how the directory was at one moment; a segment that is gone
+when it is opened was deleted, and is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
+from ..disk.names import absolute_path, child, parent
+from ..disk.side_files import read_offset_checkpoint
+from ..errors import CheckpointFormatError, DataDirectoryError, LogstoreError
+from ..layout import clean_shutdown, offset_checkpoint
+from ..layout.file_names import METADATA_TOPIC, DirectoryKind
+from .finding import Finding, Rule, Where
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a data directory says of one partition; an offset is None where no checkpoint tells it.
+
+    Attributes:
+        is_known: there is a data directory around it, with checkpoints or a marker of a clean shutdown.
+        was_closed: there is such a marker: no broker runs, and the next one will not look at the logs.
+        cleaner_offset: up to here the log is compacted.
+    """
+
+    is_known: bool = False
+    was_closed: bool = False
+    recovery_point: int | None = None
+    log_start_offset: int | None = None
+    high_watermark: int | None = None
+    cleaner_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition directory and its surroundings."""
+
+    files: PartitionFiles
+    surroundings: Surroundings
+
+    @property
+    def name(self) -> str:
+        """As in Kafka's messages."""
+        return f"{self.files.topic}-{self.files.partition}"
+
+    @property
+    def first_offset(self) -> int:
+        """Where the log starts: below are no records, or none that are given out."""
+        base = self.files.segments[0].base_offset if self.files.segments else 0
+        return max(base, self.surroundings.log_start_offset or 0)
+
+    @property
+    def compacted_end(self) -> int:
+        """Below this offset batches and records may be missing, because the cleaner took them."""
+        return self.surroundings.cleaner_offset or 0
+
+    @property
+    def last_segment(self) -> SegmentFiles | None:
+        """The active one."""
+        return self.files.segments[-1] if self.files.segments else None
+
+    def will_be_recovered(self, segment: SegmentFiles) -> bool:
+        """Whether the next broker makes the segment's indexes anew, so that what is in them now does not matter.
+
+        True for the active segment of a running broker as well, whose indexes are longer than their entries.
+        """
+        if self.surroundings.was_closed:
+            return False
+        if not self.surroundings.is_known:
+            return segment is self.last_segment
+        point = self.surroundings.recovery_point or 0
+        above = next((s.base_offset for s in self.files.segments if s.base_offset > segment.base_offset), None)
+        return above is None or above > point
+
+
+class Report:
+    """Collects findings about one partition, whose name it adds to each."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.findings: list[Finding] = []
+        self._topic = topic
+        self._partition = partition
+
+    def add(
+        self,
+        rule: Rule,
+        path: str | None,
+        *,
+        expected: object,
+        found: object,
+        position: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        """One more finding."""
+        where = Where(path, self._topic, self._partition, position, offset)
+        self.findings.append(rule.finding(where, expected=expected, found=found))
+
+    def add_error(self, rule: Rule, path: str | None, error: LogstoreError, *, expected: object) -> None:
+        """What an error says, as a finding; the error may know the place better."""
+        self.add(
+            rule,
+            path if error.path is None else str(error.path),
+            expected=expected if error.expected is None else error.expected,
+            found=error.message or error.found or type(error).__name__,
+            position=error.position,
+            offset=error.offset,
+        )
+
+
+def unless_gone(read: Callable[[str], T], path: str) -> T | None:
+    """`read(path)`; None if the file has been deleted meanwhile, as happens beside a broker."""
+    try:
+        return read(path)
+    except DataDirectoryError:
+        if os.path.lexists(path):
+            raise
+        return None
+
+
+def open_partition(path: str) -> Partition:
+    """The partition directory at `path`, with what the checkpoints beside it say.
+
+    Raises:
+        InvalidNameError: the name is no partition's.
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    """
+    root = parent(absolute_path(path))
+    files = list_partition_directory(path)
+    return Partition(files, _surroundings(root, read_checkpoints(root), files))
+
+
+def open_partitions(path: str) -> list[Partition]:
+    """All partitions of the data directory at `path` that are there to be read, by topic and number.
+
+    Raises:
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    """
+    checkpoints = read_checkpoints(path)
+    found = [
+        Partition(files, _surroundings(path, checkpoints, files))
+        for files in list_data_directory(path).partitions
+        if files.kind is not DirectoryKind.DELETE
+    ]
+    return sorted(found, key=lambda partition: (partition.files.topic, partition.files.partition))
+
+
+Checkpoints = dict[str, dict[tuple[str, int], int]]
+
+
+def read_checkpoints(root: str) -> Checkpoints:
+    """From file name to what each of the data directory's offset checkpoints says; those that do not parse say nothing.
+
+    What is wrong with a checkpoint is a finding of `checkpoint_checks`.
+    """
+    found: Checkpoints = {}
+    for name in offset_checkpoint.FILE_NAMES:
+        try:
+            found[name] = read_offset_checkpoint(child(root, name))
+        except (DataDirectoryError, CheckpointFormatError):
+            continue
+    return found
+
+
+def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
+    is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
+    key = (files.topic, files.partition)
+    is_live = files.kind is DirectoryKind.LIVE
+
+    def offset(name: str) -> int | None:
+        return checkpoints.get(name, {}).get(key) if is_live else None
+
+    return Surroundings(
+        is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,
+        was_closed=is_closed,
+        recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
+        log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
+        high_watermark=offset(offset_checkpoint.HIGH_WATERMARK_FILE_NAME),
+        cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),
+    )

@@ -1,0 +1,160 @@
+"""Two replicas of a partition, compared batch by batch up to the first that is not the same (KIP-101, KIP-279).
+
+A follower writes the leader's bytes as they are, so replicas agree in every byte, but may cut them into other segments.
+Where one of them has been compacted they need not agree, and are not compared.
+
+    difference = compare("a/orders-0", "b/orders-0")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..columns.batch_table import FIELD_NAMES, Int64Array
+from ..disk.mapped import MappedFile
+from ..disk.segment_walk import Run, walk
+from .partition import Partition, open_partition, unless_gone
+
+# Of two equal batches all columns are equal but the position; the checksum stands for the records.
+_COMPARED = [name for name in FIELD_NAMES if name not in ("position", "is_valid")]
+_COLUMNS = [FIELD_NAMES[name] for name in _COMPARED]
+
+
+class BatchPlace(NamedTuple):
+    """A batch: the file it is in, its byte position there, and its header by Kafka's names."""
+
+    path: str
+    position: int
+    header: dict[str, int]
+
+
+class Difference(NamedTuple):
+    """How two replicas compare.
+
+    Attributes:
+        start_offset: compared from here on, what is below is missing in one of them, or compacted.
+        end_offset: up to here both have the same batches; exclusive.
+        batch_count: how many those are.
+        first: the first batches that differ, of each replica; one is None where its log ends.
+        fields: names of the header's fields in which they differ; none if one is None.
+    """
+
+    start_offset: int
+    end_offset: int
+    batch_count: int
+    first: tuple[BatchPlace | None, BatchPlace | None]
+    fields: tuple[str, ...]
+
+    @property
+    def is_same(self) -> bool:
+        """Both end with the same batch."""
+        return self.first == (None, None)
+
+    @property
+    def is_shorter(self) -> bool:
+        """One is a beginning of the other, as a follower's log is that has not caught up."""
+        return not self.is_same and None in self.first
+
+
+class _Block(NamedTuple):
+    """Batches that are next: columns of `_COMPARED`, positions, and the file."""
+
+    path: str
+    columns: Int64Array
+    positions: Int64Array
+
+
+def compare(path: str, other_path: str) -> Difference:
+    """Compare the partition directories at `path` and `other_path`; damaged batches are passed over in both.
+
+    Raises:
+        InvalidNameError: a name is no partition's.
+        DataDirectoryError: one is missing, unreadable, or no directory.
+    """
+    one, other = open_partition(path), open_partition(other_path)
+    start = max(one.first_offset, other.first_offset, one.compacted_end, other.compacted_end)
+    streams = [_Stream(one, start), _Stream(other, start)]
+    end_offset, batch_count = start, 0
+    while True:
+        blocks = [stream.peek() for stream in streams]
+        first, second = blocks
+        if first is None or second is None:
+            places = (_place(first, 0), _place(second, 0))
+            return Difference(start, end_offset, batch_count, places, ())
+        count = min(first.positions.size, second.positions.size)
+        is_different = (first.columns[:, :count] != second.columns[:, :count]).any(axis=0)
+        same_count = int(is_different.argmax()) if is_different.any() else count
+        if same_count:
+            batch_count += same_count
+            end_offset = _end_offset(first, same_count - 1)
+        if same_count < count:
+            wrong = first.columns[:, same_count] != second.columns[:, same_count]
+            names = tuple(name for name, is_wrong in zip(_COMPARED, wrong.tolist(), strict=True) if is_wrong)
+            places = (_place(first, same_count), _place(second, same_count))
+            return Difference(start, end_offset, batch_count, places, names)
+        for stream in streams:
+            stream.advance(count)
+
+
+class _Stream:
+    """The batches of a replica from an offset on."""
+
+    def __init__(self, partition: Partition, start: int) -> None:
+        self._blocks = _blocks(partition, start)
+        self._block: _Block | None = None
+
+    def peek(self) -> _Block | None:
+        """What is next, at least one batch; None at the end."""
+        while self._block is None or not self._block.positions.size:
+            self._block = next(self._blocks, None)
+            if self._block is None:
+                return None
+        return self._block
+
+    def advance(self, count: int) -> None:
+        """Pass over batches of what was peeked at."""
+        if self._block is not None:
+            path, columns, positions = self._block
+            self._block = _Block(path, columns[:, count:], positions[count:])
+
+
+def _blocks(partition: Partition, start: int) -> Iterator[_Block]:
+    for segment in partition.files.segments:
+        log = unless_gone(MappedFile, segment.log)
+        if log is None:
+            continue
+        with log:
+            for piece in walk(log, segment.base_offset):
+                if isinstance(piece, Run):
+                    rows = np.arange(piece.first_row, piece.row_end)
+                    rows = rows[piece.table.base_offset[rows] >= start]
+                    yield _Block(segment.log, piece.table.matrix[_COLUMNS][:, rows], piece.table.position[rows])
+
+
+def _end_offset(block: _Block, row: int) -> int:
+    header = _header(block, row)
+    return header["base_offset"] + header["last_offset_delta"] + 1
+
+
+def _header(block: _Block, row: int) -> dict[str, int]:
+    return dict(zip(_COMPARED, block.columns[:, row].tolist(), strict=True))
+
+
+def _place(block: _Block | None, row: int) -> BatchPlace | None:
+    return None if block is None else BatchPlace(block.path, int(block.positions[row]), _header(block, row))
+
+
+def as_json(difference: Difference) -> dict[str, Any]:
+    """`difference` in plain values."""
+    return {
+        "comparedFrom": difference.start_offset,
+        "sameUpTo": difference.end_offset,
+        "sameBatches": difference.batch_count,
+        "isSame": difference.is_same,
+        "isShorter": difference.is_shorter,
+        "fields": list(difference.fields),
+        "first": [None if place is None else place._asdict() for place in difference.first],
+    }

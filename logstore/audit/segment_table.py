@@ -1,0 +1,95 @@
+"""What is in each segment, in figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..disk.directory import SegmentFiles
+from ..disk.segment_walk import MAGIC_V2, Damage, Run, Tail
+from ..disk.side_files import read_offset_index, read_time_index, read_transaction_index
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ..model import Codec
+from .log_pass import SegmentEnd
+from .partition import unless_gone
+
+_NO_TIMESTAMP = -1
+
+
+@dataclass(slots=True)
+class SegmentRow:
+    """One segment; sizes in bytes, timestamps in ms.
+
+    Attributes:
+        end_offset: behind the last batch; the base offset if there is none.
+        record_count: of batches of magic 2, control records included; entries of magic 0 and 1 count as one each.
+        damaged_size: bytes that are no good batch.
+        offset_entries, …: of the indexes; None where there is no file. Zeros of a preallocated one are not told apart.
+        codecs: names of the codecs of its batches, "none" among them, sorted.
+    """
+
+    base_offset: int
+    end_offset: int
+    size: int = 0
+    batch_count: int = 0
+    record_count: int = 0
+    control_count: int = 0
+    transactional_count: int = 0
+    damaged_size: int = 0
+    first_timestamp: int = _NO_TIMESTAMP
+    largest_timestamp: int = _NO_TIMESTAMP
+    offset_entries: int | None = None
+    time_entries: int | None = None
+    aborted_entries: int | None = None
+    codecs: set[str] = field(default_factory=set)
+
+
+class SegmentTable:
+    """A check that finds nothing, and counts.
+
+    Attributes:
+        rows: one a segment, by base offset.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[SegmentRow] = []
+
+    def begin(self, segment: SegmentFiles) -> None:
+        row = SegmentRow(segment.base_offset, segment.base_offset)
+        if segment.offset_index is not None:
+            offset_index = unless_gone(read_offset_index, segment.offset_index)
+            row.offset_entries = None if offset_index is None else offset_index.entry_count
+        if segment.time_index is not None:
+            time_index = unless_gone(read_time_index, segment.time_index)
+            row.time_entries = None if time_index is None else time_index.entry_count
+        if segment.transaction_index is not None:
+            transaction_index = unless_gone(read_transaction_index, segment.transaction_index)
+            row.aborted_entries = None if transaction_index is None else transaction_index.entry_count
+        self.rows.append(row)
+
+    def step(self, run: Run) -> None:
+        table, rows, row = run.table, slice(run.first_row, run.row_end), self.rows[-1]
+        is_v2 = table.magic[rows] >= MAGIC_V2
+        attributes = np.where(is_v2, table.attributes[rows], table.attributes[rows] & CODEC_MASK)
+        row.batch_count += is_v2.size
+        row.record_count += int(np.where(is_v2, table.record_count[rows], 1).sum())
+        row.control_count += int(((attributes & CONTROL_FLAG) != 0).sum())
+        row.transactional_count += int(((attributes & TRANSACTIONAL_FLAG) != 0).sum())
+        row.end_offset = int(table.last_offset[run.row_end - 1]) + 1
+        timestamps = table.max_timestamp[rows]
+        if row.first_timestamp == _NO_TIMESTAMP:
+            row.first_timestamp = int(timestamps[0])
+        row.largest_timestamp = max(row.largest_timestamp, int(timestamps.max()))
+        known = set(Codec)
+        for codec in np.unique(attributes & CODEC_MASK).tolist():
+            row.codecs.add(Codec(codec).kafka_name if codec in known else str(codec))
+
+    def skip(self, piece: Damage | Tail) -> None:
+        self.rows[-1].damaged_size += piece.end - piece.start
+
+    def end(self, end: SegmentEnd) -> None:
+        self.rows[-1].size = end.size
+
+    def finish(self) -> None:
+        """Nothing is left to count."""

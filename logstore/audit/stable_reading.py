@@ -1,0 +1,66 @@
+"""Findings that last: beside a running broker a directory is read while it changes, and two files may not fit then.
+
+What is found in a directory that has not changed meanwhile stands. Else it is read again, and only what is found again,
+word for word, is told: a fault stays, a moment passes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..disk.system_errors import nio_error
+from .finding import Finding
+
+T = TypeVar("T")
+READING_COUNT_MAX = 4
+
+_Signature = frozenset[tuple[str, int, int]]
+
+
+def read_until_stable(
+    path: str, read: Callable[[], T], findings_of: Callable[[T], Sequence[Finding]]
+) -> tuple[T, tuple[Finding, ...]]:
+    """What `read()` gives of the directory at `path` the last time, and the findings that all readings have in common.
+
+    Raises:
+        DataDirectoryError: `path` cannot be listed; and what `read` raises.
+    """
+    before = _signature(path)
+    result = read()
+    findings = tuple(findings_of(result))
+    for _ in range(READING_COUNT_MAX - 1):
+        after = _signature(path)
+        if not findings or after == before:
+            break
+        before = after
+        result = read()
+        again = set(findings_of(result))
+        findings = tuple(finding for finding in findings if finding in again)
+    return result, findings
+
+
+def _signature(path: str) -> _Signature:
+    """Names, sizes and times of all files in the directory and in those right below it."""
+    found: set[tuple[str, int, int]] = set()
+    _add(path, found, depth=2)
+    return frozenset(found)
+
+
+def _add(path: str, found: set[tuple[str, int, int]], depth: int) -> None:
+    try:
+        entries = list(os.scandir(path))
+    except FileNotFoundError:
+        return  # a partition that was deleted meanwhile
+    except OSError as error:
+        raise nio_error(error, path) from error
+    for entry in entries:
+        try:
+            if depth > 1 and entry.is_dir(follow_symlinks=False):
+                _add(entry.path, found, depth - 1)
+            else:
+                status = entry.stat(follow_symlinks=False)
+                found.add((entry.path, status.st_size, status.st_mtime_ns))
+        except FileNotFoundError:
+            continue
