@@ -12,5 +12,8 @@ def command() -> None:
     from logstore.kernels import native
 
     start_s = monotonic_s()
-    path = native.object_file()
-    click.echo(f"logstore: kernels for this machine are compiled ({monotonic_s() - start_s:.1f} s): {path}")
+    paths = native.object_files()
+    click.echo(
+        f"logstore: kernels for this machine are compiled ({monotonic_s() - start_s:.1f} s): "
+        f"{len(paths)} files in {paths[0].parent}"
+    )

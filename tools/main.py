@@ -13,6 +13,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 COMMANDS = {
     "dump": ("dump_command", "Print segments, indexes and snapshots as kafka-dump-log does."),
     "recover": ("recover_command", "Repair a partition directory as a starting broker does, in place."),
+    "verify": ("verify_command", "Prove every batch, and every file beside the log."),
+    "audit": ("audit_command", "Ask every rule of a data directory, transactions and groups included."),
+    "report": ("report_command", "Write one HTML page about a data directory, with pictures."),
+    "txns": ("txns_command", "Open transactions: list, hanging, explain why readers wait."),
+    "groups": ("groups_command", "Committed offsets of groups, and how many records each is behind."),
+    "producers": ("producers_command", "Producers of each partition: epochs, sequences, open transactions."),
+    "topics": ("topics_command", "Topics: ids, partitions, sizes, configurations."),
+    "segments": ("segments_command", "Segments: offsets, sizes, times, index entries."),
+    "diff": ("diff_command", "Compare two replicas up to the first batch that differs."),
+    "salvage": ("salvage_command", "Copy all good batches of a damaged partition to a new directory."),
+    "repair": ("repair_command", "Copy a partition with everything beside its log made anew."),
+    "sample": ("sample_command", "Copy some batches to a new directory, redacted if asked for."),
+    "promote": ("promote_command", "Make a data directory one that a real broker starts with."),
+    "import": ("import_command", "Take over the data directory of a broker that is stopped."),
+    "formats": ("formats_command", "What the bytes of Kafka's files mean."),
+    "doctor": ("doctor_command", "What logstore runs on."),
     "kernels": ("kernels_command", "Compile the kernels for this machine, if they are not yet."),
 }
 

@@ -1,0 +1,59 @@
+"""`logstore diff`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from .audit_options import errors_as_usage, form_option
+
+if TYPE_CHECKING:
+    from logstore.audit.replica_diff import BatchPlace, Difference
+
+
+@click.command("diff")
+@click.argument("replica", type=click.Path(exists=True, file_okay=False))
+@click.argument("other", type=click.Path(exists=True, file_okay=False))
+@form_option
+def command(replica: str, other: str, form: str) -> None:
+    """Compare two replicas of a partition, REPLICA and OTHER, up to the first batch that is not the same.
+
+    What is missing in one of them below its log start, or compacted, is not compared. The exit code is 1 if they
+    differ; one that is only shorter, as a follower's that has not caught up, does not differ.
+    """
+    from logstore.audit.replica_diff import as_json, compare
+
+    with errors_as_usage():
+        difference = compare(replica, other)
+    if form == "json":
+        click.echo(json.dumps(as_json(difference)))
+    else:
+        _print(replica, other, difference)
+    sys.exit(0 if difference.is_same or difference.is_shorter else 1)
+
+
+def _print(replica: str, other: str, difference: Difference) -> None:
+    from .tables import print_table
+
+    click.echo(
+        f"{difference.batch_count} batches are the same, from offset {difference.start_offset} up to "
+        f"{difference.end_offset}."
+    )
+    first, second = difference.first
+    if difference.is_same:
+        click.echo("Both end there.")
+    elif first is None or second is None:
+        ended, longer = (replica, second) if first is None else (other, first)
+        click.echo(f"{ended} ends there; the other goes on in {_place(longer)}.")
+    else:
+        click.echo(f"They differ in {', '.join(difference.fields)}:\n")
+        names = [name for name in first.header if name in difference.fields or name == "base_offset"]
+        rows = [(name, first.header[name], second.header[name]) for name in names]
+        print_table(("field", _place(first), _place(second)), rows)
+
+
+def _place(place: BatchPlace | None) -> str:
+    return "" if place is None else f"{place.path} byte {place.position}"

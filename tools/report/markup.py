@@ -1,0 +1,147 @@
+"""Markup from values. What comes from disk may be anything: names and ids are escaped, made visible and cut here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+TEXT_LENGTH_MAX = 300
+PROSE_LENGTH_MAX = 2000  # a command with the name of a topic in it must be whole
+NAME_LENGTH_MAX = 60
+_NAME_END = 20  # characters that are kept of the end of a longer name: the number of a partition, the name of a file
+
+# no ink of their own, or they turn the text around them: controls, lone surrogates, marks of direction, joiners
+_INVISIBLE = re.compile(
+    "[\x00-\x1f\x7f-\xa0\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(value: object, length_max: int = TEXT_LENGTH_MAX) -> Markup:
+    """`value` as text of a page or of an attribute; of more than `length_max` characters the first.
+
+    >>> text("<b>&" + chr(0x202E) + "x")
+    '&lt;b&gt;&amp;\\\\u202ex'
+    >>> text(None), text(1234567)
+    ('-', '1,234,567')
+    """
+    if isinstance(value, Markup):
+        return value
+    if value is None:
+        return Markup("-")
+    if isinstance(value, int):
+        return Markup(f"{value:,}")
+    words = str(value)
+    if len(words) > length_max:
+        words = f"{words[:length_max]}… ({len(words)} characters)"
+    return Markup(escape(_INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", words)))
+
+
+def prose(words: str) -> Markup:
+    """Words of our own, with what is to be typed between backquotes.
+
+    >>> prose("`logstore repair` & wait")
+    '<code>logstore repair</code> &amp; wait'
+    """
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", text(words, PROSE_LENGTH_MAX)))
+
+
+def name_text(name: str) -> Markup:
+    """A name that may be very long, cut in the middle; it tells all of itself when pointed at.
+
+    >>> name_text("orders-0"), len(name_text("o" * 249 + "-17")) > 249, name_text("o" * 249 + "-17")[-18:]
+    ('<bdi>orders-0</bdi>', True, 'oo-17</bdi></span>')
+    """
+    if len(name) <= NAME_LENGTH_MAX:
+        return Markup(f"<bdi>{text(name)}</bdi>")
+    short = f"{name[: NAME_LENGTH_MAX - _NAME_END]}…{name[-_NAME_END:]}"
+    return Markup(f'<span title="{text(name)}"><bdi>{text(short)}</bdi></span>')
+
+
+def count_of(count: int, noun: str) -> str:
+    """With its number.
+
+    >>> count_of(1, "batch"), count_of(2000, "batch"), count_of(0, "partition")
+    ('1 batch', '2,000 batches', '0 partitions')
+    """
+    plural = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def byte_text(size: int) -> str:
+    """A size for people.
+
+    >>> byte_text(999), byte_text(10_485_760), byte_text(1536)
+    ('999 B', '10.0 MiB', '1.5 KiB')
+    """
+    amount, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{size} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def size_text(size: int) -> Markup:
+    """A size for people, that tells its bytes when pointed at; numbers line up to the right."""
+    return Markup(f'<span class="number" title="{size:,} bytes">{byte_text(size)}</span>')
+
+
+def swatch(name: str) -> str:
+    """A spot in the colour of `name`, for a legend."""
+    return f'<i class="swatch {name}"></i>{name}'
+
+
+def stack(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table of words, whose cells stand one below the other where the window is narrow."""
+    head = "".join(f"<th>{text(name)}</th>" for name in heads)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td data-head="{text(name)}">{text(value)}</td>' for name, value in zip(heads, row, strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return f'<table class="stack"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, minor: Sequence[int] = ()) -> str:
+    """A table that scrolls by itself where the window is narrow; numbers line up to the right.
+
+    Args:
+        minor: numbers of columns that a narrow window leaves out.
+    """
+    numeric = {index for index in range(len(heads)) if rows and all(_is_number(row[index]) for row in rows)}
+    classes = {
+        index: " ".join(
+            name for name, is_so in (("number", index in numeric), ("minor", index in minor)) if is_so
+        )
+        for index in range(len(heads))
+    }  # fmt: skip
+
+    def row_of(tag: str, values: Sequence[object]) -> str:
+        return "".join(
+            f'<{tag} class="{classes[index]}">{text(value)}</{tag}>'
+            if classes[index]
+            else f"<{tag}>{text(value)}</{tag}>"
+            for index, value in enumerate(values)
+        )
+
+    body = "".join(f"<tr>{row_of('td', row)}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table><thead><tr>{row_of("th", heads)}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int) or (isinstance(value, Markup) and 'class="number' in value)
+
+
+def folded(summary: str, inside: str, *, is_open: bool = False) -> str:
+    """`inside`, to be opened by a click on `summary`, which is text."""
+    return f"<details{' open' if is_open else ''}><summary>{text(summary)}</summary>{inside}</details>"

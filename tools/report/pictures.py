@@ -1,0 +1,164 @@
+"""Pictures of a partition as inline SVG: what is at every offset, and transactions in time.
+
+Their widths are shares of the page's, and the letters stay as large as those around them. They do not grow with the
+log: what is narrower than a column is drawn by what matters most there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..timestamps import utc_text
+from ..txns_text import duration
+from .markup import Markup, count_of, swatch, text
+from .scale import offset_axis, percent, time_axis
+
+if TYPE_CHECKING:
+    from logstore.audit.group_rules import LogView
+    from logstore.audit.offset_ranges import OffsetRange
+    from logstore.audit.partition_transactions import Transaction
+
+COLUMN_COUNT = 1000  # of an offset map
+MINI_COLUMN_COUNT = 120  # of one in a table
+ROW_COUNT_MAX = 30  # producers in a timeline
+BAR_COUNT_MAX = 1500  # transactions in it
+LABELS = ("committed", "aborted", "open", "control", "compacted", "retention", "damaged", "lost")
+ALARMS = ("lost", "damaged", "open")  # drawn however few they are, the first of them over the others
+
+
+class Placed(NamedTuple):
+    """A transaction in a timeline, and the partition that its part is in."""
+
+    partition: str
+    transaction: Transaction
+
+
+def legend(view: LogView) -> str:
+    """The colours that the map of `view` has."""
+    labels = {one.label.value for one in view.ranges if one.end > view.start}
+    words = "".join(f"<span>{swatch(label)}</span>" for label in LABELS if label in labels)
+    return f'<p class="legend">{words}</p>' if words else ""
+
+
+def offset_map(view: LogView) -> str:
+    """A bar from the log's start to its end by what is there, with a line where read_committed ends."""
+    span = view.end - view.start
+    if span <= 0:
+        return '<p class="note">No record is to be read.</p>'
+    bars = "".join(
+        f'<rect x="{percent(first, COLUMN_COUNT)}" y="18" width="{percent(end - first, COLUMN_COUNT)}" height="28" '
+        f'class="{label}"><title>{label}: offsets {view.start + first * span // COLUMN_COUNT:,} to '
+        f"{view.start + (end * span - 1) // COLUMN_COUNT:,}</title></rect>"
+        for first, end, label in columns(view, COLUMN_COUNT)
+    )
+    x = percent(view.stable_end - view.start, span)
+    anchor = "end" if view.stable_end - view.start > span // 2 else "start"
+    return (
+        f'<svg class="map" height="50" role="img" aria-label="What is at every offset">{bars}'
+        f'<line class="stable" x1="{x}" y1="14" x2="{x}" y2="50"/>'
+        f'<text x="{x}" y="11" text-anchor="{anchor}">last stable {view.stable_end:,}</text></svg>'
+        f"{offset_axis(view.start, view.end)}"
+    )
+
+
+def mini_map(view: LogView) -> Markup:
+    """The offset map without words, for a row of a table."""
+    bars = "".join(
+        f'<rect x="{first}" width="{end - first}" height="10" class="{label}"/>'
+        for first, end, label in columns(view, MINI_COLUMN_COUNT)
+    )
+    return Markup(
+        f'<svg class="mini" viewBox="0 0 {MINI_COLUMN_COUNT} 10" preserveAspectRatio="none" aria-hidden="true">'
+        f"{bars}</svg>"
+    )
+
+
+def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1) -> str:
+    """A row a producer, a bar a transaction, from its first record to its marker; an open one goes on to the end.
+
+    Args:
+        names: of producer ids: their transactional ids.
+        until_ms: where the time ends, if no transaction ends later.
+    """
+    timed = [one for one in placed if one.transaction.first_timestamp >= 0]
+    if not timed:
+        return '<p class="note">Its transactions tell no time.</p>' if placed else ""
+    shown = sorted(timed, key=lambda one: _order(one.transaction))[-BAR_COUNT_MAX:]
+    producers = list(dict.fromkeys(one.transaction.producer_id for one in reversed(shown)))[:ROW_COUNT_MAX]
+    shown = [one for one in shown if one.transaction.producer_id in producers]
+    start = min(one.transaction.first_timestamp for one in shown)
+    end = max(until_ms, start + 1, *(_end_ms(one.transaction) for one in shown))
+    bars: dict[int, list[str]] = {producer_id: [] for producer_id in producers}
+    for one in shown:
+        bars[one.transaction.producer_id].append(_bar(one, start, end))
+    rows = "".join(
+        f'<div class="who" title="{name}"><bdi>{name}</bdi></div>'
+        f'<svg class="track" height="14" role="img" aria-label="Transactions of {name}">{"".join(bars[producer_id])}'
+        "</svg>"
+        for producer_id in producers
+        for name in [text(names.get(producer_id, f"producer {producer_id}"))]
+    )
+    note = ""
+    if len(shown) < len(placed):
+        note = f"Shown are {len(shown):,} of {len(placed):,} transactions, of {count_of(len(producers), 'producer')}: "
+        note = f'<p class="note">{note}open ones first, then the last.</p>'
+    about = f'<p class="note">From {utc_text(start)} UTC on, for {duration(end - start)}.</p>'
+    return f'{about}<div class="timeline">{rows}<div class="who"></div>{time_axis(end - start)}</div>{note}'
+
+
+def columns(view: LogView, column_count: int) -> list[tuple[int, int, str]]:
+    """(first column, behind the last, label) of neighbours that show the same.
+
+    A column shows what most of its offsets are, but an alarm if there is one.
+    """
+    span = view.end - view.start
+    if span <= 0:
+        return []
+    shares: list[dict[str, int]] = [{} for _ in range(column_count)]
+    for one in view.ranges:
+        low, high = _clipped(one, view)
+        if low >= high:
+            continue
+        for column in range(low * column_count // span, (high * column_count - 1) // span + 1):
+            share = min(high * column_count, (column + 1) * span) - max(low * column_count, column * span)
+            shares[column][one.label.value] = shares[column].get(one.label.value, 0) + share
+    found: list[tuple[int, int, str]] = []
+    for column, share_of in enumerate(shares):
+        alarm = next((label for label in ALARMS if label in share_of), None)
+        label = alarm or max(share_of, key=lambda name: share_of[name], default="retention")
+        if found and found[-1][2] == label:
+            found[-1] = (found[-1][0], column + 1, label)
+        else:
+            found.append((column, column + 1, label))
+    return found
+
+
+def _clipped(one: OffsetRange, view: LogView) -> tuple[int, int]:
+    """Behind the log's start, both."""
+    return max(one.start, view.start) - view.start, min(one.end, view.end) - view.start
+
+
+def _order(one: Transaction) -> tuple[bool, int]:
+    """The last ones, then open ones, that which waits longest last."""
+    return (one.marker is None, _end_ms(one) if one.marker is not None else -one.first_timestamp)
+
+
+def _bar(placed: Placed, start: int, end: int) -> str:
+    one, span = placed.transaction, end - start
+    outcome = "open" if one.marker is None else one.marker.outcome
+    end_ms = _end_ms(one)
+    about = (
+        f"<title>{outcome}: {text(placed.partition)}, offsets {one.first_offset:,} to {one.last_offset:,}, "
+        f"{count_of(one.record_count, 'record')}, {utc_text(one.first_timestamp)} to {utc_text(end_ms)}</title>"
+    )
+    x = percent(one.first_timestamp - start, span)
+    wait = ""
+    if one.marker is None:
+        wait = f'<rect x="{x}" y="5" height="4" class="open wait" width="{percent(end - one.first_timestamp, span)}"/>'
+    width = percent(end_ms - one.first_timestamp, span)
+    return f'{wait}<rect x="{x}" y="2" height="10" class="{outcome}" style="width:max(3px,{width})">{about}</rect>'
+
+
+def _end_ms(one: Transaction) -> int:
+    return max(one.last_timestamp if one.marker is None else one.marker.timestamp, one.first_timestamp)

@@ -1,0 +1,22 @@
+"""Times for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def utc_text(timestamp_ms: int) -> str:
+    """The time in UTC to the millisecond; a number that is no time in the years 1 to 9999 as it is.
+
+    >>> utc_text(1700000000020), utc_text(-1), utc_text(2**62)
+    ('2023-11-14 22:13:20.020', '-', '4611686018427387904')
+    """
+    if timestamp_ms == -1:
+        return "-"
+    try:
+        moment = _EPOCH + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return str(timestamp_ms)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03}"

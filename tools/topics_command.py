@@ -1,0 +1,81 @@
+"""`logstore topics`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .audit_options import errors_as_usage, form_option
+
+if TYPE_CHECKING:
+    from logstore.audit.cluster_log import Topic
+    from logstore.audit.partition import Partition
+
+_COLUMNS = ("topic", "topic id", "partitions here", "of all", "segments", "bytes", "configuration")
+
+
+@click.command("topics")
+@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@form_option
+def command(directory: str, form: str) -> None:
+    """List the topics of a data DIRECTORY: ids, partitions, sizes, and what was configured.
+
+    Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
+    """
+    from logstore.audit.cluster_log import read_topics
+    from logstore.audit.partition import open_partitions
+
+    from .tables import print_table
+
+    with errors_as_usage():
+        partitions = open_partitions(directory)
+        known, findings = read_topics(partitions)
+        rows = list(_topics(partitions, known))
+    for finding in findings:
+        sys.stderr.write(f"logstore: {finding}\n")
+    if form == "json":
+        click.echo(json.dumps(rows))
+        return
+    for row in rows:
+        row["config"] = " ".join(f"{name}={value}" for name, value in sorted(row["config"].items())) or None
+        row["partitions"] = len(row["partitions"])
+    print_table(_COLUMNS, [tuple(row.values()) for row in rows])
+
+
+def _topics(partitions: list[Partition], known: dict[str, Topic]) -> Iterator[dict[str, Any]]:
+    from logstore.disk.side_files import read_partition_metadata
+    from logstore.layout.partition_metadata import FILE_NAME
+
+    by_topic: dict[str, list[Partition]] = {name: [] for name in known}
+    for partition in partitions:
+        by_topic.setdefault(partition.files.topic, []).append(partition)
+    for name, found in sorted(by_topic.items()):
+        topic = known.get(name)
+        paths = [path for one in found if (path := one.files.files.get(FILE_NAME)) is not None]
+        local_id = read_partition_metadata(paths[0]).topic_id if paths else None
+        logs = [segment.log for one in found for segment in one.files.segments]
+        yield {
+            "topic": name,
+            "topicId": local_id if topic is None else topic.topic_id,
+            "partitions": [one.files.partition for one in found],
+            "partitionCount": None if topic is None else len(topic.partitions),
+            "segments": len(logs),
+            "bytes": sum(map(_size, logs)),
+            "config": {} if topic is None else topic.config,
+        }
+
+
+def _size(path: str) -> int:
+    """Bytes of the file; none if it has been deleted meanwhile."""
+    from logstore.audit.partition import unless_gone
+    from logstore.disk.mapped import MappedFile
+
+    log = unless_gone(MappedFile, path)
+    if log is None:
+        return 0
+    with log:
+        return log.size
