@@ -1,0 +1,16 @@
+"""Kafka's data directories as tables of Apache Spark 4.2 and newer: no broker, no connector jar, no second copy.
+
+    import spark_dumps
+    spark = spark_dumps.session()                       or spark_dumps.register(spark), with a session of your own
+    records = spark.read.format("kafka_segments").load("/var/lib/kafka/data")
+    records.groupBy("topic", "partition").count().show()
+
+The columns are those of Spark's own Kafka source, so a query moves over unchanged. See `source` for tables and options.
+Executors import this package too, and open the same paths: install it on each, share the paths (local disk, NFS).
+"""
+
+from __future__ import annotations
+
+from .session import register, session
+
+__all__ = ["register", "session"]

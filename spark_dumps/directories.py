@@ -1,0 +1,110 @@
+"""From paths to the partitions below them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
+from logstore.disk.side_files import read_offset_checkpoint
+from logstore.errors import DataDirectoryError, UsageError
+from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, parse_partition_directory
+from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME
+
+from .options import TopicChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition that is read.
+
+    Attributes:
+        log_start_offset: what DeleteRecords left, by the data directory's checkpoint; 0 where it says nothing.
+    """
+
+    topic: str
+    partition: int
+    files: PartitionFiles
+    log_start_offset: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(topic, partition)."""
+        return self.topic, self.partition
+
+
+def find_partitions(paths: Iterable[str], choice: TopicChoice) -> list[Partition]:
+    """The chosen live partitions below `paths`, by topic and partition.
+
+    A path, or what its glob pattern matches, is a data directory (`log.dirs`), or the directory of one partition.
+
+    Raises:
+        DataDirectoryError: nothing is there, or it cannot be listed.
+        UsageError: a partition is there twice: replicas, of which only one can be read.
+    """
+    found: dict[tuple[str, int], Partition] = {}
+    for path in paths:
+        for directory in _matches(path):
+            for partition in _partitions_in(directory, choice):
+                twin = found.setdefault(partition.key, partition)
+                if twin.files.path != partition.files.path:
+                    raise UsageError(
+                        f"{partition.topic}-{partition.partition} is there twice",
+                        expected="one replica of each partition",
+                        found=f"{twin.files.path} and {partition.files.path}",
+                        advice="read one broker's directories at a time",
+                    )
+    return [found[key] for key in sorted(found)]
+
+
+def find_data_directories(paths: Iterable[str]) -> list[str]:
+    """Of what the paths mean the data directories, in order."""
+    return [directory for path in paths for directory in _matches(path) if not _is_partition(directory)]
+
+
+def relist(partition: Partition) -> Partition:
+    """The partition as it is now."""
+    return Partition(
+        partition.topic,
+        partition.partition,
+        list_partition_directory(partition.files.path),
+        _log_start_offsets(os.path.dirname(partition.files.path)).get(partition.key, 0),
+    )
+
+
+def _matches(pattern: str) -> list[str]:
+    if os.path.exists(pattern):  # a name may hold what would be a pattern
+        return [pattern]
+    matches = sorted(path for path in glob.glob(pattern) if os.path.isdir(path))
+    if not matches:
+        raise DataDirectoryError("there is no such directory", path=pattern, advice="give a data directory of a broker")
+    return matches
+
+
+def _partitions_in(directory: str, choice: TopicChoice) -> list[Partition]:
+    if _is_partition(directory):
+        listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
+        choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # it was asked for by name
+    else:
+        listed, root = list(list_data_directory(directory).partitions), directory
+    starts = _log_start_offsets(root)
+    return [
+        Partition(files.topic, files.partition, files, starts.get((files.topic, files.partition), 0))
+        for files in listed
+        if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
+    ]
+
+
+def _is_partition(directory: str) -> bool:
+    """By its name and by what is in it: a data directory may be called `kafka-1` too."""
+    if parse_partition_directory(os.path.basename(directory)) is None:
+        return False
+    with os.scandir(directory) as entries:
+        return any(entry.name.endswith(LOG_SUFFIX) for entry in entries)
+
+
+def _log_start_offsets(root: str) -> dict[tuple[str, int], int]:
+    path = os.path.join(root, LOG_START_OFFSET_FILE_NAME)
+    return read_offset_checkpoint(path) if os.path.exists(path) else {}

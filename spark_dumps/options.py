@@ -1,0 +1,297 @@
+"""The options of the data source, parsed and checked before anything is read.
+
+Names and forms are those of Spark's Kafka source where it has the option. A name that is not known is refused: a
+mistyped bound would silently read everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from logstore.errors import UsageError
+from logstore.layout.file_names import METADATA_TOPIC
+from logstore.topics import consumer_offsets, transaction_state
+
+EARLIEST, LATEST = -2, -1  # offsets of the Kafka source's JSON that mean a place
+INTERNAL_TOPICS = frozenset(
+    {consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state", METADATA_TOPIC}  # `Topic.isInternal`
+)
+
+READ_COMMITTED = "read_committed"
+READ_UNCOMMITTED = "read_uncommitted"
+
+
+class Mode(Enum):
+    """What a damaged segment does to a read."""
+
+    FAILFAST = "FAILFAST"
+    PERMISSIVE = "PERMISSIVE"
+    DROPMALFORMED = "DROPMALFORMED"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of what is read of each partition; at most one of the fields is given.
+
+    Attributes:
+        place: `EARLIEST` or `LATEST`.
+        offsets: by (topic, partition); may be `EARLIEST` or `LATEST`.
+        timestamp: ms, for all partitions: the first offset whose record is not older.
+        timestamps: ms, by (topic, partition).
+    """
+
+    place: int | None = None
+    offsets: Mapping[tuple[str, int], int] | None = None
+    timestamp: int | None = None
+    timestamps: Mapping[tuple[str, int], int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """Which partitions are read: all but those of internal topics, or what one of the fields says.
+
+    Attributes:
+        pattern: to be found in the name, as in the Kafka source; internal topics are left out there too.
+        is_everything: internal topics too.
+    """
+
+    topics: frozenset[str] | None = None
+    pattern: str | None = None
+    is_everything: bool = False
+    partitions: frozenset[tuple[str, int]] | None = None
+
+    def accepts(self, topic: str, partition: int) -> bool:
+        """Whether the partition is read."""
+        if self.topics is not None:
+            return topic in self.topics
+        if self.partitions is not None:
+            return (topic, partition) in self.partitions
+        if self.is_everything:
+            return True
+        if self.pattern is not None:
+            return topic not in INTERNAL_TOPICS and re.search(self.pattern, topic) is not None
+        return not topic.startswith("__")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for; see `source.KafkaSegments` for the words."""
+
+    paths: tuple[str, ...]
+    table: str
+    choice: TopicChoice
+    starting: Bound
+    ending: Bound
+    starting_without_match: str
+    isolation_level: str
+    mode: Mode
+    corrupt_column: str
+    include_headers: bool
+    fail_on_data_loss: bool
+    producer_ids: frozenset[int] | None
+    partition_count_min: int | None
+    trigger_record_count_max: int | None
+    now_ms: int | None
+
+
+def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Options:
+    """The options of a read.
+
+    Args:
+        given: as Spark hands them over; names in any case.
+        is_stream: it starts at the latest offsets where nothing else is said, and has no end.
+
+    Raises:
+        UsageError: a name that is not known, a value that cannot be, or two options that exclude each other.
+    """
+    refuse_unknown(given, _KNOWN)
+    values = {name.lower(): value for name, value in given.items()}
+    endings = sorted(name for name in given if name.lower().startswith("ending"))
+    if is_stream and endings:
+        raise UsageError(f"a stream takes no {endings[0]}", advice="read without readStream, or use AvailableNow")
+    reader = OptionReader(values)
+    return Options(
+        paths=reader.paths(),
+        table=values.get("table", "records"),
+        choice=reader.choice(),
+        starting=reader.bound("starting", LATEST if is_stream else EARLIEST),
+        ending=reader.bound("ending", LATEST),
+        starting_without_match=reader.word("startingOffsetsByTimestampStrategy", "error", {"error", "latest"}),
+        isolation_level=reader.isolation_level(),
+        mode=Mode(reader.word("mode", Mode.FAILFAST.value, {mode.value for mode in Mode}, str.upper)),
+        corrupt_column=values.get("columnnameofcorruptrecord", "_corrupt_record"),
+        include_headers=reader.boolean("includeHeaders", default=False),
+        fail_on_data_loss=reader.boolean("failOnDataLoss", default=True),
+        producer_ids=reader.numbers("producerIds"),
+        partition_count_min=reader.positive("minPartitions"),
+        now_ms=reader.positive("now"),
+        trigger_record_count_max=reader.first_positive("maxRecordsPerTrigger", "maxOffsetsPerTrigger"),
+    )
+
+
+_NAMES = (
+    "path paths table subscribe subscribePattern assign startingOffsets endingOffsets startingTimestamp "
+    "endingTimestamp startingOffsetsByTimestamp endingOffsetsByTimestamp startingOffsetsByTimestampStrategy "
+    "isolation_level kafka.isolation.level mode columnNameOfCorruptRecord includeHeaders failOnDataLoss producerIds "
+    "minPartitions "
+    "maxRecordsPerTrigger maxOffsetsPerTrigger now"
+)
+_KNOWN = {name.lower(): name for name in _NAMES.split()}
+
+
+def refuse_unknown(given: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Raise UsageError for a name that is not in `known`, which has them by their small letters."""
+    unknown = sorted(name for name in given if name.lower() not in known)
+    if unknown:
+        raise UsageError(
+            f"kafka_segments has no option {unknown[0]!r}",
+            expected="one of " + ", ".join(known.values()),
+            found=unknown,
+        )
+
+
+class OptionReader:
+    """Values of options as what they mean."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        """`values`: by names in small letters."""
+        self._values = values
+
+    def paths(self) -> tuple[str, ...]:
+        """The paths of `path` (comma separated) or of a list given to `load`; absolute, as the driver sees them."""
+        if "paths" in self._values:
+            paths = _json("paths", self._values["paths"], list)
+        else:
+            paths = [path for path in self._values.get("path", "").split(",") if path.strip()]
+        if not paths:
+            raise UsageError("the path is missing", advice="give a data directory to load(), or .option('path', …)")
+        return tuple(local_path(str(path).strip()) for path in paths)
+
+    def choice(self) -> TopicChoice:
+        """Of `subscribe`, `subscribePattern` and `assign` at most one."""
+        given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in self._values]
+        if len(given) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} exclude each other")
+        if "subscribe" in self._values:
+            return TopicChoice(topics=frozenset(name.strip() for name in self._values["subscribe"].split(",")))
+        if "subscribepattern" in self._values:
+            return TopicChoice(pattern=_pattern(self._values["subscribepattern"]))
+        if "assign" in self._values:
+            return TopicChoice(partitions=frozenset(_assignment(self._values["assign"])))
+        return TopicChoice()
+
+    def bound(self, side: str, default: int) -> Bound:
+        """The first of timestamp, offsets by timestamp and offsets that is given, as in the Kafka source."""
+        if f"{side}timestamp" in self._values:
+            name = f"{side}Timestamp"
+            return Bound(timestamp=_whole_number(name, self._values[name.lower()], 0))
+        if f"{side}offsetsbytimestamp" in self._values:
+            name = f"{side}OffsetsByTimestamp"
+            return Bound(timestamps=parse_partition_numbers(name, self._values[name.lower()], 0))
+        name = f"{side}Offsets"
+        text = self._values.get(name.lower(), "").strip()
+        places = {"": default, "earliest": EARLIEST, "latest": LATEST}
+        if text.lower() in places:
+            return Bound(place=places[text.lower()])
+        return Bound(offsets=parse_partition_numbers(name, text, EARLIEST))
+
+    def isolation_level(self) -> str:
+        """As a consumer's, under the name that Spark's Kafka source passes on to its consumer too."""
+        levels = {READ_COMMITTED, READ_UNCOMMITTED}
+        default = self.word("kafka.isolation.level", READ_UNCOMMITTED, levels)
+        return self.word("isolation_level", default, levels)
+
+    def word(self, name: str, default: str, allowed: set[str], fold: Callable[[str], str] = str.lower) -> str:
+        """One of a few words."""
+        value = fold(self._values.get(name.lower(), default).strip())
+        if value not in allowed:
+            raise UsageError(f"{name} cannot be that", expected=" or ".join(sorted(allowed)), found=value)
+        return value
+
+    def boolean(self, name: str, *, default: bool) -> bool:
+        """`true` or `false`."""
+        return self.word(name, str(default).lower(), {"true", "false"}) == "true"
+
+    def positive(self, name: str) -> int | None:
+        """A whole number from 1, or None where the option is not given."""
+        text = self._values.get(name.lower())
+        return None if text is None else _whole_number(name, text, 1)
+
+    def numbers(self, name: str) -> frozenset[int] | None:
+        """Whole numbers with commas between, or None where the option is not given."""
+        text = self._values.get(name.lower())
+        return None if text is None else frozenset(_whole_number(name, one, -1) for one in text.split(","))
+
+    def first_positive(self, *names: str) -> int | None:
+        """The value of the first of the options that is given."""
+        return next((number for number in map(self.positive, names) if number is not None), None)
+
+
+def parse_partition_numbers(name: str, text: str, least: int) -> dict[tuple[str, int], int]:
+    """`{"topic": {"0": 23}}` by (topic, partition).
+
+    Raises:
+        UsageError: not of that form, or a number below `least`.
+    """
+    numbers = {}
+    for topic, by_partition in _json(name, text, dict).items():
+        if not isinstance(by_partition, dict):
+            raise UsageError(f"{name} cannot be that", expected='{"topic": {"0": 23}}', found=text)
+        for partition, number in by_partition.items():
+            key = topic, _whole_number(f"a partition in {name}", partition, 0)
+            numbers[key] = _whole_number(name, str(number), least)
+    return numbers
+
+
+def _assignment(text: str) -> list[tuple[str, int]]:
+    chosen = []
+    for topic, partitions in _json("assign", text, dict).items():
+        if not isinstance(partitions, list):
+            raise UsageError("assign cannot be that", expected='{"topic": [0, 1]}', found=text)
+        chosen += [(topic, _whole_number("a partition in assign", str(partition), 0)) for partition in partitions]
+    return chosen
+
+
+def _json(name: str, text: str, kind: type) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{name} is no JSON: {error}", found=text) from error
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} cannot be that", expected=f"a JSON {kind.__name__}", found=text)
+    return value
+
+
+def _whole_number(name: str, text: str, least: int) -> int:
+    if not re.fullmatch(r"-?\d{1,19}", text.strip()) or not least <= int(text) < 2**63:
+        raise UsageError(f"{name} cannot be that", expected=f"a whole number from {least}", found=text)
+    return int(text)
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(f"subscribePattern is no pattern: {error}", found=text) from error
+    return text
+
+
+def local_path(path: str) -> str:
+    """The absolute path; raises UsageError for a URL of something else than files."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):/", path)
+    if scheme is not None and scheme[1].lower() != "file":
+        raise UsageError(
+            "kafka_segments works on file systems that driver and executors have mounted",
+            expected="a path, or file:/…",
+            found=path,
+            advice="mount the storage, or copy the directory to where all executors see it",
+        )
+    if scheme is not None:
+        path = re.sub("^/{2,}", "/", path[len("file:") :])
+    return os.path.abspath(path)

@@ -1,0 +1,213 @@
+"""From the bounds of the options to the offsets that are read of a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from logstore.columns.batch_table import BatchTable, ByteArray
+from logstore.columns.record_windows import RecordWindow, record_windows
+from logstore.disk.mapped import MappedFile
+from logstore.disk.side_files import read_time_index
+from logstore.errors import CorruptIndexError, DataDirectoryError, UsageError
+
+from .committed import CommittedView, FollowedProducers, committed_view
+from .directories import Partition, relist
+from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Options
+from .segments import PlannedSegment, plan_segments
+
+LISTING_COUNT_MAX = 5
+
+
+@dataclass(frozen=True)
+class PartitionRange:
+    """What is read of one partition.
+
+    Attributes:
+        first_offset, end_offset: end exclusive.
+        committed: what read_committed leaves out; None for read_uncommitted.
+    """
+
+    partition: Partition
+    segments: Sequence[PlannedSegment]
+    first_offset: int
+    end_offset: int
+    committed: CommittedView | None = None
+
+
+class PartitionBounds:
+    """Where a partition begins and ends, looked up once; see `find_bounds`."""
+
+    def __init__(self, partition: Partition, isolation_level: str, followed: FollowedProducers) -> None:
+        self.partition = partition
+        self.segments = plan_segments(partition)
+        first = self.segments[0].files.base_offset if self.segments else 0
+        self.start_offset = max(partition.log_start_offset, first)
+        self.log_end_offset = max(self.start_offset, _log_end_offset(self.segments))
+        self.committed: CommittedView | None = None
+        self.end_offset = self.log_end_offset
+        if isolation_level == READ_COMMITTED:
+            state = followed.state(partition, self.segments, self.log_end_offset)
+            self.committed = committed_view(state, self.segments)
+            self.end_offset = max(self.start_offset, self.committed.last_stable_offset)
+
+    def range(self, first_offset: int, end_offset: int) -> PartitionRange:
+        """The offsets from `first_offset` to `end_offset`, exclusive."""
+        return PartitionRange(self.partition, self.segments, first_offset, end_offset, self.committed)
+
+    def offset_at(self, timestamp: int) -> int | None:
+        """Of the first record that is not older than `timestamp`, ms; None without one (`offsetsForTimes`)."""
+        for segment in self.segments:
+            found = _offset_in_segment(segment, timestamp, self.start_offset)
+            if found is not None:
+                return found
+        return None
+
+
+def find_bounds(
+    partition: Partition, isolation_level: str, followed: FollowedProducers | None = None
+) -> PartitionBounds:
+    """The bounds of a partition as it is now; listed anew where a file is gone since it was listed.
+
+    Args:
+        followed: what is known from the last time.
+
+    Raises:
+        DataDirectoryError: it changes faster than it can be listed, or is gone.
+        LogstoreError: read_committed, and the transactions cannot be followed.
+    """
+    followed = followed or FollowedProducers()
+    for _ in range(LISTING_COUNT_MAX - 1):
+        try:
+            return PartitionBounds(partition, isolation_level, followed)
+        except DataDirectoryError:  # retention or the cleaner took a file away
+            partition = relist(partition)
+    return PartitionBounds(partition, isolation_level, followed)
+
+
+def find_range(partition: Partition, options: Options) -> PartitionRange:
+    """The offsets of a partition that the options ask for.
+
+    Raises:
+        UsageError: a bound outside of the log (`failOnDataLoss`), a partition that a bound does not name, or a
+            starting time that no record reaches (`startingOffsetsByTimestampStrategy`).
+    """
+    bounds = find_bounds(partition, options.isolation_level)
+    first = resolve(options.starting, bounds, options, is_start=True)
+    end = resolve(options.ending, bounds, options, is_start=False)
+    return bounds.range(first, max(first, end))
+
+
+def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool) -> int:
+    """The offset that a bound means in a partition."""
+    key = bounds.partition.key
+    place = bound.place
+    if bound.offsets is not None:
+        place = _named(bound.offsets, key)
+    if bound.timestamp is not None or bound.timestamps is not None:
+        timestamp = bound.timestamp if bound.timestamps is None else _named(bound.timestamps, key)
+        assert timestamp is not None
+        return _at_time(bounds, timestamp, options, is_start=is_start)
+    if place == EARLIEST:
+        return bounds.start_offset
+    if place == LATEST:
+        return bounds.end_offset
+    assert place is not None
+    found = _within(bounds, place, options)
+    return found if is_start else min(found, bounds.end_offset)
+
+
+def _at_time(bounds: PartitionBounds, timestamp: int, options: Options, *, is_start: bool) -> int:
+    found = bounds.offset_at(timestamp)
+    if found is not None:
+        return found if is_start else min(found, bounds.end_offset)
+    if is_start and options.starting_without_match == "error":
+        raise UsageError(
+            f"{_name(bounds.partition)} has no record as young as the starting timestamp",
+            found=timestamp,
+            advice="set startingOffsetsByTimestampStrategy to latest to read nothing of such a partition",
+        )
+    return bounds.end_offset
+
+
+def _within(bounds: PartitionBounds, offset: int, options: Options) -> int:
+    """The offset, which must be in the log: others were there once, or are yet to come."""
+    if bounds.start_offset <= offset <= bounds.log_end_offset:
+        return offset
+    if options.fail_on_data_loss:
+        raise UsageError(
+            f"{_name(bounds.partition)} does not hold offset {offset}",
+            expected=f"{bounds.start_offset} to {bounds.log_end_offset}",
+            found=offset,
+            advice="set failOnDataLoss to false to read what is there",
+        )
+    return min(max(offset, bounds.start_offset), bounds.log_end_offset)
+
+
+def _named(numbers: dict[tuple[str, int], int] | object, key: tuple[str, int]) -> int:
+    assert isinstance(numbers, dict)
+    if key not in numbers:
+        raise UsageError(
+            f"the bound names no {key[0]}-{key[1]}",
+            expected="a number for each partition that is read",
+            advice="-2 is the earliest offset, -1 the latest; or choose partitions with assign",
+        )
+    found: int = numbers[key]
+    return found
+
+
+def _name(partition: Partition) -> str:
+    return f"{partition.topic}-{partition.partition}"
+
+
+def _log_end_offset(segments: Sequence[PlannedSegment]) -> int:
+    """Behind the last whole batch; 0 without segments."""
+    if not segments:
+        return 0
+    last = segments[-1]
+    end = last.files.base_offset
+    with MappedFile(last.files.log) as log:
+        for table in last.tables(log, last.entries.position_at_or_before(log, 2**63 - 1)):
+            if len(table):
+                end = int(table.last_offset[-1]) + 1
+    return end
+
+
+def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: int) -> int | None:
+    near = _offset_near(segment, timestamp)
+    if near is None:
+        return None
+    with MappedFile(segment.files.log) as log:
+        position = segment.entries.position_at_or_before(log, max(near, start_offset))
+        for table in segment.tables(log, position):
+            may_hold = (table.max_timestamp >= timestamp) & (table.last_offset >= start_offset)
+            for row in np.flatnonzero(may_hold).tolist():
+                found = _offset_in_batch(log.data, table, row, timestamp, start_offset)
+                if found is not None:
+                    return found
+    return None
+
+
+def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
+    """An offset from which on to look; None where the time index says that all of a segment is older."""
+    if segment.files.time_index is None:
+        return segment.files.base_offset
+    index = read_time_index(segment.files.time_index)
+    try:
+        index.sanity_check()
+    except CorruptIndexError:
+        return segment.files.base_offset  # a hint less: the log itself tells
+    if not segment.is_last and index.entry_count and int(index.timestamps[-1]) < timestamp:
+        return None
+    return index.lookup(timestamp)[1]
+
+
+def _offset_in_batch(data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int) -> int | None:
+    for window in record_windows(data, table, np.array([row])):
+        if isinstance(window, RecordWindow):
+            fits = (window.records.timestamp >= timestamp) & (window.records.offset >= start_offset)
+            if fits.any():
+                return int(window.records.offset[fits.argmax()])
+    return None

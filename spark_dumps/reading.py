@@ -1,0 +1,174 @@
+"""What a task does: the batches of a slice, checked, and the records of those that are wanted, as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray, scan_chunk
+from logstore.columns.legacy import legacy_entry
+from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
+from logstore.disk.mapped import MappedFile
+from logstore.disk.segment_walk import find_batch
+from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
+from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+
+from .arrow_records import RecordColumns
+from .damage import DamageRule
+from .slices import Slice, head_of
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+_ADVICE = "retention, compaction or truncation replaced it after the query was planned: run the query again"
+
+
+def read_records(
+    one: Slice, schema: pa.Schema, rule: DamageRule, producer_ids: frozenset[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of a slice: those of its offsets that are in no control batch and of no aborted transaction.
+
+    Args:
+        producer_ids: whose records are read; None for all.
+
+    Raises:
+        DataDirectoryError: the segment is gone, or another one than at planning.
+        LogstoreError: what is damaged, if `rule` says so.
+    """
+    for data, found in batch_tables(one):
+        if isinstance(found, LogstoreError):
+            yield from rule.rows(found, one.topic, one.partition, schema)
+            continue
+        is_wanted = wanted(one, found)
+        if producer_ids is not None:
+            is_wanted &= np.isin(found.producer_id, list(producer_ids))
+        for row in np.flatnonzero(is_wanted & (found.is_valid == 0)).tolist():
+            yield from rule.rows(_wrong_checksum(one, found, row), one.topic, one.partition, schema)
+        for window in record_windows(data, found, np.flatnonzero(is_wanted & (found.is_valid != 0))):
+            if isinstance(window, BadBatch):
+                yield from rule.rows(_located(one, found, window), one.topic, one.partition, schema)
+            else:
+                yield from _arrow(one, found, window, schema)
+
+
+def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
+    """(bytes of the file, batches) of a slice with their checksums computed; in between, what is no batch.
+
+    Behind such a place it goes on at the next good batch, which it searches byte by byte.
+
+    Raises:
+        DataDirectoryError: the segment is gone, or another one than at planning.
+    """
+    with _opened(one) as log:
+        position = one.start
+        while position < one.end:
+            table = scan_chunk(log.data, position, one.end, check_crc=True)
+            if position == one.start and head_of(table) != one.head:
+                raise DataDirectoryError("the segment is not the one that was planned", path=one.path, advice=_ADVICE)
+            _check_legacy(log.data, table)
+            yield log.data, table
+            log.release(position, table.next_position)
+            position = table.next_position
+            if not table.has_more and position < one.end:
+                data = log.data[: one.end]
+                following = find_batch(data, position + 1, one.base_offset)
+                if following is None and one.is_tail and _is_unwritten(data, table):
+                    return
+                yield log.data, _stop(one, table)
+                position = following or one.end
+
+
+def wanted(one: Slice, table: BatchTable) -> BoolArray:
+    """Which batches have records to give: bool[count]."""
+    base_offset, last_offset = table.base_offset, table.last_offset
+    is_wanted: BoolArray = (last_offset >= one.first_offset) & (table.attributes & CONTROL_FLAG == 0)
+    # the offset of a wrapper of v0/v1 is that of its last message
+    is_wanted &= (base_offset < one.end_offset) | (table.magic < 2)
+    if len(one.aborted):
+        is_wanted &= ~is_aborted(one.aborted, table)
+    return is_wanted
+
+
+def checked(one: Slice, table: BatchTable) -> None:
+    """Raise CorruptRecordError for the first batch with a wrong checksum."""
+    for row in np.flatnonzero(table.is_valid == 0).tolist():
+        raise _wrong_checksum(one, table, row)
+
+
+def is_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
+    """Which batches are of an aborted transaction: bool[count].
+
+    Args:
+        aborted: int64[n, 3]: producer id, first and last offset; those of one producer ascend and do not overlap.
+    """
+    found = np.zeros(len(table), np.bool_)
+    is_transactional = table.attributes & TRANSACTIONAL_FLAG != 0
+    for producer_id in np.intersect1d(table.producer_id[is_transactional], aborted[:, 0]).tolist():
+        ranges = aborted[aborted[:, 0] == producer_id]
+        rows = np.flatnonzero(is_transactional & (table.producer_id == producer_id))
+        slots = np.searchsorted(ranges[:, 1], table.base_offset[rows], side="right") - 1
+        found[rows] = (slots >= 0) & (table.base_offset[rows] <= ranges[slots, 2])
+    return found
+
+
+def _arrow(one: Slice, table: BatchTable, window: RecordWindow, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    offsets = window.records.offset
+    kept = np.flatnonzero((offsets >= one.first_offset) & (offsets < one.end_offset))
+    if kept.size:
+        yield RecordColumns(window, table, kept, one.topic, one.partition).batch(schema)
+
+
+def _opened(one: Slice) -> MappedFile:
+    try:
+        log = MappedFile(one.path)
+    except DataDirectoryError as error:
+        raise DataDirectoryError("the segment cannot be opened", path=one.path, found=error, advice=_ADVICE) from error
+    if log.size < one.end:
+        raise DataDirectoryError(
+            "the segment is shorter than at planning",
+            path=one.path,
+            expected=f"at least {one.end} bytes",
+            found=log.size,
+            advice=_ADVICE,
+        )
+    return log
+
+
+def _check_legacy(data: ByteArray, table: BatchTable) -> None:
+    """Compute the checksums of magic 0 and 1, which the scan leaves out."""
+    for row in np.flatnonzero(table.magic < 2).tolist():
+        entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
+        table.matrix[FIELD_NAMES["is_valid"], row] = int(table.magic[row] >= 0 and entry.is_valid)
+
+
+def _is_unwritten(data: ByteArray, table: BatchTable) -> bool:
+    """Whether what ends the segment is a batch that is being written, or space that was allocated for more."""
+    return table.error("", data.size) is None or not data[table.next_position :].any()
+
+
+def _stop(one: Slice, table: BatchTable) -> LogstoreError:
+    return table.error(one.path, one.end) or CorruptRecordError(
+        "A batch reaches past the end of its part of the segment",
+        path=one.path,
+        position=table.next_position,
+        expected=f"an end at or before byte {one.end}",
+    )
+
+
+def _wrong_checksum(one: Slice, table: BatchTable, row: int) -> LogstoreError:
+    return CorruptRecordError(
+        "Record is corrupt: the checksum of its batch is wrong",
+        path=one.path,
+        position=int(table.position[row]),
+        offset=int(table.base_offset[row]),
+        found=f"stored {table.row(row)['crc']:#010x}",
+    )
+
+
+def _located(one: Slice, table: BatchTable, bad: BadBatch) -> LogstoreError:
+    error = bad.error
+    error.path, error.position, error.offset = one.path, int(table.position[bad.row]), int(table.base_offset[bad.row])
+    return error

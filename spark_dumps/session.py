@@ -1,0 +1,93 @@
+"""A Spark session that knows the data source `kafka_segments`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from logstore.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_VERSION_MIN = 17  # of Spark 4
+SPARK_VERSION_MIN = (4, 2)  # readers that are told how much to read at most
+_ADVICE = (
+    f"install a Java runtime of version {JAVA_VERSION_MIN} or newer (Debian and Ubuntu: apt install "
+    f"openjdk-{JAVA_VERSION_MIN}-jre-headless; macOS: brew install openjdk@{JAVA_VERSION_MIN}) and put it on the PATH "
+    "or into JAVA_HOME"
+)
+
+
+def session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session with the data source registered: the one that runs, else a new one.
+
+    Workers run with this Python unless PYSPARK_PYTHON says otherwise.
+
+    Args:
+        master: as for `SparkSession.builder.master`.
+        settings: more of Spark's configuration, by its dotted keys.
+
+    Raises:
+        UsageError: PySpark is missing or too old, or Java is, with what to install.
+    """
+    check_pyspark()
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName("logstore")
+    for key, value in (settings or {}).items():
+        builder = builder.config(key, value)
+    return register(builder.getOrCreate())
+
+
+def register(spark: SparkSession) -> SparkSession:
+    """Make `spark.read.format("kafka_segments")` known to a session; returns it.
+
+    Raises:
+        UsageError: its Spark is too old.
+    """
+    _check_version("the session's Spark", spark.version)
+    from .source import KafkaSegments
+
+    spark.dataSource.register(KafkaSegments)
+    return spark
+
+
+def check_pyspark() -> None:
+    """Raise UsageError where PySpark or PyArrow is missing, or PySpark is too old."""
+    try:
+        import pyarrow  # noqa: F401
+        import pyspark
+    except ImportError as error:
+        raise UsageError(f"{error.name} is not installed", advice="pip install 'logstore-kafka[spark]'") from error
+    _check_version("PySpark", pyspark.__version__)
+
+
+def check_java() -> None:
+    """Raise UsageError where Spark would find no Java, or one that is too old."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if java is None or not os.access(java, os.X_OK):
+        where = f"JAVA_HOME ({home})" if home else "the PATH"
+        raise UsageError(f"Spark needs Java, and there is none in {where}", advice=_ADVICE)
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
+    if found is None or int(found[1]) < JAVA_VERSION_MIN:
+        lines = answer.stderr.splitlines() or [f"exit code {answer.returncode}"]
+        raise UsageError(
+            f"{java} cannot run Spark", expected=f"Java {JAVA_VERSION_MIN}", found=lines[0], advice=_ADVICE
+        )
+
+
+def _check_version(name: str, version: str) -> None:
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < SPARK_VERSION_MIN:
+        least = ".".join(map(str, SPARK_VERSION_MIN))
+        raise UsageError(f"{name} is too old", expected=f"{least} or newer", found=version)

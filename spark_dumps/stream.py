@@ -1,0 +1,166 @@
+"""`readStream`: the records of directories that are written to, from trigger to trigger.
+
+Offsets are Kafka's own, and the JSON of a checkpoint is that of Spark's Kafka source: `{"orders": {"0": 42}}`, the next
+offset to read of each partition. A partition that appears later is read from its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from logstore.errors import UsageError
+
+from .committed import FollowedProducers
+from .directories import find_partitions
+from .options import Options
+from .planning import plan_tasks
+from .ranges import PartitionBounds, PartitionRange, find_bounds, resolve
+from .records import TABLE, read_task
+from .tables import check_columns
+
+Key = tuple[str, int]
+OffsetsJson = dict[str, dict[str, int]]
+
+
+class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows the partitions of some directories."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """For the columns of `schema`; raises UsageError for one that table `records` has not."""
+        if options.table != "records":
+            raise UsageError("a stream follows records", expected="table records", found=options.table)
+        check_columns(TABLE, options, schema)
+        self._options = options
+        self._schema = schema
+        self._target: dict[Key, int] | None = None
+        self._followed: dict[Key, FollowedProducers] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What executors get: what was followed so far is the driver's."""
+        return {**self.__dict__, "_followed": {}}
+
+    def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
+        """Where a query starts that has no checkpoint: as `startingOffsets` and its like say."""
+        starting = self._options.starting
+        found = {key: resolve(starting, one, self._options, is_start=True) for key, one in self._bounds().items()}
+        return as_json(found)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """`maxRecordsPerTrigger`, if it is given."""
+        limit = self._options.trigger_record_count_max
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802 - Spark's name
+        """How far the next batch goes: not beyond what is there, the limit, and the target of AvailableNow.
+
+        Raises:
+            UsageError: a log ends before `start` (`failOnDataLoss`).
+        """
+        begins = as_offsets(start)
+        ends = dict(begins)
+        for key, bounds in self._bounds().items():
+            begin = begins.setdefault(key, bounds.start_offset)
+            if bounds.log_end_offset < begin:
+                self._lose(f"{name_of(key)} ends at offset {bounds.log_end_offset}", begin)
+            end = bounds.end_offset if self._target is None else min(bounds.end_offset, self._target.get(key, 0))
+            ends[key] = max(begin, end)
+        return as_json(limited(begins, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
+        """What is there now is all that the query reads."""
+        self._target = {key: bounds.end_offset for key, bounds in self._bounds().items()}
+
+    def reportLatestOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
+        """What is there, for the progress of the query."""
+        return as_json({key: bounds.end_offset for key, bounds in self._bounds().items()})
+
+    def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
+        """The tasks of one batch.
+
+        Raises:
+            UsageError: offsets of it are gone (`failOnDataLoss`).
+        """
+        begins, bounds = as_offsets(start), self._bounds()
+        ranges = []
+        for key, end_offset in sorted(as_offsets(end).items()):
+            if begins.get(key, 0) < end_offset:
+                ranges += self._range(key, bounds.get(key), begins.get(key), end_offset)
+        return plan_tasks(ranges, self._options.partition_count_min)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one task."""
+        return read_task(partition, self._options, to_arrow_schema(self._schema, timezone="UTC"))
+
+    def _range(
+        self, key: Key, bounds: PartitionBounds | None, begin: int | None, end_offset: int
+    ) -> list[PartitionRange]:
+        """What is there of [begin, end_offset) of a partition; `begin` None is its start."""
+        if bounds is None:
+            self._lose(f"{name_of(key)} is gone", begin)
+            return []
+        if begin is not None and begin < bounds.start_offset:
+            self._lose(f"{name_of(key)} starts at offset {bounds.start_offset}", begin)
+        if end_offset > bounds.log_end_offset:
+            self._lose(f"{name_of(key)} ends at offset {bounds.log_end_offset}", end_offset)
+        first = max(begin or 0, bounds.start_offset)
+        return [bounds.range(first, end_offset)] if first < end_offset else []
+
+    def _bounds(self) -> dict[Key, PartitionBounds]:
+        """All partitions as they are now."""
+        found = {}
+        for partition in find_partitions(self._options.paths, self._options.choice):
+            followed = self._followed.setdefault(partition.key, FollowedProducers())
+            found[partition.key] = find_bounds(partition, self._options.isolation_level, followed)
+        return found
+
+    def _lose(self, what: str, offset: int | None) -> None:
+        if self._options.fail_on_data_loss:
+            raise UsageError(
+                f"records that the query has not read are gone: {what}",
+                expected="its start" if offset is None else f"offset {offset}",
+                found=what,
+                advice="set failOnDataLoss to false to go on with what is there, or start with a new checkpoint",
+            )
+
+
+def limited(begins: Mapping[Key, int], ends: Mapping[Key, int], limit: int) -> dict[Key, int]:
+    """Ends that are about `limit` offsets away, each partition in proportion to what it has (`KafkaMicroBatchStream`).
+
+    >>> limited({("t", 0): 0, ("t", 1): 0}, {("t", 0): 300, ("t", 1): 100}, 100)
+    {('t', 0): 75, ('t', 1): 25}
+    """
+    total = sum(ends[key] - begins[key] for key in ends)
+    if total <= limit:
+        return dict(ends)
+    shares = {key: limit * (end - begins[key]) / total for key, end in ends.items()}
+    return {key: begins[key] + (ceil(share) if share < 1 else floor(share)) for key, share in shares.items()}
+
+
+def as_json(offsets: Mapping[Key, int]) -> OffsetsJson:
+    """`{"orders": {"0": 42}}`, always in the same order: Spark compares the text."""
+    found: OffsetsJson = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        found.setdefault(topic, {})[str(partition)] = offset
+    return found
+
+
+def as_offsets(offsets: OffsetsJson) -> dict[Key, int]:
+    """By (topic, partition)."""
+    return {
+        (topic, int(partition)): offset
+        for topic, by_partition in offsets.items()
+        for partition, offset in by_partition.items()
+    }
+
+
+def name_of(key: Key) -> str:
+    """As in Kafka's messages."""
+    return f"{key[0]}-{key[1]}"

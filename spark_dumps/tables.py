@@ -1,0 +1,186 @@
+"""What a table is to Spark: its columns, its tasks, and what a task gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, StringType, StructType
+
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
+
+from .damage import DamageRule
+from .directories import Partition, find_partitions, relist
+from .options import Options, TopicChoice
+from .schemas import check_schema, struct_of
+from .worker_heap import leave_to_stay
+
+ROWS_A_BATCH = 4096
+PARTITIONS_A_TASK = 16
+MODULES = (  # one for each table, of its name
+    *("records", "batches", "transactions", "producers", "aborted", "index_entries"),
+    *("group_offsets", "transaction_state", "topics", "findings"),
+)
+MICROSECONDS_PER_MS = 1000
+NO_TIMESTAMP = -1
+
+Columns = dict[str, DataType]
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table.
+
+    Attributes:
+        columns: all that a given schema may ask for, but the one for what is damaged.
+        shown: of these the ones that are there where no schema is given; None for all.
+        plan: the tasks.
+        read: what one task gives, in the columns of a schema.
+    """
+
+    columns: Columns
+    shown: Callable[[Options], list[str]] | None
+    plan: Callable[[Options], list[InputPartition]]
+    read: Callable[[InputPartition, Options, pa.Schema], Iterator[pa.RecordBatch]]
+
+
+@dataclass
+class PartitionsTask(InputPartition):
+    """A task over whole partitions."""
+
+    partitions: tuple[Partition, ...]
+
+
+def partition_table(
+    columns: Columns, rows: Callable[[Partition, Options], Iterable[Row | LogstoreError]], *, topic: str | None = None
+) -> Table:
+    """A table whose rows are made one partition at a time.
+
+    Args:
+        rows: of one partition, and what is broken of it; what a row does not name is null.
+        topic: the one that is looked at, whatever the options choose.
+    """
+    only = None if topic is None else TopicChoice(topics=frozenset({topic}))
+
+    def plan(options: Options) -> list[InputPartition]:
+        return [*grouped(find_partitions(options.paths, only or options.choice))]
+
+    def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        assert isinstance(task, PartitionsTask)
+        for partition in task.partitions:
+            now = relist(partition)
+            yield from _batches(now, rows(now, options), options, schema)
+
+    return Table(columns, None, plan, read)
+
+
+def grouped(partitions: Iterable[Partition]) -> Iterator[PartitionsTask]:
+    """Tasks of some partitions each."""
+    remaining = iter(partitions)
+    while group := tuple(islice(remaining, PARTITIONS_A_TASK)):
+        yield PartitionsTask(group)
+
+
+def _batches(
+    partition: Partition, rows: Iterable[Row | LogstoreError], options: Options, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow, some thousands at a time, and what is broken between them."""
+    held: list[Row] = []
+    for row in _told(partition, rows):
+        if isinstance(row, LogstoreError):
+            if held:
+                yield batch_of(held, schema)
+                held.clear()
+            yield from damage_rule(options).rows(row, partition.topic, partition.partition, schema)
+            continue
+        held.append({"topic": partition.topic, "partition": partition.partition, **row})
+        if len(held) == ROWS_A_BATCH:
+            yield batch_of(held, schema)
+            held.clear()
+    if held:
+        yield batch_of(held, schema)
+
+
+def _told(partition: Partition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:
+    """Rows, and the error that ends them as the last; a file that is gone is raised whatever the mode."""
+    try:
+        yield from rows
+    except DataDirectoryError as error:
+        raise DataDirectoryError(
+            "a file of the partition cannot be read",
+            path=partition.files.path,
+            found=error,
+            advice="if retention or compaction took it away meanwhile, run the query again",
+        ) from error
+    except LogstoreError as error:
+        yield error
+
+
+def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as Arrow; what a row does not name is null."""
+    return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+
+
+def microseconds(timestamp_ms: int) -> int | None:
+    """A time as a column of Spark's timestamps takes it; None for none, and for one that Spark has not."""
+    micros = timestamp_ms * MICROSECONDS_PER_MS
+    return None if timestamp_ms == NO_TIMESTAMP or not -(2**63) <= micros < 2**63 else micros
+
+
+def find_table(name: str) -> Table:
+    """The table of that name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in MODULES:
+        raise UsageError("kafka_segments has no such table", expected="one of " + ", ".join(MODULES), found=name)
+    table: Table = import_module(f".{name}", __package__).TABLE
+    return table
+
+
+def schema_of(options: Options) -> StructType:
+    """The columns of the options' table where no schema is given."""
+    table = find_table(options.table)
+    return struct_of(table.columns, None if table.shown is None else table.shown(options))
+
+
+class TableReader(DataSourceReader):
+    """Plans on the driver, reads in tasks."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        """For the columns of `schema`; raises UsageError for one that the table has not."""
+        check_columns(find_table(options.table), options, schema)
+        self._options = options
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        """The tasks; one that gives nothing where there is nothing to read."""
+        table = find_table(self._options.table)
+        leave_to_stay()
+        return table.plan(self._options) or [PartitionsTask(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        if partition != PartitionsTask(()):
+            schema = to_arrow_schema(self._schema, timezone="UTC")
+            table = find_table(self._options.table)
+            leave_to_stay()
+            yield from table.read(partition, self._options, schema)
+
+
+def check_columns(table: Table, options: Options, schema: StructType) -> None:
+    """Raise UsageError for a column that the table has not."""
+    check_schema(schema, {**table.columns, options.corrupt_column: StringType()}, options.table)
+
+
+def damage_rule(options: Options) -> DamageRule:
+    """What the options do about damage."""
+    return DamageRule(options.mode, options.corrupt_column)

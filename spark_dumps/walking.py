@@ -1,0 +1,73 @@
+"""Where a walk through the batches of a segment may go on: positions of the offset index that hold what they tell.
+
+Nothing of an index is believed. A position counts only if there is a batch with the last offset that the entry tells
+and with a right checksum, so that a walk from it meets whole batches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from logstore.columns.batch_table import scan_chunk
+from logstore.disk.mapped import MappedFile
+from logstore.disk.side_files import read_offset_index
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class IndexEntries:
+    """Entries of an offset index, as far as both columns ascend within the segment.
+
+    Attributes:
+        last_offsets, positions: int64[n].
+        end: byte position behind which nothing is looked at.
+    """
+
+    last_offsets: Int64Array
+    positions: Int64Array
+    end: int
+
+    def position_at_or_before(self, log: MappedFile, offset: int) -> int:
+        """Position of a batch from which on all offsets from `offset` are; 0 where the index does not help."""
+        slot = int(np.searchsorted(self.last_offsets, offset, side="right")) - 1
+        while slot >= 0 and not self._holds(log, slot):
+            slot -= 1
+        return int(self.positions[slot]) if slot >= 0 else 0
+
+    def position_behind(self, log: MappedFile, offset: int) -> int:
+        """Position from which on there is no offset below `offset`; the end where the index does not help."""
+        # the batch of the first entry at or above `offset` may begin below it
+        return self._first_from(log, int(np.searchsorted(self.last_offsets, offset)) + 1)
+
+    def position_from(self, log: MappedFile, position: int) -> int:
+        """The first position at or behind `position` at which there is a batch; the end where the index knows none."""
+        return self._first_from(log, int(np.searchsorted(self.positions, position)))
+
+    def _first_from(self, log: MappedFile, slot: int) -> int:
+        while slot < self.positions.size:
+            if self._holds(log, slot):
+                return int(self.positions[slot])
+            slot += 1
+        return self.end
+
+    def _holds(self, log: MappedFile, slot: int) -> bool:
+        end = min(self.end, log.size)
+        table = scan_chunk(log.data, int(self.positions[slot]), end, check_crc=True, capacity=1)
+        is_there = len(table) == 1 and int(table.last_offset[0]) == int(self.last_offsets[slot])
+        return is_there and int(table.is_valid[0]) != 0
+
+
+def read_entries(path: str | None, end: int) -> IndexEntries:
+    """The usable entries of the index at `path`, None where there is none; `end` as of the segment."""
+    if path is None:
+        return IndexEntries(np.empty(0, np.int64), np.empty(0, np.int64), end)
+    index = read_offset_index(path)
+    offsets, positions = index.offsets, index.positions
+    is_good = (offsets >= index.base_offset) & (positions > 0) & (positions < end)
+    is_good[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
+    count = is_good.size if is_good.all() else int(is_good.argmin())
+    return IndexEntries(offsets[:count], positions[:count], end)

@@ -1,0 +1,125 @@
+"""The options and the columns of a write, checked before anything is computed.
+
+Columns, and the texts that refuse them, are those of Spark's Kafka sink (`KafkaWriter`), and `timestamp` besides. As
+there, other columns are passed over, so that a table that was read can be written as it is.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.types import BinaryType, DataType, IntegerType, StringType, StructType, TimestampType
+
+from logstore.errors import InvalidTopicError, UsageError
+
+from .options import INTERNAL_TOPICS, OptionReader, local_path, refuse_unknown
+from .schemas import HEADERS
+
+DEFAULT_ID_PREFIX = "kafka_segments-"
+PRODUCER_PREFIX = "kafka."
+COLUMNS: dict[str, tuple[DataType, ...]] = {  # in the order in which the Kafka sink looks at them
+    "topic": (StringType(),),
+    "key": (StringType(), BinaryType()),
+    "value": (StringType(), BinaryType()),
+    "headers": (HEADERS,),
+    "partition": (IntegerType(),),
+    "timestamp": (TimestampType(),),
+}
+_PRODUCER_NAMES = "compression.type max.block.ms partitioner.ignore.keys transaction.timeout.ms"
+_NAMES = ["path", "topic", "partitions", "stagingPath", "transactionalId"]
+_KNOWN = {name.lower(): name for name in _NAMES + [PRODUCER_PREFIX + name for name in _PRODUCER_NAMES.split()]}
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What the user asked for; see `source` for the words.
+
+    Attributes:
+        path: of the data directory, absolute.
+        topic: of all rows; None: each row has its own.
+        partition_count: of topics that have to be made; None: there is to be none.
+        staging_path: of the directory in which the job has its own; None: the one that the data directory is in.
+        transactional_id: of the job.
+        producer: configurations of the producer that were given, by Kafka's names.
+    """
+
+    path: str
+    topic: str | None
+    partition_count: int | None
+    staging_path: str | None
+    transactional_id: str
+    producer: Mapping[str, str]
+
+
+def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
+    """The options of a write, as Spark hands them over; names in any case.
+
+    Raises:
+        UsageError: a name that is not known, or a value that cannot be; values of the producer are not looked at.
+        InvalidTopicError: the topic is one of the coordinators'.
+    """
+    refuse_unknown(given, _KNOWN)
+    values = {name.lower(): value for name, value in given.items()}
+    reader = OptionReader(values)
+    paths = reader.paths()
+    if len(paths) != 1:
+        raise UsageError("one data directory is written", expected="a path", found=values["path"])
+    topic = values.get("topic")
+    if topic is not None:
+        topic = topic.strip()
+        require_no_internal_topic(topic)
+    staging_path = values.get("stagingpath")
+    transactional_id = values.get("transactionalid", f"{DEFAULT_ID_PREFIX}{uuid.uuid4()}")
+    if not transactional_id:
+        raise UsageError("transactionalId is empty", advice="leave it out, and each job gets one of its own")
+    return WriteOptions(
+        path=paths[0],
+        topic=topic,
+        partition_count=reader.positive("partitions"),
+        staging_path=None if staging_path is None else local_path(staging_path.strip()),
+        transactional_id=transactional_id,
+        producer={
+            name[len(PRODUCER_PREFIX) :]: value for name, value in values.items() if name.startswith(PRODUCER_PREFIX)
+        },
+    )
+
+
+def require_no_internal_topic(topic: str) -> None:
+    """Raise InvalidTopicError for a topic whose records are the coordinators' (`ReplicaManager.appendToLocalLog`)."""
+    if topic in INTERNAL_TOPICS:
+        raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
+
+
+def find_columns(schema: StructType, topic: str | None) -> dict[str, int]:
+    """Where in the schema each column is that is written; with `topic`, the column of that name is passed over.
+
+    Raises:
+        UsageError: one that has to be there is not, or one is of another type: in the words of Spark's Kafka sink.
+    """
+    found = {}
+    for name, types in COLUMNS.items():
+        index = next((at for at, field in enumerate(schema) if field.name == name), None)
+        if name == "topic" and topic is not None:
+            continue
+        if index is None:
+            _require_optional(name)
+            continue
+        kind = schema[index].dataType.simpleString()
+        expected = [one.simpleString() for one in types]
+        if kind not in expected:
+            raise UsageError(
+                f"{name} attribute unsupported type {kind}. {name} must be a(n) {' or '.join(expected)}", found=kind
+            )
+        found[name] = index
+    return found
+
+
+def _require_optional(name: str) -> None:
+    if name == "topic":
+        raise UsageError(
+            "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
+        )
+    if name == "value":
+        raise UsageError("Required attribute 'value' not found")

@@ -1,0 +1,247 @@
+"""The rows of a job into a store, in one transaction: the only module here that opens a store.
+
+All happens while this process has the lock of the directory, from the beginning of the transaction to its end. So a
+transaction of a job that is still open when a store is opened is a dead one's, and is aborted.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import logstore
+from logstore import clock
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.producer_config import parse_producer_config
+from logstore.columns.arrow_columns import bytes_column, timestamps_column
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.coordinator.transaction_states import ONGOING
+from logstore.errors import (
+    DataDirectoryError,
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    LogstoreError,
+    ProducerFencedError,
+    UnknownTopicOrPartitionError,
+)
+from logstore.log.log_appends import COLUMNS_BATCH_SIZE
+from logstore.store.broker_config import parse_broker_config
+
+from .placing import Placing
+from .staging import staged_batches
+from .write_options import DEFAULT_ID_PREFIX, WriteOptions
+
+CHUNK_SIZE = 32 << 20  # bytes of rows that are sorted by partition at once
+RATE_MIN = 10_000  # bytes a ms, at which a job is sure to be appended before its transaction times out
+LOCK_INTERVAL_S = 0.2
+OVERTAKEN = (InvalidProducerEpochError, InvalidTxnStateError, ProducerFencedError)
+_TIMEOUT_MS_MAX = 2**31 - 1
+_TIMEOUT_MAX, _TIMEOUT = "transaction.max.timeout.ms", "transaction.timeout.ms"
+_MAKE_TOPIC = "make it with Store.create_topic, or give option partitions: then the job makes it"
+
+
+class StagedJob(NamedTuple):
+    """What the tasks that count have staged.
+
+    Attributes:
+        files: path and number of rows each, in the order of the tasks.
+        size: bytes of all rows.
+        topics: that rows go to.
+        schema: of the files.
+    """
+
+    files: list[tuple[str, int]]
+    size: int
+    topics: list[str]
+    schema: pa.Schema
+
+
+def check(options: WriteOptions) -> None:
+    """See before anything is computed whether the job can be written, as far as that is known now.
+
+    Raises:
+        UsageError: a configuration of the producer.
+        UnknownTopicOrPartitionError: there is no such topic, and none is to be made.
+        DataDirectoryError: there is no data directory, and none is to be made.
+    """
+    parse_producer_config(_producer_config(options, 0))
+    if options.partition_count is not None:
+        return
+    if not os.path.isdir(options.path):
+        raise DataDirectoryError("there is no data directory to write to", path=options.path, advice=_MAKE_TOPIC)
+    with logstore.open(options.path, read_only=True) as store:
+        if options.topic is not None and options.topic not in store.topics:
+            raise _unknown(options.topic)
+
+
+def produce(options: WriteOptions, job: StagedJob) -> None:
+    """Append the rows of a job and commit them.
+
+    Raises:
+        LogstoreError: nothing of the job is to be seen, unless a note on the error says otherwise.
+    """
+    config = _producer_config(options, job.size)
+    is_committed = False
+    store = _opened(options, config)
+    try:
+        with store:
+            _abort_left_over(store)
+            _make_topics(store, job.topics, options.partition_count)
+            _Transaction(store, config, options).run(job)
+            is_committed = True
+    except LogstoreError as error:
+        if is_committed:
+            error.add_note("The rows of the job were committed before this.")
+        raise
+
+
+def _producer_config(options: WriteOptions, size: int) -> dict[str, Any]:
+    """Of the job's producer, so far as it is not Kafka's default; the timeout fits a job of `size` bytes."""
+    timeout_ms = min(max(parse_broker_config({})[_TIMEOUT_MAX], size // RATE_MIN), _TIMEOUT_MS_MAX)
+    return {_TIMEOUT: timeout_ms, **options.producer, "transactional.id": options.transactional_id}
+
+
+def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> EmbeddedStore:
+    """The store, as soon as nobody else has it; it lets a transaction take as long as the producer wants."""
+    parsed = parse_producer_config(producer_config)
+    end_s = clock.monotonic_s() + parsed["max.block.ms"] / 1000
+    timeout_ms_max = max(parse_broker_config({})[_TIMEOUT_MAX], parsed[_TIMEOUT])
+    broker_config = {"logstore.durable.commits": True, _TIMEOUT_MAX: timeout_ms_max}
+    while True:
+        try:
+            return logstore.open(options.path, config=broker_config)
+        except DataDirectoryError as error:
+            is_locked = (error.message or "").startswith("Failed to acquire lock")
+            if not is_locked or clock.monotonic_s() >= end_s:
+                raise
+        threading.Event().wait(LOCK_INTERVAL_S)
+
+
+def _abort_left_over(store: EmbeddedStore) -> None:
+    """End the transactions of jobs whose driver died while it had the store."""
+    for one in list(store.transactions):
+        if one.state is ONGOING and one.transactional_id.startswith(DEFAULT_ID_PREFIX):
+            store.transactions.end_transaction(
+                one.transactional_id, one.producer_id, one.producer_epoch, is_commit=False
+            )
+
+
+def _make_topics(store: EmbeddedStore, topics: list[str], partition_count: int | None) -> None:
+    missing = [topic for topic in topics if topic not in store.topics]
+    if missing and partition_count is None:
+        raise _unknown(missing[0])
+    for topic in missing:
+        store.create_topic(topic, partition_count)
+
+
+def _unknown(topic: str) -> UnknownTopicOrPartitionError:
+    return UnknownTopicOrPartitionError(f"Topic {topic} not present in metadata", found=topic, advice=_MAKE_TOPIC)
+
+
+class _Transaction:
+    """The transaction of a job."""
+
+    def __init__(self, store: EmbeddedStore, config: Mapping[str, Any], options: WriteOptions) -> None:
+        self._store = store
+        self._producer = store.producer(**config)
+        self._topic = options.topic
+        self._placings: dict[str, Placing] = {}
+
+    def run(self, job: StagedJob) -> None:
+        """Append all, then commit; or abort."""
+        producer = self._producer
+        producer.init_transactions()
+        producer.begin_transaction()
+        try:
+            for rows in _chunks(job):
+                for topic, rows_of_topic in self._by_topic(rows):
+                    self._send(topic, rows_of_topic)
+        except BaseException as error:
+            self._abort(error)
+            raise
+        try:
+            producer.commit_transaction()
+        except LogstoreError as error:
+            _advise(error)
+            if not isinstance(error, OVERTAKEN):
+                error.add_note("Whether the rows of the job count is known when the store is opened again.")
+            raise
+
+    def _abort(self, cause: BaseException) -> None:
+        _advise(cause)
+        try:
+            self._producer.abort_transaction()
+        except LogstoreError as error:
+            cause.add_note(f"The transaction could not be aborted: {error}. It is when it times out.")
+
+    def _by_topic(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        if self._topic is not None:
+            yield self._topic, rows
+            return
+        column = rows["topic"].combine_chunks().dictionary_encode()
+        codes = column.indices.to_numpy()
+        names = column.dictionary.to_pylist()
+        for code, name in enumerate(names):
+            yield name, rows if len(names) == 1 else rows.take(pa.array(np.flatnonzero(codes == code)))
+
+    def _send(self, topic: str, rows: pa.Table) -> None:
+        """Rows of one topic, to their partitions, in their order."""
+        placed = self._placing(topic).partitions(rows)
+        columns = _record_columns(rows, self._store.now_ms())
+        order = np.argsort(placed, kind="stable")
+        partitions, starts = np.unique(placed[order], return_index=True)
+        for partition, of_partition in zip(partitions.tolist(), np.split(order, starts[1:]), strict=True):
+            part = columns.take(of_partition)
+            self._producer.send_columns(
+                topic, part.values, part.keys, part.timestamps, part.headers, partition=partition
+            )
+
+    def _placing(self, topic: str) -> Placing:
+        if topic not in self._placings:
+            self._placings[topic] = Placing(
+                topic,
+                len(self._producer.partitions_for(topic)),
+                COLUMNS_BATCH_SIZE,
+                ignores_keys=self._producer.config["partitioner.ignore.keys"],
+                draw=random.randrange,
+            )
+        return self._placings[topic]
+
+
+def _advise(error: BaseException) -> None:
+    if isinstance(error, OVERTAKEN):
+        error.advice = error.advice or f"if the job took too long, give it a longer kafka.{_TIMEOUT}"
+
+
+def _chunks(job: StagedJob) -> Iterator[pa.Table]:
+    """All rows, about `CHUNK_SIZE` at a time."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for path, row_count in job.files:
+        for batch in staged_batches(path, row_count):
+            held.append(batch)
+            size += batch.nbytes
+            if size >= CHUNK_SIZE:
+                yield pa.Table.from_batches(held, job.schema)
+                held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held, job.schema)
+
+
+def _record_columns(rows: pa.Table, now_ms: int) -> RecordColumns:
+    """Rows as they are staged, as columns of records; those without a timestamp are of now."""
+    bytes_columns: dict[str, BytesColumn | None] = {
+        name: bytes_column(rows[name]) if name in rows.column_names else None for name in ("key", "value", "headers")
+    }
+    timestamps = None
+    if "timestamp" in rows.column_names:
+        timestamps = timestamps_column(rows["timestamp"].fill_null(now_ms))
+    return RecordColumns(
+        rows.num_rows, bytes_columns["key"], bytes_columns["value"], timestamps, bytes_columns["headers"]
+    )
