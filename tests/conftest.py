@@ -8,10 +8,17 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.golden.archive import unpack
+
+# Properties are not timed: a machine may be slow, and a first call may compile. They try the same cases each time,
+# so that a commit does not pass today and fail tomorrow; `--hypothesis-profile=explore` tries others.
+settings.register_profile("logstore", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile("logstore")
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house.sources import ROOT, Module, product_modules, sample
+from tests.house.sources import ROOT, Module, product_modules, sample, test_modules
 
 EVERYTHING = {"Exception", "BaseException"}
 EMPTY_WORDS = {"util", "utils", "helper", "helpers", "manager", "managers", "misc", "common"}
+CHANCE = {"secrets", "token_hex", "urandom"}
+SEEDED = {"Random", "default_rng"}
 FOLDERS = ["logstore", "tools", "spark_dumps", "tests", "benchmarks"]
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -73,6 +75,8 @@ def protocol_methods(modules: list[Module]) -> frozenset[str]:
 def _public(body: list[ast.stmt]) -> Iterator[Definition]:
     for node in body:
         if isinstance(node, Definition) and not node.name.startswith("_"):
+            if "overload" in map(ast.unparse, node.decorator_list):
+                continue  # what it says is said by the one behind
             yield node
             if isinstance(node, ast.ClassDef):
                 yield from _public(node.body)
@@ -81,6 +85,19 @@ def _public(body: list[ast.stmt]) -> Iterator[Definition]:
 def empty_names(paths: list[str]) -> list[str]:
     """Files and folders whose name does not say what is in them."""
     return [path for path in paths if any(set(part.split(".")[0].split("_")) & EMPTY_WORDS for part in path.split("/"))]
+
+
+def chances(module: Module) -> list[str]:
+    """What is another thing each time: imports that draw it, and generators that are given no seed."""
+    found = []
+    for node in ast.walk(module.tree):
+        names: set[str] = set()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} & CHANCE
+        elif isinstance(node, ast.Call) and not node.args:
+            names = {ast.unparse(node.func).split(".")[-1]} & SEEDED
+        found += [f"{module.path}:{node.lineno}: {name} differs each time; see tests.seeds" for name in names]
+    return found
 
 
 def library() -> list[Module]:
@@ -104,6 +121,16 @@ def test_files_and_folders_are_named_after_what_is_in_them() -> None:
     paths = [str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     assert len(paths) > 100
     assert empty_names(paths) == []
+
+
+def test_a_test_tries_the_same_each_time() -> None:
+    assert [line for module in test_modules() for line in chances(module)] == []
+
+
+@pytest.mark.parametrize("source", ["import secrets", "from secrets import token_hex", "Random()", "np.default_rng()"])
+def test_a_draw_without_a_seed_is_caught(source: str) -> None:
+    assert len(chances(sample("tests.unit.test_bad", source))) == 1
+    assert chances(sample("tests.unit.test_good", "import random\nrandom.Random(7)\ndefault_rng(1)")) == []
 
 
 @pytest.mark.parametrize(
