@@ -73,3 +73,21 @@ def _length(block: bytes, position: int, length: int) -> tuple[int, int]:
             if byte != 255:
                 break
     return length, position
+
+
+def decode_frame(frame: bytes) -> bytes:
+    """A frame without options; ValueError or IndexError if it is not."""
+    descriptor = frame[4:6]
+    if frame[:4] != MAGIC or descriptor[0] != 0x60 or frame[6] != header_checksum(descriptor):
+        raise ValueError("not a plain frame")
+    position, data = 7, b""
+    while True:
+        (word,) = struct.unpack_from("<I", frame.ljust(position + 4, b"\xff"), position)
+        size = word & 0x7FFFFFFF
+        position += 4 + size
+        if size == 0:
+            return data
+        if position > len(frame):
+            raise ValueError("block beyond the frame")
+        block = frame[position - size : position]
+        data += block if word >> 31 else decode_block(block)
