@@ -1,0 +1,178 @@
+"""A transaction coordinator without files: its log is a list, its markers are sent to nobody, time stands still.
+
+A step is a dict as `tests/kafka/java/Coordinations.java` reads it. Every step says what was answered, appended and
+sent, so that the real coordinator can be asked the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from logstore.coordinator.transaction import Transaction
+from logstore.coordinator.transaction_markers import Completion
+from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from logstore.coordinator.transaction_table import TransactionTable
+from logstore.errors import IllegalTransitionError, LogstoreError
+from logstore.topics.transaction_state import encode_key
+
+Step = dict[str, Any]
+COORDINATOR_EPOCH = 5
+
+
+class Rehearsal:
+    """The coordinator's table, the appends that wait for the log, the completions that wait for markers."""
+
+    def __init__(self, version: int) -> None:
+        self.rules = TransactionRules(transaction_version=version)
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.now_ms = 0
+        self.next_producer_id = 0
+        self.events: list[list[Any]] = []
+        self.answers: dict[str, str] = {}
+        self.appends: dict[str, Append] = {}
+        self.completions: dict[str, Completion] = {}
+        self.table = TransactionTable(self.rules, coordinator_epoch=COORDINATOR_EPOCH)
+
+    def step(self, step: Step) -> list[list[Any]]:
+        """Do `step`; its events."""
+        self.events = []
+        try:
+            getattr(self, f"_{step['do']}")(step)
+        except IllegalTransitionError as error:
+            self.events.append(["broken", error.java_class])
+        return self.events
+
+    def known(self) -> list[list[Any]]:
+        """All that is known of every transactional id."""
+        return [_row(one) for one in sorted(self.table, key=lambda one: one.transactional_id)]
+
+    def _allocate(self) -> int:
+        self.next_producer_id += 1
+        return self.next_producer_id - 1
+
+    def _load(self, step: Step) -> None:
+        self.log.append((encode_key(step["id"]), bytes.fromhex(step["value"])))
+
+    def _restart(self, step: Step) -> None:
+        self.appends, self.completions = {}, {}
+        self.table = TransactionTable(self.rules, coordinator_epoch=COORDINATOR_EPOCH)
+        for key, value in self.log:
+            self.table.replay(key, value)
+        for completion in self.table.unfinished(now_ms=self.now_ms):
+            self._sent(completion)
+
+    def _time(self, step: Step) -> None:
+        self.now_ms += step["ms"]
+
+    def _ids(self, step: Step) -> None:
+        self.next_producer_id = step["next"]
+
+    def _init(self, step: Step) -> None:
+        self._outcome(
+            step,
+            self.table.init_producer_id(
+                step["id"],
+                timeout_ms=step["timeout"],
+                expected=_identity(step) if "pid" in step else None,
+                allocate=self._allocate,
+                now_ms=self.now_ms,
+            ),
+        )
+
+    def _add(self, step: Step) -> None:
+        partitions = [(topic, partition) for topic, partition in step["partitions"]]
+        self._outcome(
+            step,
+            self.table.add_partitions(
+                step["id"],
+                _identity(step),
+                partitions,
+                client_transaction_version=step["client"],
+                now_ms=self.now_ms,
+            ),
+        )
+
+    def _verify(self, step: Step) -> None:
+        partitions = [(topic, partition) for topic, partition in step["partitions"]]
+        errors = self.table.verify_partitions(step["id"], _identity(step), partitions)
+        lines = [f"{name}-{partition} {_name(error)}" for (name, partition), error in errors.items()]
+        self.events.append(["verify", *sorted(lines)])
+
+    def _end(self, step: Step) -> None:
+        self._outcome(
+            step,
+            self.table.end_transaction(
+                step["id"],
+                _identity(step),
+                is_commit=step["commit"],
+                client_transaction_version=step["client"],
+                allocate=self._allocate,
+                now_ms=self.now_ms,
+            ),
+        )
+
+    def _timeouts(self, step: Step) -> None:
+        for transactional_id in self.table.timed_out(now_ms=self.now_ms):
+            outcome = self.table.abort_timed_out(transactional_id, allocate=self._allocate, now_ms=self.now_ms)
+            self._outcome({"do": "timeout", "id": transactional_id}, outcome)
+
+    def _written(self, step: Step) -> None:
+        append = self.appends.pop(step["id"])
+        self.log.append(self.table.record(append))
+        completion = self.table.appended(append, now_ms=self.now_ms)
+        self._answered(self.answers.pop(step["id"]), append.answer)
+        if completion is not None:
+            self._sent(completion)
+
+    def _failed(self, step: Step) -> None:
+        append = self.appends.pop(step["id"])
+        self.table.append_failed(append)
+        self.events.append([self.answers.pop(step["id"]), step["error"], -1, -1])
+
+    def _marker(self, step: Step) -> None:
+        self.table.marker_written(self.completions[step["id"]], (step["topic"], step["partition"]))
+
+    def _complete(self, step: Step) -> None:
+        completion = self.completions.pop(step["id"])
+        key, value = self.table.record(completion)
+        self.events.append(["append", step["id"], value.hex()])
+        self.log.append((key, value))
+        self.table.completed(completion)
+
+    def _outcome(self, step: Step, outcome: Outcome) -> None:
+        if isinstance(outcome, Append):
+            self.events.append(["append", step["id"], self.table.record(outcome)[1].hex()])
+            self.appends[step["id"]], self.answers[step["id"]] = outcome, step["do"]
+        else:
+            self._answered(step["do"], outcome)
+
+    def _answered(self, name: str, answer: Answer | LogstoreError) -> None:
+        identity = answer.identity if isinstance(answer, Answer) else None
+        error = None if isinstance(answer, Answer) else answer
+        pair = [-1, -1] if identity is None else [identity.producer_id, identity.producer_epoch]
+        self.events.append([name, _name(error), *pair])
+
+    def _sent(self, completion: Completion) -> None:
+        marker, transactional_id = completion.marker, completion.transition.next.transactional_id
+        self.completions[transactional_id] = completion
+        row = [marker.coordinator_epoch, marker.is_commit, marker.producer_id, marker.producer_epoch]
+        names = sorted(f"{topic}-{partition}" for topic, partition in marker.partitions)
+        self.events.append(["sent", transactional_id, *row, marker.transaction_version, names])
+
+
+def _name(error: LogstoreError | None) -> str:
+    return "NONE" if error is None else str(error.kafka_name)
+
+
+def _identity(step: Step) -> ProducerIdentity:
+    return ProducerIdentity(step["pid"], step["epoch"])
+
+
+def _row(one: Transaction) -> list[Any]:
+    return [
+        *(one.transactional_id, one.producer_id, one.previous_producer_id, one.next_producer_id),
+        *(one.producer_epoch, one.last_producer_epoch, one.timeout_ms, one.state.name),
+        *(None if one.pending_state is None else one.pending_state.name, one.start_timestamp_ms),
+        *(one.last_update_timestamp_ms, one.client_transaction_version, one.has_failed_epoch_fence),
+        sorted(f"{topic}-{partition}" for topic, partition in one.partitions),
+    ]

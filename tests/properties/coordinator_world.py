@@ -1,0 +1,265 @@
+"""A world so small that all of it can be seen: one transactional id, two producers that both think it is theirs, two
+partitions, and a coordinator that may stop after every step.
+
+A `World` is a value. `successors` are the worlds one step later: every request of either producer, every record or
+marker written, a timeout, a crash before and after a record is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from logstore.coordinator import transaction_states as states
+from logstore.coordinator.transaction import Transaction, from_record, log_record
+from logstore.coordinator.transaction_end import end_transaction, fence_and_abort
+from logstore.coordinator.transaction_markers import Completion, begin_completion
+from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from logstore.coordinator.transaction_requests import add_partitions, init_producer_id, verify_partitions
+from logstore.errors import LogstoreError, Recovery
+from tests.naive.transactions import Partition, Tag
+
+ID = "x"
+NAMES = (("t", 0), ("t", 1))
+INITS_MAX, TRANSACTIONS_MAX = 2, 2
+COORDINATOR = -1
+
+#: ("init", 0), ("add", partition) or ("end", is_commit)
+Request = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A producer. `asked` is its request without an answer: it may only repeat that one."""
+
+    identity: ProducerIdentity | None = None
+    inits: int = 0
+    transactions: int = 0
+    added: frozenset[int] = frozenset()
+    asked: Request | None = None
+    is_closed: bool = False
+
+
+@dataclass(frozen=True)
+class World:
+    version: int
+    next_producer_id: int = 1
+    current: Transaction | None = None
+    log: tuple[bytes, bytes] | None = None
+    held: tuple[int, Append] | None = None
+    completion: Completion | None = None
+    ongoing: Tag | None = None
+    clients: tuple[Client, Client] = (Client(), Client())
+    partitions: tuple[Partition, Partition] = (Partition(), Partition())
+    acknowledged: frozenset[tuple[Tag, bool]] = frozenset()
+    zombie_wrote: bool = field(default=False)
+
+    def successors(self) -> Iterator[tuple[str, World]]:
+        for number, client in enumerate(self.clients):
+            if not client.is_closed:
+                yield from self._requests(number, client)
+        yield from self._coordinator_steps()
+        if self.log is not None:
+            yield "crash", self.restarted()
+
+    def _requests(self, number: int, client: Client) -> Iterator[tuple[str, World]]:
+        is_held = self.held is not None and self.held[0] == number
+        if client.asked is not None:
+            if not is_held:
+                yield f"{client.asked[0]} again {number}", self._ask(number, client.asked)
+            return
+        if client.inits < INITS_MAX and not client.added:
+            yield f"init {number}", self._ask(number, ("init", 0), inits=client.inits + 1)
+        if client.identity is None:
+            return
+        for index in range(len(NAMES)):
+            if index in client.added:
+                yield f"write {number} {index}", self._write(number, index)
+            elif client.added:
+                yield f"add {number} {index}", self._ask(number, ("add", index))
+            elif client.transactions < TRANSACTIONS_MAX:
+                begun = self._ask(number, ("add", index), transactions=client.transactions + 1)
+                yield f"begin {number} {index}", begun
+        if client.added:
+            yield f"commit {number}", self._ask(number, ("end", 1))
+            yield f"abort {number}", self._ask(number, ("end", 0))
+
+    def _ask(self, number: int, request: Request, **changes: int) -> World:
+        world = self._with(number, replace(self.clients[number], asked=request, **changes))
+        kind, detail = request
+        if kind == "init":
+            return world._outcome(number, world._init())
+        identity = world._identity(number)
+        if kind == "add":
+            return world._outcome(number, world._add(identity, detail))
+        return world._outcome(number, world._end(identity, is_commit=bool(detail)))
+
+    def _coordinator_steps(self) -> Iterator[tuple[str, World]]:
+        if self.held is not None:
+            yield "append", self._appended(is_answer_lost=False)
+            yield "append, answer lost", self._appended(is_answer_lost=True)
+            yield "append fails", self._append_failed()
+            yield "append, then crash", replace(self, log=self._record(self.held[1])).restarted()
+        if self.completion is not None and self.current is not None:
+            for index, name in enumerate(NAMES):
+                if name in self.current.partitions:
+                    yield f"marker {index}", self._marked(index)
+            if not self.current.partitions:
+                yield "complete", self._completed()
+        current = self.current
+        if current is not None and current.state == states.ONGOING and current.pending_state is None:
+            outcome = fence_and_abort(current, Answer(), rules=self._rules(), allocate=self._allocate, now_ms=0)
+            yield "timeout", self._outcome(COORDINATOR, outcome)
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def _init(self) -> Outcome:
+        return init_producer_id(
+            self.current, ID, timeout_ms=1000, rules=self._rules(), allocate=self._allocate, now_ms=0
+        )
+
+    def _add(self, identity: ProducerIdentity, index: int) -> Outcome:
+        return add_partitions(
+            self.current, ID, identity, [NAMES[index]], client_transaction_version=self._client_version(), now_ms=0
+        )
+
+    def _end(self, identity: ProducerIdentity, is_commit: bool) -> Outcome:
+        return end_transaction(
+            self.current,
+            ID,
+            identity,
+            is_commit=is_commit,
+            client_transaction_version=self._client_version(),
+            allocate=self._allocate,
+            now_ms=0,
+        )
+
+    def _write(self, number: int, index: int) -> World:
+        """The partition asks the coordinator, then takes the batch: no marker comes in between (verification guard)."""
+        identity, client = self._identity(number), self.clients[number]
+        error = verify_partitions(self.current, ID, identity, [NAMES[index]])[NAMES[index]]
+        if error is not None:
+            return self._heard(number, error)
+        assert self.current is not None
+        is_zombie = identity.producer_epoch < self.current.producer_epoch
+        tag = (number, client.transactions)
+        partition = self.partitions[index].append(identity.producer_id, identity.producer_epoch, tag)
+        return replace(self._with_partition(index, partition), zombie_wrote=self.zombie_wrote or is_zombie)
+
+    # -- the coordinator ----------------------------------------------------------------------------------------------
+
+    def _outcome(self, number: int, outcome: Outcome) -> World:
+        if not isinstance(outcome, Append):
+            return self._heard(number, outcome)
+        # the epoch of a new producer id in its answer was taken from this world's counter
+        used = max(outcome.transition.next.producer_id, outcome.transition.next.next_producer_id)
+        next_producer_id = max(self.next_producer_id, used + 1)
+        return replace(
+            self, current=outcome.transition.current, held=(number, outcome), next_producer_id=next_producer_id
+        )
+
+    def _appended(self, is_answer_lost: bool) -> World:
+        assert self.held is not None
+        assert self.current is not None
+        number, append = self.held
+        current = states.complete_transition(self.current, append.transition.next)
+        world = replace(self, current=current, log=self._record(append), held=None)
+        if current.state == states.ONGOING and world.ongoing is None:
+            world = replace(world, ongoing=(number, self.clients[number].transactions))
+        if current.state in states.PREPARED:
+            completion = begin_completion(current, coordinator_epoch=0, now_ms=0)
+            world = replace(world, current=completion.transition.current, completion=completion, ongoing=None)
+        return world if is_answer_lost else world._heard(number, append.answer)
+
+    def _append_failed(self) -> World:
+        assert self.held is not None
+        before = self.held[1].transition.current
+        has_failed = before.has_failed_epoch_fence or (self.held[1].is_epoch_fence and self.version < 2)
+        current = replace(before, pending_state=None, has_failed_epoch_fence=has_failed)
+        return replace(self, current=current, held=None)
+
+    def _marked(self, index: int) -> World:
+        assert self.completion is not None
+        assert self.current is not None
+        marker = self.completion.marker
+        partition = self.partitions[index].mark(
+            marker.producer_id, marker.producer_epoch, marker.is_commit, marker.transaction_version
+        )
+        current = replace(self.current, partitions=self.current.partitions - {NAMES[index]})
+        return replace(self._with_partition(index, partition), current=current)
+
+    def _completed(self) -> World:
+        assert self.completion is not None
+        assert self.current is not None
+        current = states.complete_transition(self.current, self.completion.transition.next)
+        return replace(self, current=current, log=self._record(self.completion), completion=None)
+
+    def restarted(self) -> World:
+        """The coordinator stops and starts: it knows what its log says, and carries on with what was decided."""
+        assert self.log is not None
+        current = from_record(*self.log)
+        ongoing = self.ongoing if current.state == states.ONGOING else None
+        if current.state == states.ONGOING and ongoing is None and self.held is not None:
+            ongoing = (self.held[0], self.clients[self.held[0]].transactions)
+        world = replace(self, current=current, held=None, completion=None, ongoing=ongoing)
+        if current.state not in states.PREPARED:
+            return world
+        completion = begin_completion(current, coordinator_epoch=0, now_ms=0)
+        return replace(world, current=completion.transition.current, completion=completion)
+
+    def at_rest(self) -> World:
+        """What remains after a crash when the coordinator has finished all that was decided."""
+        world = self if self.log is None else self.restarted()
+        while world.completion is not None and world.current is not None:
+            left = [index for index, name in enumerate(NAMES) if name in world.current.partitions]
+            world = world._marked(left[0]) if left else world._completed()
+        return world
+
+    # -- the producers ------------------------------------------------------------------------------------------------
+
+    def _heard(self, number: int, answer: Answer | LogstoreError) -> World:
+        """An answer to what the producer asked, or to its write; to be tried again, it stays as it is."""
+        if number == COORDINATOR:
+            return self
+        client = self.clients[number]
+        if isinstance(answer, LogstoreError):
+            is_closed = client.is_closed or answer.recovery is not Recovery.RETRY
+            return self._with(number, replace(client, is_closed=is_closed))
+        assert client.asked is not None
+        kind, detail = client.asked
+        world = self
+        if kind == "add":
+            client = replace(client, added=client.added | {detail})
+        elif kind == "end":
+            told = ((number, client.transactions), bool(detail))
+            world = replace(world, acknowledged=world.acknowledged | {told})
+            client = replace(client, added=frozenset())
+        identity = client.identity if answer.identity is None else answer.identity
+        return world._with(number, replace(client, identity=identity, asked=None))
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def _rules(self) -> TransactionRules:
+        return TransactionRules(transaction_version=self.version)
+
+    def _client_version(self) -> int:
+        return 2 if self.version >= 2 else 0
+
+    def _allocate(self) -> int:
+        return self.next_producer_id
+
+    def _record(self, append: Append | Completion) -> tuple[bytes, bytes]:
+        return log_record(append.transition.next, version=min(self.version, 1))
+
+    def _identity(self, number: int) -> ProducerIdentity:
+        identity = self.clients[number].identity
+        assert identity is not None
+        return identity
+
+    def _with(self, number: int, client: Client) -> World:
+        pair = (client, self.clients[1]) if number == 0 else (self.clients[0], client)
+        return replace(self, clients=pair)
+
+    def _with_partition(self, index: int, partition: Partition) -> World:
+        pair = (partition, self.partitions[1]) if index == 0 else (self.partitions[0], partition)
+        return replace(self, partitions=pair)

@@ -1,0 +1,105 @@
+"""Partitions damaged by chance: what a broker's recovery leaves is proven clean, and so is what salvage saves.
+
+`LOGSTORE_AUDIT_CASES` says how many. Leader epochs, offsets and magic lie outside of a batch's checksum: a broker takes
+them as they are, so that such damage outlives its recovery, and is found after it too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from logstore.audit.partition import open_partition
+from logstore.audit.verify import verify_partition
+from logstore.errors import LogstoreError, UsageError
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.recover import recover_partition
+from logstore.log.salvage import salvage
+from tests.recovery.cases import Case, damaged_cases
+from tests.recovery.comparison import UnsyncedSeam
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_AUDIT_CASES", "120"))
+SEED = os.environ.get("LOGSTORE_AUDIT_SEED", "audit")
+OUTSIDE_OF_CHECKSUMS = {"log-leader-epoch", "log-offset-order", "log-magic", "leader-epochs"}
+CHECKPOINT = "log-start-offset-checkpoint"
+BROKEN_WRAPPERS = "legacy"  # in which a broker's recovery itself fails
+
+Golden = Callable[[str], Path]
+
+
+def rules_of(directory: Path) -> set[str]:
+    return {finding.rule for finding in verify_partition(open_partition(str(directory))).findings}
+
+
+def settings(case: Case) -> LoadSettings:
+    return LoadSettings(False, 0, case.log_start, case.now, parse_config(case.config))
+
+
+@pytest.fixture(scope="module")
+def cases(golden: Golden) -> list[Case]:
+    return [case for case in damaged_cases(SEED, golden, CASE_COUNT) if case.golden != BROKEN_WRAPPERS]
+
+
+def laid_out(cases: list[Case], golden: Golden, place: Path) -> Iterator[tuple[Case, Path]]:
+    """Each case's directory, with a checkpoint of its log start beside it; removed behind it."""
+    for case in cases:
+        directory = case.lay_out(golden(case.golden), place)
+        topic, _, number = directory.name.rpartition("-")
+        checkpoint = directory.parent / CHECKPOINT
+        checkpoint.write_text(f"0\n1\n{topic} {number} {case.log_start}\n" if case.log_start else "")
+        yield case, directory
+        shutil.rmtree(directory.parent)
+
+
+def test_what_recovery_leaves_is_clean(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
+    found, recovered_count = [], 0
+    for case, directory in laid_out(cases, golden, tmp_path):
+        try:
+            recover_partition(str(directory), settings(case), UnsyncedSeam())
+        except LogstoreError:
+            continue  # damage with which no broker starts
+        recovered_count += 1
+        if rules := rules_of(directory) - OUTSIDE_OF_CHECKSUMS:
+            found.append((case, rules))
+    assert found == []
+    assert recovered_count > CASE_COUNT // 2
+
+
+def test_what_recovery_cuts_was_found_before(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
+    missed, cut_count = [], 0
+    for case, directory in laid_out(cases, golden, tmp_path):
+        before = rules_of(directory)
+        try:
+            repairs = recover_partition(str(directory), settings(case), UnsyncedSeam()).repairs
+        except LogstoreError as error:
+            repairs, cut = (), [str(error)]
+        else:
+            cut = [str(repair) for repair in repairs if repair.file.endswith(".log")]
+        starts_beyond = any("starts at" in one for one in cut)  # found by the checkpoint, see `checkpoint_checks`
+        cut_count += bool(cut)
+        if cut and not before and not starts_beyond:
+            missed.append((case, cut))
+    assert missed == []
+    assert cut_count > CASE_COUNT // 10
+
+
+def test_what_salvage_saves_is_clean(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
+    found = []
+    for case, directory in laid_out(cases, golden, tmp_path / "damaged"):
+        if any(directory.glob("*.log.swap")):
+            with pytest.raises(UsageError, match="in the place of segments"):
+                salvage(str(directory), str(tmp_path / directory.name), settings(case))
+            continue
+        rescued = tmp_path / "rescued" / directory.name
+        rescued.parent.mkdir(parents=True)
+        shutil.copy(directory.parent / CHECKPOINT, rescued.parent)
+        salvage(str(directory), str(rescued), settings(case), seam=UnsyncedSeam())
+        if rules := rules_of(rescued) - {"log-leader-epoch", "leader-epochs"}:
+            found.append((case, rules))
+        shutil.rmtree(rescued.parent)
+    assert found == []

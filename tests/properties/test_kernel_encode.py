@@ -1,0 +1,242 @@
+"""The kernels that write batches against slow twins: good columns in any batches, and columns that lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.kernels import encode, encode_size, scan
+from logstore.layout.batch import HEADER_SIZE
+from tests.naive import building
+from tests.naive.building import Measured, RefusedError, Row
+from tests.naive.encoder import DELETE_HORIZON, Batch, record_bytes
+from tests.properties.kernel_inputs import batch_values, fields, headers, ints, longs, shorts
+from tests.unit.kernel_forms import run_both
+
+CAPACITY = 40
+UNTOUCHED = -77
+REASONS = {encode_size.BAD_TIMESTAMP: "timestamp", encode_size.BAD_OFFSET_DELTA: "offset delta"}
+
+times = st.integers(0, 9) | st.just(1_700_000_000_000) | st.integers(-2, 2**63 - 1)
+rows = st.builds(Row, fields, fields, times, st.just(()) | st.just(()) | headers, st.none())
+many_rows = st.lists(rows, min_size=1, max_size=8)
+ascending = st.lists(st.integers(0, 9) | st.integers(0, 2**31 - 1), min_size=8, max_size=8, unique=True).map(sorted)
+any_deltas = ascending | st.lists(st.integers(-2, 9) | ints | longs, min_size=8, max_size=8)
+
+Int64Array = npt.NDArray[np.int64]
+Outcome = list[Measured] | tuple[int, str]
+
+
+def columns_of(of: Sequence[Row]) -> RecordColumns:
+    return RecordColumns.from_records([(row.key, row.value, row.timestamp, row.headers) for row in of])
+
+
+def outcome(twin: Callable[[], list[Measured]]) -> Outcome:
+    """What the twin finds: batches, or the row that it refuses and why."""
+    try:
+        return twin()
+    except RefusedError as error:
+        return error.row, error.why
+
+
+class Encoding:
+    """The rows on their way through both kernels, in both forms."""
+
+    def __init__(self, columns: RecordColumns, deltas: Int64Array | None = None) -> None:
+        none = BytesColumn(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self.state = np.full(encode_size.STATE_COUNT, UNTOUCHED, np.int64)
+        self.matrix = np.full((scan.COLUMN_COUNT, CAPACITY), UNTOUCHED, np.int64)
+        self.matrix[scan.ATTRIBUTES] = 0
+        self.row_ends = np.full(CAPACITY, UNTOUCHED, np.int64)
+        given_columns = (columns.keys, columns.values, columns.headers)
+        for slot, column in enumerate(given_columns):
+            self.state[slot] = -1 if column is None else column.data.size
+        self.state[encode_size.HAS_TIMESTAMPS] = int(columns.timestamps is not None)
+        self.state[encode_size.HAS_OFFSET_DELTAS] = int(deltas is not None)
+        self.state[encode_size.ROW_COUNT] = columns.count
+        self.state[[encode_size.ROW, encode_size.BATCH_COUNT]] = 0
+        some = [none if column is None else column for column in given_columns]
+        self.data = [column.data for column in some]
+        self.ranges = [(column.starts, column.ends) for column in some]
+        nothing = np.zeros(0, np.int64)
+        self.times = nothing if columns.timestamps is None else columns.timestamps
+        self.deltas = nothing if deltas is None else deltas
+
+    def measure(self, batch_size_max: int, capacity: int = CAPACITY) -> int:
+        self.state[encode_size.BATCH_SIZE_MAX] = batch_size_max
+        matrix = self.matrix[:, :capacity].copy()
+        ranges = [array for pair in self.ranges for array in pair]
+        ends = self.row_ends[:capacity].copy()
+        status = run_both(
+            encode_size.measure_batches, self.state, *ranges, self.times, self.deltas, matrix, capacity, ends
+        )
+        self.matrix[:, :capacity], self.row_ends[:capacity] = matrix, ends
+        return status
+
+    def encode(self, out_capacity: int) -> tuple[int, bytes]:
+        self.state[encode_size.ROW] = 0
+        self.state[encode_size.OUT_CAPACITY] = out_capacity
+        out = np.full(max(out_capacity, 0) + encode.SLACK_SIZE, 0x55, np.uint8)
+        arguments: list[Any] = [self.state]
+        for data, ranges in zip(self.data, self.ranges, strict=True):
+            arguments += (data, *ranges)
+        arguments += (self.times, self.deltas, self.matrix, CAPACITY, self.row_ends, out)
+        status = run_both(encode.encode_batches, *arguments)
+        return status, out[: max(int(self.state[encode_size.OUT_SIZE]), 0)].tobytes()
+
+    def measured(self) -> list[Measured]:
+        return [
+            Measured(
+                int(self.row_ends[batch]),
+                int(self.matrix[scan.RECORD_COUNT, batch]),
+                int(self.matrix[scan.SIZE, batch]),
+                int(self.matrix[scan.LAST_OFFSET_DELTA, batch]),
+                int(self.matrix[scan.BASE_TIMESTAMP, batch]),
+                int(self.matrix[scan.MAX_TIMESTAMP, batch]),
+            )
+            for batch in range(int(self.state[encode_size.BATCH_COUNT]))
+        ]
+
+    def outcome(self, status: int, found: list[Measured]) -> Outcome:
+        return found if status == encode_size.OK else (int(self.state[encode_size.ROW]), REASONS[status])
+
+    def set_header(self, batch: int, header: Batch) -> None:
+        values = {
+            scan.BASE_OFFSET: header.base_offset,
+            scan.PARTITION_LEADER_EPOCH: header.leader_epoch,
+            scan.ATTRIBUTES: header.flags,
+            scan.PRODUCER_ID: header.producer_id,
+            scan.PRODUCER_EPOCH: header.producer_epoch,
+            scan.BASE_SEQUENCE: header.base_sequence,
+        }
+        for column, value in values.items():
+            self.matrix[column, batch] = value
+
+
+@settings(max_examples=100)
+@given(many_rows, st.integers(1, 400), st.integers(1, 3))
+def test_rows_are_split_into_the_batches_of_a_producer(of: list[Row], batch_size: int, capacity: int) -> None:
+    encoding = Encoding(columns_of(of))
+    found: list[Measured] = []
+    status = encode_size.BATCHES_FULL
+    while status == encode_size.BATCHES_FULL:
+        encoding.state[encode_size.BATCH_COUNT] = 0
+        status = encoding.measure(batch_size, capacity)
+        found += encoding.measured()
+    expected = outcome(lambda: building.split(of, batch_size))
+    assert encoding.outcome(status, found) == expected
+
+
+@settings(max_examples=100)
+@given(many_rows, any_deltas, st.none() | st.integers(0, 2**63 - 1))
+def test_a_batch_is_measured_as_the_twin_does(of: list[Row], deltas: list[int], horizon: int | None) -> None:
+    of = [row._replace(offset_delta=delta) for row, delta in zip(of, deltas, strict=False)]
+    encoding = Encoding(columns_of(of), np.array(deltas[: len(of)], np.int64))
+    encoding.row_ends[0] = len(of)
+    if horizon is not None:
+        encoding.matrix[scan.ATTRIBUTES, 0] = DELETE_HORIZON
+        encoding.matrix[scan.BASE_TIMESTAMP, 0] = horizon
+    status = encoding.measure(0)
+    expected = outcome(lambda: [building.measure(of, 0, horizon)])
+    assert encoding.outcome(status, encoding.measured()) == expected
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.lists(rows.filter(lambda row: row.timestamp >= -1), min_size=1, max_size=4), min_size=1, max_size=3),
+    batch_values(),
+)
+def test_batches_are_written_as_the_twin_does(batches: list[list[Row]], header: Batch) -> None:
+    of = [row for batch in batches for row in batch]
+    encoding = Encoding(columns_of(of))
+    encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
+    flags = header.flags & ~DELETE_HORIZON
+    headers = [replace(header, base_offset=number, flags=flags) for number in range(len(batches))]
+    assert encoding.measure(0) == encode_size.OK
+    for number, each in enumerate(headers):
+        encoding.set_header(number, each)
+    size = int(encoding.matrix[scan.SIZE, : len(batches)].sum())
+    expected = [building.batch_bytes(batch, each) for batch, each in zip(batches, headers, strict=True)]
+    assert encoding.encode(size) == (encode_size.OK, b"".join(expected))
+    assert b"".join(map(record_bytes, building.records_of(batches[0]))) == expected[0][HEADER_SIZE:]
+    assert encoding.encode(size - 1)[0] == encode_size.COLUMNS_CHANGED
+
+
+def test_varints_change_their_size_where_the_twins_do() -> None:
+    edges = [limit + step for bits in range(6, 63, 7) for limit in (1 << bits, 2 << bits) for step in (-1, 0, 1)]
+    later = [Row(None, b"", edge, ()) for edge in edges if edge < 2**62]
+    earlier = [row._replace(timestamp=2**62 - row.timestamp) for row in later]
+    sized = [Row(b"k" * size, b"v" * size, 0, ()) for size in (62, 63, 64, 65, 8190, 8191, 8192, 8193, 16384)]
+    for of in ([Row(), *later], [Row(None, None, 2**62), *earlier], sized):
+        encoding = Encoding(columns_of(of))
+        encoding.row_ends[0] = len(of)
+        encoding.set_header(0, Batch(0))
+        assert encoding.measure(0) == encode_size.OK
+        expected = building.batch_bytes(of, Batch(0))
+        assert encoding.encode(len(expected)) == (encode_size.OK, expected)
+
+
+lies = st.sampled_from([0, 1, 2, -1, 5, 9, 2**63 - 1, -(2**63)]) | st.integers(-3, 12)
+lying_columns = st.builds(
+    BytesColumn,
+    st.binary(max_size=9).map(lambda data: np.frombuffer(data, np.uint8)),
+    st.lists(lies, min_size=3, max_size=3).map(lambda starts: np.array(starts, np.int64)),
+    st.lists(lies, min_size=3, max_size=3).map(lambda ends: np.array(ends, np.int64)),
+)
+maybe_lying = st.none() | lying_columns
+
+
+@settings(max_examples=150)
+@given(maybe_lying, maybe_lying, maybe_lying, st.integers(1, 3), st.integers(0, 150), st.integers(0, 300))
+def test_ranges_that_lie_are_found_and_never_followed(
+    keys: BytesColumn | None,
+    values: BytesColumn | None,
+    record_headers: BytesColumn | None,
+    row_end: int,
+    out_capacity: int,
+    batch_size: int,
+) -> None:
+    columns = RecordColumns(3, keys, values, None, record_headers)
+    encoding = Encoding(columns)
+    encoding.row_ends[:] = row_end
+    outside = [row for row in range(3) if any(_is_outside(c, row) for c in (keys, values, record_headers))]
+    status = encoding.measure(batch_size)
+    assert (status == encode_size.OUT_OF_DATA) == bool(outside)
+    assert not outside or encoding.state[encode_size.ROW] == outside[0]
+    encoding.state[encode_size.BATCH_COUNT] = 3
+    encoding.row_ends[:3] = (1, 3, 100)
+    encoding.encode(out_capacity)
+
+
+def _is_outside(column: BytesColumn | None, row: int) -> bool:
+    if column is None or column.ends[row] < column.starts[row]:
+        return False
+    return bool(column.starts[row] < 0 or column.ends[row] > column.data.size)
+
+
+@settings(max_examples=60)
+@given(batch_values(), shorts, st.integers(-5, 200), st.integers(-5, 200))
+def test_headers_are_written_over_batches(batch: Batch, epoch: int, position: int, size: int) -> None:
+    content = replace(batch, producer_epoch=epoch).to_bytes()
+    data = np.frombuffer(b"before" + bytes(HEADER_SIZE) + content[HEADER_SIZE:], np.uint8).copy()
+    encoding = Encoding(RecordColumns(0))
+    encoding.set_header(0, replace(batch, producer_epoch=epoch))
+    matrix = encoding.matrix[:, :2].copy()
+    matrix[:, 1] = UNTOUCHED
+    matrix[scan.POSITION] = (6, position)
+    matrix[scan.SIZE] = (len(content), size)
+    matrix[scan.LAST_OFFSET_DELTA, 0] = batch.last_offset_delta
+    matrix[scan.BASE_TIMESTAMP, 0], matrix[scan.MAX_TIMESTAMP, 0] = batch.base_timestamp, batch.max_timestamp
+    matrix[scan.RECORD_COUNT, 0] = len(batch.records)
+    first = matrix.copy()
+    written = run_both(encode.write_headers, data, data.size, first[:, :1].copy(), 1)
+    assert (written, data.tobytes()) == (1, b"before" + content)
+    is_inside = size >= HEADER_SIZE and 0 <= position <= data.size - size
+    assert run_both(encode.write_headers, data, data.size, matrix, 2) == (2 if is_inside else 1)

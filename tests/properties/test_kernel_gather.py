@@ -1,0 +1,68 @@
+"""Fields gathered for Arrow against slow twins: those that are there, and places that lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.kernels.gather import SLACK_SIZE, VIEW_SIZE, gather_fields, write_views
+from tests.naive import gather
+from tests.unit.kernel_forms import run_both
+
+UNTOUCHED = -77
+
+data = st.binary(max_size=60)
+within = st.tuples(st.integers(0, 40), st.integers(-1, 30))
+lies = st.tuples(
+    st.sampled_from([-1, 0, 2**31 - 1, 2**63 - 1, -(2**63)]) | st.integers(0, 70),
+    st.sampled_from([-1, 0, 1, 2**31, 2**63 - 1, -(2**63)]) | st.integers(0, 70),
+)
+places = st.lists(within, min_size=1, max_size=6) | st.lists(within | lies, min_size=1, max_size=6)
+
+
+def arrays(content: bytes, of: list[gather.Place]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    return (
+        np.frombuffer(content, np.uint8),
+        np.array([position for position, _ in of], np.int64),
+        np.array([size for _, size in of], np.int64),
+    )
+
+
+@settings(max_examples=200)
+@given(data, places, st.integers(0, 100) | st.just(1000))
+def test_fields_are_gathered_as_the_twin_does(content: bytes, of: list[gather.Place], capacity: int) -> None:
+    buffer, positions, sizes = arrays(content, of)
+    out = np.full(capacity + SLACK_SIZE, 0x55, np.uint8)
+    ends = np.full(len(of), UNTOUCHED, np.int64)
+    count = run_both(gather_fields, buffer, buffer.size, positions, sizes, len(of), out, capacity, ends)
+    expected = gather.gathered(content, of, capacity)
+    assert count == len(expected)
+    assert ends[:count].tolist() == np.cumsum([len(each) for each in expected]).tolist()
+    assert out.tobytes().startswith(b"".join(expected))
+
+
+@settings(max_examples=200)
+@given(data, places)
+def test_views_are_written_as_the_twin_does(content: bytes, of: list[gather.Place]) -> None:
+    buffer, positions, sizes = arrays(content, of)
+    out = np.full(len(of) * VIEW_SIZE, 0x55, np.uint8)
+    count = run_both(write_views, buffer, buffer.size, positions, sizes, len(of), out)
+    expected = gather.views(content, of)
+    assert count == len(expected)
+    assert out.tobytes().startswith(b"".join(expected))
+
+
+@pytest.mark.parametrize(("position", "is_written"), [(2**31 - 1 - 20, 1), (2**31 - 20, 0)])
+def test_a_view_does_not_reach_further_than_its_32_bits(position: int, is_written: int) -> None:
+    class Far:
+        """A buffer of 4 GiB that is never made."""
+
+        def __getitem__(self, index: slice) -> bytes:
+            assert index.start == position
+            return bytes(8)
+
+    out = np.zeros(VIEW_SIZE, np.uint8)
+    count = write_views.function(Far(), 1 << 32, [position], [20], 1, memoryview(out))
+    assert count == is_written

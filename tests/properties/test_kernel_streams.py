@@ -1,0 +1,211 @@
+"""The kernels that go through compressed batches against slow twins: frames to bytes, and streams to records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate, pairwise
+
+import cramjam
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.columns.batch_table import scan
+from logstore.columns.record_table import RecordTable, record_error
+from logstore.kernels import decode, decode_batches
+from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.kernel import Kernel
+from logstore.kernels.lz4_streams import decode_lz4_streams
+from logstore.kernels.snappy_streams import decode_snappy_streams
+from tests.naive import lz4, snappy
+from tests.naive.encoder import LOG_APPEND_TIME, Batch
+from tests.naive.record import BrokenRecordError, Context, Record, read_stream
+from tests.properties.kernel_inputs import record_streams
+from tests.unit.kernel_forms import run_both
+
+UNTOUCHED = -77
+ROOM = 1 << 16
+
+pieces = st.binary(max_size=40) | st.sampled_from([b"", bytes(300), b"abcdefgh" * 9, b"xyz" * 40, b"q" * 700])
+contents = st.lists(pieces, max_size=8).map(lambda parts: b"".join(parts + parts[::2] + parts))
+
+
+def lz4_frame(data: bytes, block_size: int) -> bytes:
+    blocks = [data[start : start + block_size] for start in range(0, len(data), block_size)]
+    packed = [(bytes(cramjam.lz4.compress_block(block, store_size=False)), True) for block in blocks]
+    return lz4.framed([(block, False) if number % 3 == 2 else packed[number] for number, block in enumerate(blocks)])
+
+
+def snappy_stream(data: bytes, block_size: int) -> bytes:
+    blocks = [data[start : start + block_size] for start in range(0, len(data), block_size)]
+    return snappy.framed([bytes(cramjam.snappy.compress_raw(block)) for block in blocks])
+
+
+CODECS = [
+    pytest.param(decode_lz4_streams, lz4_frame, lz4.decode_frame, id="lz4"),
+    pytest.param(decode_snappy_streams, snappy_stream, snappy.decode_stream, id="snappy"),
+]
+
+
+def decoded(kernel: Kernel, streams: list[bytes], rest: bytes, enough: int, capacity: int) -> list[bytes]:
+    """What the kernel makes of the streams one behind the other; `rest` is behind the last."""
+    data = np.frombuffer(b"".join(streams) + rest + b"\0", np.uint8)
+    ends = np.array(list(accumulate(map(len, streams))), np.int64)
+    starts = ends - np.array([len(stream) for stream in streams], np.int64)
+    out = np.full(capacity + SLACK_SIZE, 0x55, np.uint8)
+    out_ends = np.full(len(streams), UNTOUCHED, np.int64)
+    count = run_both(kernel, data, data.size, starts, ends, len(streams), out, enough, capacity, out_ends)
+    assert (out_ends[count:] == UNTOUCHED).all()
+    bounds = [0, *out_ends[:count].tolist()]
+    return [out[start:end].tobytes() for start, end in pairwise(bounds)]
+
+
+@pytest.mark.parametrize(("kernel", "encode", "twin"), CODECS)
+@settings(max_examples=60)
+@given(st.lists(contents, min_size=1, max_size=4), st.sampled_from([7, 100, 5000]), st.sampled_from([0, 20, 200]))
+def test_streams_of_a_library_are_decoded_as_the_twin_does(
+    kernel: Kernel,
+    encode: Callable[[bytes, int], bytes],
+    twin: Callable[[bytes], bytes],
+    datas: list[bytes],
+    block_size: int,
+    rest_size: int,
+) -> None:
+    streams = [encode(data, block_size) for data in datas]
+    assert decoded(kernel, streams, bytes(rest_size), ROOM, ROOM) == list(map(twin, streams)) == datas
+
+
+@pytest.mark.parametrize(("kernel", "encode", "twin"), CODECS)
+@settings(max_examples=200)
+@given(contents, st.sampled_from([30, 5000]), st.data())
+def test_what_is_taken_of_damaged_streams_the_twin_takes(
+    kernel: Kernel,
+    encode: Callable[[bytes, int], bytes],
+    twin: Callable[[bytes], bytes],
+    content: bytes,
+    block_size: int,
+    data: st.DataObject,
+) -> None:
+    stream = bytearray(encode(content, block_size))
+    for _ in range(data.draw(st.integers(1, 3))):
+        byte = data.draw(st.sampled_from([0, 1, 127, 128, 240, 255]) | st.integers(0, 255))
+        stream[data.draw(st.integers(0, len(stream) - 1))] = byte
+    damaged = bytes(stream[: data.draw(st.just(len(stream)) | st.integers(0, len(stream)))])
+    found = decoded(kernel, [damaged], b"\xff" * data.draw(st.sampled_from([0, 100])), ROOM, ROOM)
+    assert found in ([], [_or_nothing(twin, damaged)])
+
+
+@pytest.mark.parametrize(("kernel", "encode", "twin"), CODECS)
+@settings(max_examples=60)
+@given(st.lists(contents.filter(len), min_size=2, max_size=4), st.integers(0, 2000), st.integers(0, 2000))
+def test_streams_stop_where_there_is_enough_or_no_room(
+    kernel: Kernel,
+    encode: Callable[[bytes, int], bytes],
+    twin: Callable[[bytes], bytes],
+    datas: list[bytes],
+    enough: int,
+    capacity: int,
+) -> None:
+    found = decoded(kernel, [encode(data, 5000) for data in datas], b"", enough, capacity)
+    starts = [0, *accumulate(map(len, datas))]
+    fitting = [start < enough and start + len(data) <= capacity for start, data in zip(starts, datas, strict=False)]
+    count = fitting.index(False) if False in fitting else len(datas)
+    assert found == list(map(twin, [encode(data, 5000) for data in datas]))[: len(found)]
+    # a block of LZ4 may ask for some bytes more than it fills
+    assert len(found) <= count
+    assert len(found) == count or kernel is decode_lz4_streams
+
+
+def _or_nothing(twin: Callable[[bytes], bytes], stream: bytes) -> bytes | None:
+    try:
+        return twin(stream)
+    except (ValueError, IndexError):
+        return None
+
+
+contexts = st.builds(
+    Batch,
+    base_offset=st.integers(0, 2**40),
+    flags=st.sampled_from([0, 0, LOG_APPEND_TIME]),
+    base_timestamp=st.sampled_from([0, 2**62, -1]),
+    max_timestamp=st.just(7),
+    base_sequence=st.sampled_from([-1, 0, 2**31 - 2]),
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(record_streams(), contexts), min_size=1, max_size=4), st.binary(max_size=9))
+def test_streams_are_decoded_to_the_records_that_the_twin_reads(
+    parts: list[tuple[tuple[bytes, int], Batch]], between: bytes
+) -> None:
+    table = scan(np.frombuffer(b"".join(batch.to_bytes() for _, batch in parts), np.uint8))
+    streams = [stream for (stream, _), _ in parts]
+    table.record_count[:] = [count for (_, count), _ in parts]
+    data = np.frombuffer(b"".join(between + stream for stream in streams) + b"\0", np.uint8)
+    ends = np.array(list(accumulate(len(between + stream) for stream in streams)), np.int64)
+    starts = ends - np.array([len(stream) for stream in streams], np.int64)
+    capacity = data.size + len(parts) + 1
+    state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
+    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
+    rows = np.full(table.capacity + 1, UNTOUCHED, np.int64)
+    matrix = np.ascontiguousarray(table.matrix)
+    arguments = (data, starts, ends, matrix, table.capacity, 0, len(parts), state, records, capacity, rows)
+    status = run_both(decode_batches.decode_streams, *arguments)
+
+    expected, problem = expected_records(parts)
+    assert state[decode.ROW_COUNT] == len(expected)
+    assert rows[: len(expected) + 1].tolist() == np.cumsum([0, *map(len, expected)]).tolist()
+    found = RecordTable(data, records, int(rows[len(expected)]))
+    assert [record_at(found, row) for row in range(len(found))] == [record for batch in expected for record in batch]
+    assert problem == message(status, state)
+
+
+def message(status: int, state: npt.NDArray[np.int64]) -> str | None:
+    if status == decode_batches.BAD_COUNT:
+        return f"count {state[decode.DETAIL]}"
+    return None if status == decode.OK else record_error(status, state).message
+
+
+def expected_records(parts: list[tuple[tuple[bytes, int], Batch]]) -> tuple[list[list[Record]], str | None]:
+    """The records of the batches up to one that is wrong, and what is wrong with that."""
+    found: list[list[Record]] = []
+    for (stream, count), batch in parts:
+        if count < 0:
+            return found, f"count {count}"
+        log_append_time = batch.max_timestamp if batch.flags & LOG_APPEND_TIME else None
+        context = Context(batch.base_offset, batch.base_timestamp, batch.base_sequence, log_append_time)
+        try:
+            found.append(list(read_stream(stream, count, context)))
+        except BrokenRecordError as error:
+            return found, str(error)
+    return found, None
+
+
+def record_at(table: RecordTable, row: int) -> Record:
+    return Record(
+        *(int(column[row]) for column in (table.offset, table.timestamp, table.sequence)),
+        table.key(row),
+        table.value(row),
+        table.headers(row),
+    )
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.integers(1, 12))
+def test_streams_stop_at_the_row_that_has_no_room(counts: list[int], capacity: int) -> None:
+    record = bytes([12, 0, 0, 0, 1, 1, 0])
+    table = scan(np.frombuffer(Batch(0, []).to_bytes() * len(counts), np.uint8))
+    table.record_count[:] = counts
+    data = np.frombuffer(record * sum(counts) + b"\0", np.uint8)
+    ends = np.cumsum(counts, dtype=np.int64) * len(record)
+    starts = ends - np.array(counts, np.int64) * len(record)
+    state = np.zeros(decode.STATE_COUNT, np.int64)
+    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
+    rows = np.zeros(table.capacity + 1, np.int64)
+    arguments = (data, starts, ends, table.matrix, table.capacity, 0, len(counts), state, records, capacity, rows)
+    status = run_both(decode_batches.decode_streams, *arguments)
+    fitting = int(np.searchsorted(np.cumsum(counts), capacity, side="right"))
+    assert state[decode.ROW_COUNT] == fitting
+    assert (status == decode_batches.RECORDS_FULL) == (fitting < len(counts))

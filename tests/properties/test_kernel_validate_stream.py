@@ -1,0 +1,87 @@
+"""Records of a stream that is not changed: what of them is read, against a slow twin."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.columns.batch_table import scan
+from logstore.kernels import decode
+from logstore.kernels.validate_stream import skip_records
+from logstore.log.skipped_records import SkippedRecords
+from tests.naive.encoder import ZSTD, Batch
+from tests.naive.record import BrokenRecordError, Context
+from tests.naive.skipped_record import Skipped, skip_stream
+from tests.properties.kernel_inputs import ints, longs, record_streams
+from tests.unit.kernel_forms import run_both
+
+UNTOUCHED = -77
+
+contexts = st.builds(Context, longs, longs, ints, st.none() | longs)
+noise = st.lists(st.sampled_from([0, 1, 2, 3, 4, 10, 127, 128, 255]), max_size=40).map(bytes)
+
+
+def words_of(status: int, state: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str | None:
+    """What a read that ended so says."""
+    batch = Batch(0, [], codec=ZSTD)
+    data = np.frombuffer(batch.to_bytes(), np.uint8)
+    records = SkippedRecords(data, scan(data), 0, state)
+    return records.decode_error(status).message
+
+
+def found(
+    data: bytes, start: int, end: int, count: int, context: Context, capacity: int
+) -> tuple[list[Skipped], str | None]:
+    """All good records that both forms of the kernel find, and the message of what ended them."""
+    state = np.full(decode.STATE_COUNT, UNTOUCHED, np.int64)
+    state[decode.BASE_OFFSET] = context.base_offset
+    state[decode.BASE_TIMESTAMP] = context.base_timestamp
+    state[decode.LOG_APPEND_TIME] = int(context.log_append_time is not None)
+    state[decode.MAX_TIMESTAMP] = context.log_append_time or 0
+    state[decode.RECORD_COUNT] = count
+    state[decode.END_POSITION] = end
+    state[decode.RECORD_INDEX] = 0
+    state[decode.NEXT_POSITION] = start
+    records: list[Skipped] = []
+    while state[decode.RECORD_INDEX] < count:
+        matrix = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
+        status = run_both(skip_records, np.frombuffer(data, np.uint8), state, matrix, capacity, read_limit=end)
+        columns = (decode.OFFSET, decode.TIMESTAMP, decode.KEY_SIZE, decode.VALUE_SIZE)
+        rows = int(state[decode.ROW_COUNT])
+        records += [Skipped(*map(int, row)) for row in matrix[list(columns), :rows].T]
+        if status != decode.OK:
+            return records, words_of(status, state.copy())
+    return records, None
+
+
+def expected(data: bytes, count: int, context: Context) -> tuple[list[Skipped], str | None]:
+    records: list[Skipped] = []
+    try:
+        for record in skip_stream(data, count, context):
+            records.append(record)
+    except BrokenRecordError as error:
+        return records, str(error)
+    return records, None
+
+
+@given(record_streams(), contexts, st.sampled_from([b"", b"before"]), st.sampled_from([b"", b"\xff" * 20]))
+def test_a_read_finds_what_the_twin_finds(
+    stream: tuple[bytes, int], context: Context, before: bytes, after: bytes
+) -> None:
+    data, count = stream
+    start, end = len(before), len(before + data)
+    assert found(before + data + after, start, end, count, context, 50) == expected(data, count, context)
+
+
+@settings(max_examples=40)
+@given(record_streams(), contexts, st.integers(1, 3))
+def test_a_read_in_chunks_finds_the_same(stream: tuple[bytes, int], context: Context, capacity: int) -> None:
+    data, count = stream
+    assert found(data, 0, len(data), count, context, capacity) == expected(data, count, context)
+
+
+@settings(max_examples=60)
+@given(noise, st.integers(1, 40))
+def test_a_read_of_noise_finds_what_the_twin_finds(data: bytes, count: int) -> None:
+    assert found(data, 0, len(data), count, Context(), 50) == expected(data, count, Context())

@@ -1,0 +1,345 @@
+"""The quick way of an append and the long one lead to the same answers and the same files."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.columns.record_building import build_batch
+from logstore.columns.record_columns import RecordColumns
+from logstore.disk.seam import Seam, Writable
+from logstore.errors import DataDirectoryError, KafkaStorageError, LogstoreError, UsageError
+from logstore.log import append as append_module
+from logstore.log.append_info import AppendInfo
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.model import Codec
+
+ROOT = Path(__file__).parents[2]
+CONFIGS = st.sampled_from(
+    [
+        {},
+        {"internal.segment.bytes": "400", "index.interval.bytes": "100"},
+        {"segment.index.bytes": "24", "index.interval.bytes": "0"},
+        {"message.timestamp.type": "LogAppendTime", "segment.ms": "30"},
+        {"cleanup.policy": "compact", "flush.messages": "3"},
+        {"compression.type": "zstd"},
+        {"message.timestamp.before.max.ms": "20", "segment.ms": "25"},
+    ]
+)
+ITEMS = st.one_of(st.none(), st.binary(max_size=40))
+STEPS = st.tuples(
+    st.lists(ITEMS, min_size=1, max_size=4),
+    st.booleans(),
+    st.none() | st.integers(970, 1050),
+    st.sampled_from([(-1, -1, False), (5, 0, False), (5, 0, True), (6, 1, True), (5, 1, False)]),
+    st.sampled_from([0, 0, 0, -1, 3]),  # how far the sequence is from the next one
+    st.sampled_from([0, 0, 1, 2]),  # what comes before: nothing, a later leader, a restart
+)
+
+
+class Clock:
+    """Goes on by itself, the same for both logs."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+def opened(
+    path: Path, config: dict[str, str], clock: Clock, *, is_quick: bool, seam: Seam | None = None
+) -> PartitionLog:
+    settings_ = LoadSettings(
+        was_clean=True, recovery_point=0, log_start_offset=0, now_ms=clock(), config=parse_config(config)
+    )
+    arguments: dict[str, Any] = {} if seam is None else {"seam": seam}
+    log = PartitionLog.open(str(path), settings_, now_ms=clock, requires_verification=False, **arguments)
+    if not is_quick:
+        log.quick.append = lambda *_: None  # type: ignore[method-assign]
+        log.quick.append_placed = lambda _: None  # type: ignore[method-assign]
+    return log
+
+
+class WritingSeam(Seam):
+    """Has a write of its own, so a kernel leaves every write to it."""
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        super().write(descriptor, data)
+
+
+class LazySystem(Seam):
+    """Of three calls of the system's write one fails, and one takes a part."""
+
+    def __init__(self) -> None:
+        self.call_count = 0
+        prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+        self._write = prototype(self._some)
+
+    def write_address(self) -> int:
+        return ctypes.cast(self._write, ctypes.c_void_p).value or 0
+
+    def _some(self, descriptor: int, data: int, size: int) -> int:
+        self.call_count += 1
+        part = self.call_count % 3
+        return os.write(descriptor, ctypes.string_at(data, size * part // 2)) if part else -1
+
+
+def run(
+    path: Path,
+    config: dict[str, str],
+    script: list[Any],
+    *,
+    is_quick: bool,
+    codec: Codec | None = None,
+    seam: Seam | None = None,
+) -> tuple[list[Any], dict[str, bytes]]:
+    """Answers of all steps and the files of the closed log; with a codec the batches are built before."""
+    clock, answers, epoch = Clock(), [], 0
+    next_sequence: dict[tuple[int, int], int] = {}
+    log = opened(path, config, clock, is_quick=is_quick, seam=seam)
+    for values, has_keys, timestamp, (producer_id, producer_epoch, is_transactional), skip, event in script:
+        clock.now_ms += 7
+        epoch += event == 1
+        if event == 2:
+            log.close()
+            log = opened(path, config, clock, is_quick=is_quick, seam=seam)
+        sequence = max(next_sequence.get((producer_id, producer_epoch), 0) + skip, 0) if producer_id >= 0 else -1
+        try:
+            info = _append(
+                log,
+                codec,
+                values,
+                [b"k"] * len(values) if has_keys else None,
+                [clock() if timestamp is None else timestamp] * len(values),
+                leader_epoch=epoch,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=sequence,
+                is_transactional=is_transactional,
+            )
+            answers.append(info)
+            next_sequence[producer_id, producer_epoch] = sequence + len(values)
+        except LogstoreError as error:
+            answers.append((type(error), error.message))
+        answers.append((log.log_end_offset, log.last_stable_offset, log.high_watermark, log.recovery_point, log.size))
+    log.close()
+    return answers, {file.name: file.read_bytes() for file in sorted(path.iterdir())}
+
+
+def _append(
+    log: PartitionLog,
+    codec: Codec | None,
+    values: list[bytes | None],
+    keys: list[bytes | None] | None,
+    timestamps: list[int],
+    *,
+    leader_epoch: int,
+    **producer: Any,
+) -> AppendInfo:
+    if codec is None:
+        return log.append_records(values, keys, timestamps, leader_epoch=leader_epoch, **producer)
+    rows = zip(keys or [None] * len(values), values, timestamps, [()] * len(values), strict=True)
+    batch = build_batch(RecordColumns.from_records(rows), codec=codec, **producer)
+    return log.append_as_leader(batch, leader_epoch=leader_epoch)
+
+
+@given(CONFIGS, st.lists(STEPS, max_size=25))
+@settings(max_examples=20, deadline=None)
+def test_both_ways_are_the_same(config: dict[str, str], script: list[Any]) -> None:
+    assert_same(config, script, None)
+
+
+@given(CONFIGS, st.lists(STEPS, max_size=25), st.sampled_from([Codec.NONE, Codec.LZ4]))
+@settings(max_examples=20, deadline=None)
+def test_both_ways_of_batches_are_the_same(config: dict[str, str], script: list[Any], codec: Codec) -> None:
+    assert_same(config, script, codec)
+
+
+def assert_same(config: dict[str, str], script: list[Any], codec: Codec | None) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("quick", "long", "seam", "lazy"):
+            Path(place, name).mkdir()
+        quick = run(Path(place, "quick", "t-0"), config, script, is_quick=True, codec=codec)
+        long = run(Path(place, "long", "t-0"), config, script, is_quick=False, codec=codec)
+        assert quick == long
+        if codec is None:
+            assert run(Path(place, "seam", "t-0"), config, script, is_quick=True, seam=WritingSeam()) == long
+            assert run(Path(place, "lazy", "t-0"), config, script, is_quick=True, seam=LazySystem()) == long
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[PartitionLog]:
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log.append_records([b"first"], producer_id=5, producer_epoch=0, base_sequence=0)
+    yield log
+    log.close()
+
+
+def test_the_common_append_goes_the_quick_way(log: PartitionLog) -> None:
+    answer = log.quick.append([b"v"], [b"k"], [1000], 5, 0, 1, False, 0)
+    assert answer == AppendInfo(1, 1, 1000, -1, 0, 1, False)
+
+
+def test_the_common_batch_goes_the_quick_way(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(append_module, "append_placed", None)
+    for sequence in (1, 2):
+        rows = [(b"k", b"v", 1000, ())]
+        header: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence}
+        answer = log.append_as_leader(build_batch(RecordColumns.from_records(rows), codec=Codec.ZSTD, **header))
+        assert answer == AppendInfo(sequence, sequence, 1000, -1, 0, 1, False)
+
+
+def test_what_else_was_changed_in_between_is_noticed(log: PartitionLog) -> None:
+    log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=1)
+    log.roll()
+    log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=2)
+    assert [segment.size for segment in log.segments] == [142, 69]
+    log.truncate_to(1)
+    assert log.append_records([b"again"], producer_id=5, producer_epoch=0, base_sequence=1).first_offset == 1
+    log.update_config(parse_config({"max.message.bytes": "10"}))
+    with pytest.raises(LogstoreError, match="exceeds the maximum configured value of 10"):
+        log.append_records([b"too large"], producer_id=5, producer_epoch=0, base_sequence=2)
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_what_a_truncation_made_of_the_transactions_is_seen_by_the_next_append(is_quick: bool, tmp_path: Path) -> None:
+    """As in Kafka, by the next one and not before."""
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=is_quick)
+    log.is_only_replica = False
+    log.append_records([b"in"], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
+    log.update_high_watermark(1)
+    log.append_end_transaction(5, 0, is_commit=True, coordinator_epoch=0, transaction_version=0)
+    log.roll()
+    log.append_records([b"out"])
+    log.truncate_to(2)
+    assert (log.high_watermark, log.last_stable_offset, log.first_unstable_offset) == (1, 0, 0)
+    log.append_records([b"again"])
+    assert (log.high_watermark, log.last_stable_offset, log.first_unstable_offset) == (1, 1, None)
+
+
+def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_path: Path) -> None:
+    """`UnifiedLog.append` notes the epoch of a batch before it looks at its size."""
+    log = opened(tmp_path / "t-0", {"internal.segment.bytes": "200"}, Clock(), is_quick=True)
+    rows = [(None, b"v" * 300, 1000, ())]
+    too_large = bytearray(build_batch(RecordColumns.from_records(rows), codec=Codec.NONE))
+    too_large[:16] = struct.pack(">qii", 2, len(too_large) - 12, 0)
+    with pytest.raises(LogstoreError, match="exceeds the maximum configured segment size"):
+        log.append_as_follower(np.frombuffer(too_large, np.uint8), 0)
+    assert log.epochs.entries == [(0, 2)]
+    log.append_records([b"v"])
+    log.append_records([b"v"])
+    assert log.epochs.entries == [(0, 0)]
+
+
+def test_a_seam_that_writes_sees_every_write_and_the_systems_own_is_called_by_the_kernel(tmp_path: Path) -> None:
+    assert WritingSeam().write_address() == 0
+    assert Seam().write_address() != 0
+    lazy = LazySystem()
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True, seam=lazy)
+    for number in range(7):
+        assert log.append_records([b"v"]).last_offset == number
+    assert (lazy.call_count, log.active.size) == (6, 7 * 69)  # the first one begins the epoch, the long way
+    log.close()
+
+
+def test_what_counts_is_what_was_written_whatever_becomes_of_the_list(tmp_path: Path) -> None:
+    """Other threads run while the system writes."""
+    values: list[bytes | None] = [b"v"]
+
+    class Meddling(LazySystem):
+        def _some(self, descriptor: int, data: int, size: int) -> int:
+            values.append(b"w")
+            return os.write(descriptor, ctypes.string_at(data, size))
+
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True, seam=Meddling())
+    log.append_records([b"first"])
+    assert log.append_records(values).record_count == 1
+    assert (len(values), log.log_end_offset) == (2, 2)
+    log.close()
+
+
+def test_numbers_beyond_64_bits_are_refused_in_words(log: PartitionLog) -> None:
+    with pytest.raises(UsageError, match="producer_id has no room in a batch"):
+        log.append_records([b"v"], producer_id=2**63, producer_epoch=0, base_sequence=1)
+    assert log.log_end_offset == 1
+
+
+PIPE = """
+import os, threading
+from pathlib import Path
+from tests.properties.test_quick_append import Clock, opened
+log = opened(Path("t-0"), {}, Clock(), is_quick=True)
+log.append_records([b"v"])
+reading, writing = os.pipe()
+os.dup2(writing, log.active._descriptor)
+os.close(writing)
+reader = threading.Timer(0.1, lambda: [os.read(reading, 1 << 16) for _ in range(20)])
+reader.start()
+print(log.append_records([bytes(300_000)]).last_offset, flush=True)
+os._exit(0)
+"""
+
+
+def test_other_threads_run_while_the_system_writes(tmp_path: Path) -> None:
+    """What is written is more than a pipe takes before another thread has read of it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-c", PIPE]
+    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"1\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is there on Linux only")
+def test_an_error_of_the_systems_write_ends_the_writing(log: PartitionLog) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, log.active._descriptor)
+    os.close(full)
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0") as refused:
+        log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
+    assert refused.value.found == "No space left on device"
+    assert (log.log_end_offset, log.active.size) == (1, 73)
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
+
+
+class FullDisk(Seam):
+    """Takes what it takes."""
+
+    is_full = False
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        if self.is_full:
+            raise DataDirectoryError("No space left on device")
+        super().write(descriptor, data)
+
+
+def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:
+    seam = FullDisk()
+    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_quick=True, seam=seam)
+    for sequence in range(3):
+        log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=sequence)
+    before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    seam.is_full = True
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
+        log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=3)
+    assert before == (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    seam.is_full = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=3)
+    producer = log.producers.state.get(5)
+    assert producer is not None
+    assert producer.batches[-1].last_sequence == 2

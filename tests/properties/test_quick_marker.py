@@ -1,0 +1,255 @@
+"""The quick way to begin and end transactions and the long one lead to the same answers and the same files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.disk.seam import Seam, Writable
+from logstore.errors import DataDirectoryError, KafkaStorageError, LogstoreError
+from logstore.log import append as append_module
+from logstore.log.append_info import AppendInfo
+from logstore.log.partition_log import PartitionLog
+from tests.properties.test_quick_append import CONFIGS, Clock, FullDisk, opened
+
+MARKERS = st.fixed_dictionaries(
+    {
+        "producer_id": st.sampled_from([5, 5, 6, -1]),
+        "producer_epoch": st.sampled_from([0, 0, 1, 2, 32767, 40_000]),
+        "is_commit": st.booleans(),
+        "coordinator_epoch": st.sampled_from([0, 0, 1, -3, 2**31]),
+        "transaction_version": st.sampled_from([0, 1, 2, 2, 3]),
+        "leader_epoch": st.sampled_from([0, 0, 0, 1]),
+    }
+)
+RECORDS = st.tuples(st.sampled_from([5, 6, -1]), st.booleans(), st.sampled_from([0, 0, 1]))
+EVENTS = st.sampled_from(["roll", "restart", "verify", "watermark"])
+VERIFIED = st.tuples(
+    st.just("verified"),
+    st.sampled_from([5, 5, 6]),
+    st.sampled_from([0, 0, 1]),  # epoch
+    st.sampled_from([0, 0, 0, 1]),  # how far the sequence is from the one asked for
+    st.booleans(),  # epochs are bumped
+    st.sampled_from([True, True, False]),  # the guard is shown
+)
+SCRIPTS = st.lists(st.one_of(MARKERS, RECORDS, VERIFIED, VERIFIED, EVENTS), max_size=30)
+
+
+def run(path: Path, config: dict[str, str], script: list[Any], *, is_quick: bool) -> tuple[list[Any], dict[str, bytes]]:
+    """Answers of all steps and the files of the closed log."""
+    clock, answers = Clock(), []
+    sequences: dict[tuple[int, int], int] = {}
+    log = _opened(path, config, clock, is_quick=is_quick)
+    for step in script:
+        clock.now_ms += 7
+        if step == "restart":
+            log.close()
+            log = _opened(path, config, clock, is_quick=is_quick)
+            continue
+        try:
+            answers.append(_do(log, step, sequences))
+        except LogstoreError as error:
+            answers.append((type(error), error.message))
+        answers.append((log.log_end_offset, log.last_stable_offset, log.high_watermark, log.recovery_point, log.size))
+        state = log.producers.state
+        waiting = {one: replace(known, guard=None) for one, known in state.verification._states.items()}  # type: ignore[arg-type]
+        answers.append((log.first_unstable_offset, state.map_end_offset, list(state), waiting))
+    log.close()
+    return answers, {file.name: file.read_bytes() for file in sorted(path.iterdir())}
+
+
+def _opened(path: Path, config: dict[str, str], clock: Clock, *, is_quick: bool) -> PartitionLog:
+    log = opened(path, config, clock, is_quick=is_quick)
+    if not is_quick:
+        log.quick.append_marker = lambda *_: None  # type: ignore[method-assign]
+        log.quick.append_verified = lambda *_: None  # type: ignore[method-assign]
+    log.producers.state.requires_verification = True
+    return log
+
+
+def _do(log: PartitionLog, step: Any, sequences: dict[tuple[int, int], int]) -> object:
+    if isinstance(step, dict):
+        return log.append_end_transaction(**step)
+    if step == "roll":
+        return log.roll()
+    if step == "verify":
+        guard = log.begin_verification(5, sequence=0, producer_epoch=1, supports_epoch_bump=True)
+        return guard is None
+    if step[0] == "verified":
+        return _append_verified(log, *step[1:], sequences)
+    if step == "watermark":
+        log.is_only_replica = False
+        return log.update_high_watermark(log.log_end_offset - 1)
+    producer_id, is_transactional, epoch = step
+    sequence = sequences.get((producer_id, epoch), 0) if producer_id >= 0 else -1
+    info = log.append_records(
+        [b"v"],
+        [b"k"],
+        producer_id=producer_id,
+        producer_epoch=epoch if producer_id >= 0 else -1,
+        base_sequence=sequence,
+        is_transactional=is_transactional and producer_id >= 0,
+    )
+    sequences[producer_id, epoch] = sequence + 1
+    return info
+
+
+def _append_verified(
+    log: PartitionLog,
+    producer_id: int,
+    epoch: int,
+    skip: int,
+    supports_epoch_bump: bool,
+    is_shown: bool,
+    sequences: dict[tuple[int, int], int],
+) -> AppendInfo:
+    """The first batch of a transaction, or another one."""
+    sequence = sequences.get((producer_id, epoch), 0)
+    guard = log.begin_verification(
+        producer_id, sequence=sequence, producer_epoch=epoch, supports_epoch_bump=supports_epoch_bump
+    )
+    info = log.append_records(
+        [b"v"],
+        [b"k"],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence + skip,
+        is_transactional=True,
+        guard=guard if is_shown else None,
+    )
+    sequences[producer_id, epoch] = sequence + skip + 1
+    return info
+
+
+@given(CONFIGS, SCRIPTS)
+@settings(max_examples=60, deadline=None)
+def test_both_ways_are_the_same(config: dict[str, str], script: list[Any]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("quick", "long"):
+            Path(place, name).mkdir()
+        quick = run(Path(place, "quick", "t-0"), config, script, is_quick=True)
+        long = run(Path(place, "long", "t-0"), config, script, is_quick=False)
+    assert quick == long
+
+
+def write(log: PartitionLog, sequence: int) -> AppendInfo:
+    return log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=sequence, is_transactional=True)
+
+
+def end(log: PartitionLog, *, is_commit: bool = True) -> AppendInfo:
+    return log.append_end_transaction(5, 0, is_commit=is_commit, coordinator_epoch=0, transaction_version=1)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[PartitionLog]:
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    write(log, 0)
+    yield log
+    log.close()
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_the_common_marker_goes_the_quick_way(
+    log: PartitionLog, is_commit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(append_module, "append_placed", None)
+    for offset in range(1, 20, 2):
+        assert end(log, is_commit=is_commit) == AppendInfo(offset, offset, 1000, -1, 0, 1, False)
+        assert log.last_stable_offset == offset + 1
+        write(log, (offset + 1) // 2)
+    assert log.active.transaction_index.entry_count == (0 if is_commit else 10)
+
+
+def test_the_first_batch_of_a_transaction_goes_the_quick_way(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end(log)
+    log.producers.state.requires_verification = True
+    log.change_count += 1
+    log.append_records([b"bind"])
+    monkeypatch.setattr(append_module, "append_placed", None)
+    monkeypatch.setattr(type(log.quick), "_set_arguments", None)
+    for sequence in range(1, 4):
+        guard = log.begin_verification(5, sequence=sequence, producer_epoch=0, supports_epoch_bump=False)
+        assert guard is not None
+        assert log.quick.append([b"w"], None, None, -1, -1, -1, False, 0) is None
+        producer = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence, "is_transactional": True}
+        assert log.append_records([b"v"], guard=guard, **producer).last_offset == 2 * sequence + 1
+        assert len(log.producers.state.verification) == 0
+        end(log)
+
+
+def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(tmp_path: Path) -> None:
+    """Of a transaction from before a restart only the first offset is known, which may be within a batch."""
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log.append_records([b"before"])
+    write(log, 0)
+    log.close()
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log.append_records([b"v"])
+    found = log.batch_found
+    assert found is not None
+    assert found[1] == log.last_stable_offset == 1
+    log.append_records([b"v"])
+    log.update_high_watermark(log.log_end_offset)
+    assert log.batch_found is found
+    log.roll()
+    log.update_high_watermark(log.log_end_offset)
+    assert log.batch_found is not None
+    assert log.batch_found is not found
+    assert end(log).first_offset == 4
+    assert log.last_stable_offset == 5
+    log.close()
+
+
+def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:
+    seam = FullDisk()
+    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_quick=True, seam=seam)
+    write(log, 0)
+    before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    seam.is_full = True
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
+        end(log)
+    assert before == (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
+    seam.is_full = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        end(log)
+    producer = log.producers.state.get(5)
+    assert producer is not None
+    assert producer.current_txn_first_offset == 0
+
+
+class FullAfter(Seam):
+    """Takes so many writes more, then none."""
+
+    left_count = 1 << 30
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        self.left_count -= 1
+        if self.left_count < 0:
+            raise DataDirectoryError("No space left on device")
+        super().write(descriptor, data)
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_an_index_of_aborted_transactions_that_cannot_be_written_ends_the_writing(
+    is_quick: bool, tmp_path: Path
+) -> None:
+    seam = FullAfter()
+    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=is_quick, seam=seam)
+    if not is_quick:
+        log.quick.append_marker = lambda *_: None  # type: ignore[method-assign]
+    write(log, 0)
+    seam.left_count = 1
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
+        end(log, is_commit=False)
+    assert (log.log_end_offset, log.last_stable_offset) == (2, 0)
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        end(log, is_commit=False)
