@@ -48,6 +48,20 @@ def test_a_window_starts_where_the_one_before_ended() -> None:
     assert position == data.size
 
 
+@pytest.mark.usefixtures("_threads")
+def test_every_window_is_released_once() -> None:
+    data, released = np.frombuffer(FILE, np.uint8), []
+    tables = list(scan_windows(data, 0, data.size, release=lambda start, end: released.append((start, end))))
+    assert sorted(released) == [(table.position[0], table.next_position) for table in tables]
+    assert sum(end - start for start, end in released) == data.size
+
+
+def test_a_short_range_gives_both_threads_some_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_scan, "WINDOW_SIZE_MIN", 100)
+    data = np.frombuffer(FILE, np.uint8)
+    assert len(list(scan_windows(data, 0, data.size))) == window_scan.WINDOW_COUNT_MIN
+
+
 def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_table, "WINDOW_SIZE", 100)
     monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
@@ -62,7 +76,7 @@ def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_a_thread_dies_of_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("no room for a table")
 
     monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)

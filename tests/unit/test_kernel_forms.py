@@ -38,6 +38,29 @@ def test_an_interpreted_kernel_takes_matrices_and_gives_a_plain_int() -> None:
     assert (type(result), result) == (int, 0xE3069283)
 
 
+def test_a_bound_kernel_takes_what_lies_in_its_block() -> None:
+    data = np.frombuffer(b"123456789", np.uint8)
+    bound = crc32c_range.bound(data, 0, 9)
+    assert bound.run() == 0xE3069283
+    bound.block[2] = 0
+    assert bound.run() == 0
+    bound.set(0, np.frombuffer(b"0123456789", np.uint8))
+    bound.set(1, 1)
+    bound.block[2] = 10
+    assert bound.run() == 0xE3069283
+
+
+def test_a_bound_kernel_is_the_same_interpreted() -> None:
+    script = (
+        "import numpy as np; from logstore.kernels.crc32c import crc32c_range;"
+        "data = np.frombuffer(b'123456789', np.uint8);"
+        "bound = crc32c_range.bound(data, 0, 0); bound.block[2] = 9; print(bound.run())"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment)
+    assert int(done.stdout) == 0xE3069283
+
+
 def test_numba_is_not_imported_to_run_a_compiled_kernel() -> None:
     script = "import sys; from logstore.kernels.crc32c import crc32c; crc32c(b'x'); print('numba' in sys.modules)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "0"}

@@ -3,81 +3,123 @@
 from __future__ import annotations
 
 import ast
+import threading
 from pathlib import Path
 
 import pytest
 
-from logstore.kernels import compiler, native
-from logstore.kernels.kernel import KERNELS
-
-NAME = "kernels-test.o"
+from logstore.kernels import compiler, fingerprint, native
+from logstore.kernels.kernel import KERNELS, Kernel
 
 
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """The two places where object files are looked for: beside a copy of the sources, and the user's cache."""
-    sources = tmp_path / "kernels"
-    sources.mkdir()
-    for path in native.SOURCES.glob("*.py"):
-        (sources / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(native, "SOURCES", sources)
+    package = tmp_path / "logstore"
+    for folder in ("kernels", "layout"):
+        (package / folder).mkdir(parents=True)
+        for path in (fingerprint.SOURCES.parent / folder).glob("*.py"):
+            (package / folder / path.name).write_bytes(path.read_bytes())
+    for module in (fingerprint, native):
+        monkeypatch.setattr(module, "SOURCES", package / "kernels")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(compiler, "compile_kernels", lambda: b"machine code")
-    return sources / "__pycache__", tmp_path / "cache" / "logstore"
+    monkeypatch.setattr(compiler, "compile_module", lambda module: f"machine code of {module}".encode())
+    return package / "kernels" / "__pycache__", tmp_path / "cache" / "logstore"
 
 
-def test_kernels_are_compiled_once_and_kept_beside_the_sources(places: tuple[Path, Path]) -> None:
-    path = native.object_file()
-    assert (path.parent, path.read_bytes()) == (places[0], b"machine code")
+def _edit(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\n")
+    fingerprint.read_source.cache_clear()
+
+
+def test_a_module_is_compiled_once_and_kept_beside_the_sources(places: tuple[Path, Path]) -> None:
+    path = native.object_file("scan")
+    assert (path.parent, path.read_bytes()) == (places[0], b"machine code of scan")
     path.write_bytes(b"found again")
-    assert native.object_file().read_bytes() == b"found again"
+    assert native.object_file("scan").read_bytes() == b"found again"
     assert [each.name for each in places[0].iterdir()] == [path.name]
 
 
 def test_the_users_cache_takes_them_where_sources_cannot_be_written(places: tuple[Path, Path]) -> None:
     places[0].write_bytes(b"a file where the directory should be")
-    assert native.object_file().parent == places[1]
-    assert native.object_file().read_bytes() == b"machine code"
+    assert native.object_file("scan").parent == places[1]
+    assert native.object_file("scan").read_bytes() == b"machine code of scan"
 
 
 def test_no_place_at_all_is_told_with_both_reasons(places: tuple[Path, Path]) -> None:
     places[0].write_bytes(b"")
     places[1].parent.write_bytes(b"")
     with pytest.raises(OSError, match=r"no place to keep the compiled kernels: .*__pycache__.*; .*cache/logstore"):
-        native.object_file()
+        native.object_file("scan")
 
 
-def test_any_change_of_a_source_asks_for_new_kernels(places: tuple[Path, Path]) -> None:
-    names = {native.object_file()}
-    for path in sorted(native.SOURCES.glob("*.py")):
-        path.write_bytes(path.read_bytes() + b"\n")
-        names.add(native.object_file())
-    assert len(names) == 1 + len(list(native.SOURCES.glob("*.py")))
+@pytest.mark.usefixtures("places")
+def test_any_change_of_what_a_module_is_made_of_asks_for_it_anew() -> None:
+    sources = fingerprint.sources_of("dump_text")
+    names = {native.object_file("dump_text")}
+    for path in sources:
+        _edit(path)
+        names.add(native.object_file("dump_text"))
+    assert len(names) == 1 + len(sources)
 
 
-def test_a_change_of_the_layout_asks_for_new_kernels(
-    places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = native.object_file()
-    changed = tmp_path / "batch.py"
-    changed.write_bytes(native.CONSTANTS[0].read_bytes() + b"\n")
-    monkeypatch.setattr(native, "CONSTANTS", [changed])
-    assert native.object_file() != before
+@pytest.mark.usefixtures("places")
+def test_a_change_leaves_alone_what_is_not_made_of_it() -> None:
+    scan, text = native.object_file("scan"), native.object_file("dump_text")
+    _edit(fingerprint.SOURCES / "dump_lines.py")
+    assert native.object_file("scan") == scan
+    assert native.object_file("dump_text") != text
 
 
-def test_every_module_that_kernels_take_numbers_from_is_watched() -> None:
-    package = native.SOURCES.parent
-    taken = set()
-    for path in native.SOURCES.glob("*.py"):
+@pytest.mark.parametrize("module", fingerprint.kernel_modules())
+def test_a_module_is_made_of_all_that_it_imports(module: str) -> None:
+    sources = set(fingerprint.sources_of(module))
+    package = fingerprint.SOURCES.parent
+    for path in sources:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.level == 2:
-                taken.add(package.joinpath(*(node.module or "").split(".")).with_suffix(".py"))
-    assert taken == set(native.CONSTANTS)
+            if isinstance(node, ast.ImportFrom) and node.level:
+                folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                within = [folder / name.name for name in node.names] if folder.is_dir() else [folder]
+                assert {each.with_suffix(".py") for each in within} <= sources
+    assert {path.parent for path in sources} <= {package / "kernels", package / "layout"}
+
+
+def test_all_that_is_missing_is_compiled_at_once(places: tuple[Path, Path]) -> None:
+    modules = fingerprint.kernel_modules()
+    for module in modules[1:]:
+        native.object_file(module)
+    assert [path.parent for path in native.object_files()] == [places[0]] * len(modules)
+    assert len(list(places[0].iterdir())) == len(modules) >= 8
 
 
 def test_every_kernel_has_an_address_of_its_own() -> None:
     import logstore.kernels.dump_text  # noqa: F401  # the last of the modules, it imports the others
 
-    addresses = {native.function_address(name) for name in KERNELS}
+    addresses = {native.function_address(kernel.module, kernel.name) for kernel in KERNELS.values()}
     assert len(addresses) == len(KERNELS) >= 8
     assert 0 not in addresses
+
+
+def test_a_kernel_that_is_not_in_its_file_is_not_called() -> None:
+    with pytest.raises(RuntimeError, match=r"scan-.*\.o has no kernel no_such_kernel"):
+        native.function_address("scan", "no_such_kernel")
+
+
+def test_threads_that_define_a_kernel_at_once_have_the_same_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python keeps its address: of two one would be let go while its function is called."""
+    both_ask = threading.Barrier(4)
+
+    def address(module: str, name: str) -> int:
+        both_ask.wait(60)
+        return 1
+
+    monkeypatch.setattr(native, "function_address", address)
+    kernel = Kernel(lambda: 0, "")
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(kernel.definition())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert set(found) == {kernel.definition()}

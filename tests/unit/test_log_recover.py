@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -19,10 +21,16 @@ from logstore.errors import (
     OffsetOverflowError,
     UsageError,
 )
+from logstore.layout.offset_index import OffsetIndex
+from logstore.log import loader
+from logstore.log import segment as segments
 from logstore.log.config import parse_config, segment_size_max
 from logstore.log.loader import LoadSettings
+from logstore.log.producers import PartitionProducers
 from logstore.log.recover import recover_partition
 from logstore.log.recovered import RecoveredLog
+from logstore.log.segment import Segment
+from logstore.log.segment_recovery import recover_segment
 from logstore_tools.recover_command import command
 from tests.naive.dice import Dice
 from tests.recovery.cases import NOW_MS, move_last_offset
@@ -119,6 +127,79 @@ def test_a_swapped_in_log_without_an_index_gets_one_made(rolled: Path) -> None:
     recovered = recover(rolled, was_clean=True, config={"index.interval.bytes": "0"})
     assert recovered.segments[-1].index_entry_count > 0
     assert (rolled / f"{LAST_BASE}.index").stat().st_size == 8 * recovered.segments[-1].index_entry_count
+
+
+@pytest.mark.parametrize("torn_size", [0, 10])
+def test_segments_without_indexes_are_read_once(
+    torn_size: int, rolled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index in rolled.glob("*.index"):
+        index.unlink()
+    log = rolled / f"{LAST_BASE}.log"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size - torn_size])
+    twin = Path(shutil.copytree(rolled, tmp_path / "twin" / rolled.name))
+    read: list[int] = []
+
+    def counted(segment: Segment, *arguments: Any) -> int:
+        read.append(segment.base_offset)
+        return recover_segment(segment, *arguments)
+
+    monkeypatch.setattr(loader, "recover_segment", counted)
+    once = recover(rolled)
+    assert read == sorted(set(read))
+    monkeypatch.setattr(loader, "KEPT_PRODUCER_COUNT_MAX", -1)
+    twice = recover(twin)
+    assert len(read) == 3 * len(once.segments)
+    contents = [{path.name: path.read_bytes() for path in each.iterdir()} for each in (rolled, twin)]
+    assert contents[0] == contents[1]
+    assert replace(once, path="") == replace(twice, path="")
+
+
+def test_indexes_that_are_made_anew_are_not_read_before(rolled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for index in (rolled / f"{LAST_BASE}.index", rolled / f"{LAST_BASE}.timeindex"):
+        index.write_bytes(bytes(12 * 8 * 1000))
+    expected = recover(Path(shutil.copytree(rolled, rolled.parent / "twin" / rolled.name)))
+    sizes: list[int] = []
+    parse = segments.parse_offset_index
+
+    def told(data: bytes, **place: Any) -> OffsetIndex:
+        sizes.append(len(data))
+        return parse(data, **place)
+
+    monkeypatch.setattr(segments, "parse_offset_index", told)
+    recovered = recover(rolled)
+    assert max(sizes) < 1000
+    assert replace(recovered, path="") == replace(expected, path="")
+
+
+def test_indexes_below_a_segment_without_one_are_read(rolled: Path) -> None:
+    (rolled / f"{LAST_BASE}.index").unlink()
+    bases = sorted(int(log.stem) for log in rolled.glob("*.log"))
+    read: list[int] = []
+
+    class Told(Segment):
+        def read_indexes(self) -> None:
+            read.append(self.base_offset)
+            super().read_indexes()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loader, "Segment", Told)
+        recover(rolled)
+    assert set(read[: len(bases) - 1]) == set(bases[:-1])
+
+
+def test_a_segment_is_read_again_after_other_producers(rolled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (rolled / f"{LAST_BASE}.index").unlink()
+    read: list[int] = []
+
+    def counted(segment: Segment, *arguments: Any) -> int:
+        read.append(segment.base_offset)
+        return recover_segment(segment, *arguments)
+
+    monkeypatch.setattr(loader, "recover_segment", counted)
+    monkeypatch.setattr(PartitionProducers, "digest", lambda _: f"{len(read)}".encode())
+    recover(rolled)
+    assert read.count(int(LAST_BASE)) == 2
 
 
 @pytest.mark.parametrize("has_index", [True, False])

@@ -1,0 +1,175 @@
+"""The inspecting commands on directories that brokers wrote: what they print for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from logstore_tools import (
+    diff_command,
+    doctor_command,
+    formats_command,
+    groups_command,
+    producers_command,
+    segments_command,
+    topics_command,
+)
+from logstore_tools.audit_paths import data_directory_of, places
+from logstore_tools.main import COMMANDS, logstore
+from logstore_tools.timestamps import utc_text
+from tests.unit.audit_faults import FAULTS, ROLLED
+from tests.unit.test_audit_verify import Golden
+
+
+def asked(command: click.Command, *words: object) -> Any:
+    """What the command answers in JSON."""
+    result = CliRunner().invoke(command, [*map(str, words), "--format", "json"], catch_exceptions=False)
+    return json.loads(result.output)
+
+
+def printed(command: click.Command, *words: object) -> str:
+    """What the command prints, and exits with 0."""
+    result = CliRunner().invoke(command, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_groups_count_offsets_and_records(golden: Golden) -> None:
+    rows = {(row["topic"], row["partition"]): row for row in asked(groups_command.command, golden("demo"))}
+    orders = rows["orders", 0]
+    assert (orders["group"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
+    assert orders["producerId"] == 3  # committed in a transaction
+    text = printed(groups_command.command, golden("demo")).splitlines()
+    assert text[0].split()[:2] == ["group", "partition"]
+    assert text[1].split()[:5] == ["copiers", "orders-0", "3", "35", "15"]
+
+
+def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
+    rows = asked(producers_command.command, golden("demo") / "orders-0")
+    still_open = next(row for row in rows if row["currentTxnFirstOffset"] is not None)
+    assert (still_open["transactionalId"], still_open["currentTxnFirstOffset"]) == ("left-open", 34)
+    everywhere = asked(producers_command.command, golden("demo"))
+    assert {row["partition"] for row in everywhere} == {"orders-0", "payments-0", "__consumer_offsets-1"}
+    assert "left-open" in printed(producers_command.command, golden("demo") / "orders-0")
+
+
+def test_topics_have_ids_and_configurations(golden: Golden) -> None:
+    rows = {row["topic"]: row for row in asked(topics_command.command, golden("demo"))}
+    assert rows["payments"]["config"] == {"index.interval.bytes": "100"}
+    assert rows["__transaction_state"]["partitionCount"] == 2
+    metadata = (golden("demo") / "orders-0" / "partition.metadata").read_text()
+    assert rows["orders"]["topicId"] == metadata.split()[-1]
+    assert "index.interval.bytes=100" in printed(topics_command.command, golden("demo"))
+
+
+def test_topics_without_a_metadata_log_have_the_ids_of_their_directories(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    expected = {row["topic"]: row["topicId"] for row in asked(topics_command.command, root)}
+    shutil.rmtree(root / "__cluster_metadata-0")
+    found = {row["topic"]: row["topicId"] for row in asked(topics_command.command, root)}
+    assert found == {name: topic_id for name, topic_id in expected.items() if name != "__cluster_metadata"}
+
+
+def test_segments_are_counted(golden: Golden) -> None:
+    rows = asked(segments_command.command, golden("transactions") / ROLLED)
+    assert [row["base_offset"] for row in rows] == [0, 16, 33, 49, 65]
+    assert [row["end_offset"] for row in rows] == [16, 33, 49, 65, 76]
+    assert [row["offset_entries"] for row in rows] == [3, 3, 3, 3, 2]
+    assert [row["aborted_entries"] for row in rows] == [2, 2, 2, 2, 1]
+    assert sum(row["batch_count"] for row in rows) == 52
+    assert sum(row["record_count"] for row in rows) == 76
+    assert all(row["damaged_size"] == 0 for row in rows)
+    text = printed(segments_command.command, golden("compacted"), golden("transactions") / ROLLED)
+    assert "gzip lz4 none" in text
+
+
+def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("transactions"), tmp_path / "data")
+    FAULTS["log-crc"][0](root)
+    sizes = [row["damaged_size"] for row in asked(segments_command.command, root / ROLLED)]
+    assert sizes[1] > 61
+    assert sizes[0] == sum(sizes[2:]) == 0
+
+
+def test_replicas_are_compared_up_to_the_first_divergent_batch(golden: Golden, tmp_path: Path) -> None:
+    one = golden("transactions") / ROLLED
+    assert asked(diff_command.command, one, one)["isSame"] is True
+    other = shutil.copytree(one, tmp_path / ROLLED)
+    last = sorted(other.glob("*.log"))[-1]
+    content = last.read_bytes()
+    last.write_bytes(content[:-78])
+    assert "goes on in" in printed(diff_command.command, one, other)
+    shorter = asked(diff_command.command, one, other)
+    assert (shorter["isShorter"], shorter["sameUpTo"], shorter["sameBatches"]) == (True, 75, 51)
+    last.write_bytes(content[:12] + b"\x00\x00\x00\x09" + content[16:])  # another leader epoch
+    result = CliRunner().invoke(diff_command.command, [str(one), str(other)])
+    assert result.exit_code == 1
+    assert "partition_leader_epoch" in result.output
+    different = asked(diff_command.command, one, other)
+    assert (different["fields"], different["sameUpTo"]) == (["partition_leader_epoch"], 65)
+
+
+def test_replicas_may_cut_their_segments_elsewhere(golden: Golden, tmp_path: Path) -> None:
+    one = golden("transactions") / ROLLED
+    other = tmp_path / ROLLED
+    other.mkdir()
+    logs = sorted(one.glob("*.log"))
+    (other / f"{0:020d}.log").write_bytes(b"".join(log.read_bytes() for log in logs))
+    assert asked(diff_command.command, one, other)["isSame"] is True
+    (other / f"{0:020d}.log").unlink()
+    (other / logs[2].name).write_bytes(b"".join(log.read_bytes() for log in logs[2:]))
+    later = asked(diff_command.command, one, other)
+    assert (later["isSame"], later["comparedFrom"]) == (True, 33)
+
+
+def test_compacted_offsets_are_not_compared(golden: Golden, tmp_path: Path) -> None:
+    one = golden("compacted") / "tombstones-kept-0"
+    other = shutil.copytree(one, tmp_path / "data" / "tombstones-kept-0")
+    (other / f"{65:020d}.log").write_bytes(b"")
+    found = asked(diff_command.command, one, other)
+    assert (found["isSame"], found["comparedFrom"]) == (True, 193)
+
+
+def test_formats_prints_the_pages_of_the_library() -> None:
+    from logstore.layout import time_index
+
+    assert "time_index" in printed(formats_command.command)
+    assert printed(formats_command.command, "time_index").strip() == (time_index.__doc__ or "").strip()
+    assert CliRunner().invoke(formats_command.command, ["nothing"]).exit_code == 2
+
+
+def test_doctor_tells_versions_and_kernels() -> None:
+    text = printed(doctor_command.command)
+    words = {line.split()[0] for line in text.splitlines()}
+    assert {"python", "numpy", "llvmlite", "kernels", "processor", "java"} <= words
+    assert "compiled" in text
+
+
+def test_places_tell_partitions_from_data_directories(golden: Golden, tmp_path: Path) -> None:
+    demo = golden("demo")
+    found = places((str(demo), str(demo / "orders-0"), f"{demo}/pay*"))
+    assert [place.is_partition for place in found] == [False, True, True]
+    assert data_directory_of(str(demo / "orders-0")) == (str(demo), "orders-0")
+    assert data_directory_of(str(demo)) == (str(demo), None)
+    named = shutil.copytree(demo, tmp_path / "kafka-1")  # a data directory with the name of a partition
+    assert places((str(named),))[0].is_partition is False
+    (tmp_path / "empty-0").mkdir()
+    assert places((str(tmp_path / "empty-0"),))[0].is_partition is True
+
+
+def test_times_are_printed_in_utc() -> None:
+    assert utc_text(1_700_000_000_020) == "2023-11-14 22:13:20.020"
+    assert [utc_text(-1), utc_text(-(2**62))] == ["-", str(-(2**62))]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    result = CliRunner().invoke(logstore, [name, "--help"])
+    assert result.output.strip() or name == "dump"  # which prints its own, past the runner
+    assert COMMANDS[name][1].endswith(".")

@@ -1,0 +1,147 @@
+"""What the fixture `measured` runs, in which order, and what it keeps of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.floors import copying, library, reading, writing
+from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, digest, timed
+
+
+class FakeBenchmark:
+    """pytest-benchmark's fixture as far as it is used: rounds of setup and target."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self.enabled = enabled
+        self.extra_info: dict[str, Any] = {}
+        self.rounds = 0
+
+    def pedantic(self, target: Callable[[], Any], setup: Callable[[], None], rounds: int) -> Any:
+        self.rounds = rounds if self.enabled else 1
+        for _ in range(self.rounds):
+            setup()
+            result = target()
+        return result
+
+
+class Recorded:
+    """Which side ran when."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+
+    def side(self, name: str, seconds: float = 1.0) -> Callable[[], float]:
+        def run() -> float:
+            self.order.append(name)
+            return seconds
+
+        return run
+
+    def ours(self) -> bytes:
+        self.order.append("ours")
+        return b"result"
+
+
+def measured_of(benchmark: FakeBenchmark) -> Measured:
+    return Measured(benchmark)  # type: ignore[arg-type]
+
+
+def test_sides_run_in_turn_in_every_round() -> None:
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    peers = {"one": recorded.side("one", 2.0), "two": recorded.side("two", 3.0)}
+    floor = Floor("nothing", recorded.side("floor", 0.5))
+    measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor=floor, rounds=3)
+    assert recorded.order == ["one", "two", "floor", "ours"] * 3
+    info = benchmark.extra_info
+    assert info["peers"] == {"one": {"times_s": [2.0] * 3}, "two": {"times_s": [3.0] * 3}}
+    assert info["floor"] == {"name": "nothing", "times_s": [0.5] * 3}
+    assert info["hash"] == digest(b"result")
+
+
+def test_the_rounds_to_warm_up_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.measured.SECONDS", 60.0)
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    times_s = [9.0, 5.0, 3.0, 3.1, 2.9, 3.0]  # from the third on it is not faster by a twentieth
+    slow = recorded.side("one")
+
+    def warming() -> float:
+        slow()
+        return times_s.pop(0) if times_s else 3.0
+
+    measured_of(benchmark)(recorded.ours, title="t", peers={"one": warming}, prepare=recorded.side("new"))
+    assert recorded.order[:6] == ["one"] * 6
+    assert recorded.order[6:] == ["one", "new", "ours"] * (benchmark.rounds + 1)
+    assert benchmark.extra_info["peers"]["one"]["times_s"] == [3.0] * benchmark.rounds
+    assert benchmark.rounds >= 3
+
+
+def test_short_calls_are_run_many_at_a_time() -> None:
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    measured_of(benchmark)(recorded.ours, title="t")
+    calls = benchmark.extra_info["calls"]
+    assert calls > 100
+    assert recorded.order.count("ours") > calls * benchmark.rounds  # the first ones tell how many a round takes
+
+
+def test_what_is_prepared_anew_is_called_once_a_round() -> None:
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    measured_of(benchmark)(recorded.ours, title="t", prepare=lambda: None)
+    assert benchmark.extra_info["calls"] == 1
+
+
+def test_a_disabled_benchmark_runs_ours_once_and_no_peer() -> None:
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=False)
+    growth = Growth("segments", "append", 10)
+    result = measured_of(benchmark)(recorded.ours, title="t", peers={"one": recorded.side("one")}, growth=growth)
+    assert result == b"result"
+    assert recorded.order == ["ours"]
+    assert benchmark.extra_info["growth"] == {"picture": "segments", "series": "append", "size": 10}
+
+
+def test_an_absent_peer_is_asked_once_and_its_reason_kept() -> None:
+    asked = []
+
+    def absent() -> float:
+        asked.append(1)
+        raise PeerAbsentError("java is not installed")
+
+    benchmark, recorded = FakeBenchmark(enabled=True), Recorded()
+    peers = {"Kafka": absent, "one": recorded.side("one")}
+    measured_of(benchmark)(recorded.ours, title="t", peers=peers, rounds=4)
+    assert len(asked) == 1
+    assert benchmark.extra_info["peers"]["Kafka"] == {"absent": "java is not installed"}
+    assert len(benchmark.extra_info["peers"]["one"]["times_s"]) == 4
+
+
+def test_a_peer_that_fails_is_not_taken_for_absent() -> None:
+    def broken() -> float:
+        raise RuntimeError("counted 3 instead of 4")
+
+    with pytest.raises(RuntimeError, match="3 instead of 4"):
+        measured_of(FakeBenchmark(enabled=True))(lambda: 1, title="t", peers={"Kafka": broken}, rounds=1)
+
+
+def test_a_digest_tells_results_apart() -> None:
+    values = [b"a", "b", 1, 2, None, (1, 2), (12,), [b"a", b"b"], np.arange(3), np.arange(4)]
+    assert len({digest(value) for value in values}) == len(values)
+    assert digest(np.arange(8)[::2]) == digest(np.array([0, 2, 4, 6]))
+    with pytest.raises(TypeError, match="object"):
+        digest(object())
+
+
+def test_a_timed_side_gives_the_seconds_of_one_call() -> None:
+    assert 0.009 < timed(time.sleep, 0.01)() < 1
+    assert 0 < timed(int)() < 0.001
+
+
+def test_floors_measure_something(tmp_path: Any) -> None:
+    data = np.ones(1_000_003, np.uint8)
+    floors = [reading(data), reading(data[3:]), copying(1_000_000), library("zlib", bytes, 10)]
+    assert all(0 < floor.side() < 1 for floor in floors)
+    assert 0 < writing(tmp_path / "file", 4096, 10).side() < 1
+    assert list(tmp_path.iterdir()) == []

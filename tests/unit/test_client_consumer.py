@@ -1,0 +1,304 @@
+"""A consumer by itself: where it begins, what it gets, how it goes on, what it says when it cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+import logstore
+from logstore.client.consumer import Consumer
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.group_metadata import OffsetAndMetadata
+from logstore.errors import (
+    IllegalStateError,
+    InvalidGroupIdError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    SerializationError,
+    UnknownTopicOrPartitionError,
+    UsageError,
+    WakeupError,
+)
+from logstore.model import TimestampType, TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    with logstore.open(tmp_path / "data") as opened:
+        opened.create_topic("t", 2)
+        yield opened
+
+
+def fill(store: EmbeddedStore, count: int, partition: int = 0, first: int = 0) -> None:
+    numbers = range(first, first + count)
+    store.log("t", partition).append_records([b"%d" % number for number in numbers], timestamps=list(numbers))
+
+
+def values(consumer: Consumer, **how: int) -> list[bytes]:
+    return [record.value for records in consumer.poll(**how).values() for record in records]
+
+
+def earliest(store: EmbeddedStore, *partitions: TopicPartition, **config: object) -> Consumer:
+    consumer = store.consumer(auto_offset_reset="earliest", **config)
+    consumer.assign(partitions or [T0])
+    return consumer
+
+
+def test_records_come_as_they_were_written(store: EmbeddedStore) -> None:
+    with store.producer() as producer:
+        producer.send("t", b"value", b"key", [("h", b"1")], partition=1, timestamp_ms=5)
+    [record] = earliest(store, T1).poll()[T1]
+    assert record == ("t", 1, 0, 5, TimestampType.CREATE_TIME, b"key", b"value", [("h", b"1")], 0)
+
+
+def test_a_poll_gives_so_many_and_the_next_goes_on(store: EmbeddedStore) -> None:
+    fill(store, 10)
+    fill(store, 10, partition=1, first=100)
+    consumer = earliest(store, T0, T1, max_poll_records=6)
+    assert values(consumer) == [b"%d" % number for number in range(6)]
+    assert (consumer.position(T0), consumer.position(T1)) == (6, 0)
+    assert values(consumer) == [b"6", b"7", b"8", b"9", b"100", b"101"]
+    assert len(values(consumer, max_records=100)) == 8
+    assert consumer.poll() == {}
+
+
+def test_a_partition_does_not_keep_the_others_waiting(store: EmbeddedStore) -> None:
+    for number in range(20):
+        fill(store, 5, first=number * 5)
+        fill(store, 5, partition=1, first=number * 5)
+    consumer = earliest(store, T0, T1, max_partition_fetch_bytes=250, max_poll_records=11)
+    polls = [{partition: len(records) for partition, records in consumer.poll().items()} for _ in range(3)]
+    assert polls == [{T0: 10, T1: 1}, {T1: 9, T0: 2}, {T0: 8, T1: 3}]  # batches of 106 bytes, two by two
+    assert len(consumer.poll(max_records=1000)[T0]) == 80
+    assert len(earliest(store, fetch_max_bytes=1, max_partition_fetch_bytes=1).poll()[T0]) == 5  # a batch is whole
+
+
+def test_isolation_decides_what_is_seen(store: EmbeddedStore) -> None:
+    writing = store.producer(transactional_id="w")
+    writing.init_transactions()
+    for is_commit in (True, False):
+        writing.begin_transaction()
+        writing.send("t", b"%d" % is_commit, partition=0)
+        writing.flush()
+        if is_commit:
+            writing.commit_transaction()
+        else:
+            writing.abort_transaction()
+    writing.begin_transaction()
+    writing.send("t", b"open", partition=0)
+    writing.flush()
+    fill(store, 1)
+    committed, everything = earliest(store, isolation_level="read_committed"), earliest(store)
+    assert values(committed) == [b"1"]
+    assert values(everything) == [b"1", b"0", b"open", b"0"]
+    assert committed.position(T0) == 4  # behind what is for nobody
+    assert committed.end_offsets([T0]) == {T0: 4}
+    assert everything.end_offsets([T0]) == {T0: 6}
+    writing.abort_transaction()
+    assert committed.lag(T0) == (3, 1)
+    assert values(committed) == [b"0"]
+    assert committed.lag(T0) == (0, 0)
+
+
+def test_where_a_consumer_begins(store: EmbeddedStore) -> None:
+    fill(store, 3)
+    latest = store.consumer()
+    latest.assign([T0])
+    assert latest.position(T0) == 3
+    nowhere = store.consumer(auto_offset_reset="none")
+    nowhere.assign([T0, T1])
+    with pytest.raises(NoOffsetForPartitionError, match=r"Undefined offset with no reset policy for partitions: \[t-0"):
+        nowhere.poll()
+    nowhere.seek(T0, 99)
+    nowhere.seek(T1, 0)
+    with pytest.raises(OffsetOutOfRangeError, match="Fetch position 99 is out of range for partition t-0"):
+        nowhere.poll()
+    nowhere.seek(T0, OffsetAndMetadata(1))
+    assert values(nowhere) == [b"1", b"2"]
+    store.log("t", 0).increment_log_start_offset(2)
+    consumer = earliest(store)
+    consumer.seek(T0, 0)
+    assert values(consumer) == [b"2"]
+    assert consumer.beginning_offsets([T0, T1]) == {T0: 2, T1: 0}
+
+
+def test_going_back_and_forth(store: EmbeddedStore) -> None:
+    fill(store, 5)
+    consumer = earliest(store, T0, T1)
+    assert len(values(consumer, max_records=2)) == 2
+    consumer.seek_to_end()
+    assert values(consumer) == []
+    consumer.seek_to_beginning(T0)
+    assert values(consumer, max_records=1) == [b"0"]
+    consumer.seek(T0, 4)
+    assert values(consumer) == [b"4"]
+    with pytest.raises(UsageError, match="seek offset must not be a negative number"):
+        consumer.seek(T0, -1)
+    with pytest.raises(IllegalStateError, match="No current assignment for partition t-7"):
+        consumer.seek(("t", 7), 0)
+    with pytest.raises(IllegalStateError, match="You can only check the position for partitions assigned to this"):
+        consumer.position(("t", 7))
+
+
+def test_paused_partitions_are_passed_over(store: EmbeddedStore) -> None:
+    fill(store, 4)
+    fill(store, 1, partition=1)
+    consumer = earliest(store, T0, T1)
+    assert len(values(consumer, max_records=1)) == 1
+    consumer.pause(T0)
+    assert consumer.paused() == {T0}
+    assert list(consumer.poll()) == [T1]
+    consumer.resume(T0)
+    assert values(consumer) == [b"1", b"2", b"3"]
+    with pytest.raises(IllegalStateError):
+        consumer.pause(("t", 7))
+
+
+def test_offsets_by_time(store: EmbeddedStore) -> None:
+    fill(store, 10)
+    consumer = store.consumer()
+    assert consumer.offsets_for_times({T0: 7, T1: 7}) == {T0: (7, 7, 0), T1: None}
+    assert consumer.offsets_for_times({T0: 10}) == {T0: None}
+    with pytest.raises(UsageError, match="The target time for partition t-0 is -1"):
+        consumer.offsets_for_times({T0: -1})
+    with pytest.raises(UnknownTopicOrPartitionError):
+        consumer.end_offsets([("nowhere", 0)])
+
+
+def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: EmbeddedStore) -> None:
+    store.log("t", 0).append_records([b"1", b"2", b"x", None, b"5"], keys=[b"k"] * 5)
+    consumer = earliest(store, key_deserializer=bytes.decode, value_deserializer=int)
+    first = consumer.poll()[T0]
+    assert [(record.key, record.value) for record in first] == [("k", 1), ("k", 2)]
+    text = "Error deserializing VALUE for partition t-0 at offset 2. If needed, please seek past the record"
+    for _ in range(2):
+        with pytest.raises(SerializationError, match=text):
+            consumer.poll()
+    consumer.seek(T0, 3)
+    assert [record.value for record in consumer.poll()[T0]] == [None, 5]
+
+
+def test_iteration_ends_when_nothing_comes(store: EmbeddedStore) -> None:
+    fill(store, 3)
+    consumer = store.consumer("t", auto_offset_reset="earliest", consumer_timeout_ms=1)
+    for record in consumer:
+        if record.offset == 1:
+            break
+    assert consumer.position(T0) == 2
+    assert [record.value for record in consumer] == [b"2"]
+
+
+def test_a_poll_waits_for_what_comes(store: EmbeddedStore) -> None:
+    consumer = earliest(store)
+    later = threading.Timer(0.05, fill, [store, 1])
+    later.start()
+    assert values(consumer, timeout_ms=60_000) == [b"0"]
+    later.join()
+    stopping = threading.Timer(0.05, consumer.wakeup)
+    stopping.start()
+    with pytest.raises(WakeupError):
+        consumer.poll(60_000)
+    stopping.join()
+    assert consumer.poll() == {}
+
+
+def test_a_poll_waits_for_enough(store: EmbeddedStore) -> None:
+    fill(store, 1)
+    patient = earliest(store, fetch_min_bytes=500, fetch_max_wait_ms=100_000)
+    assert patient.poll(20) == {}
+    fill(store, 200)
+    assert len(values(patient, timeout_ms=60_000)) == 201
+    fill(store, 1)
+    hasty = earliest(store, fetch_min_bytes=100_000, fetch_max_wait_ms=20)
+    assert hasty.poll() == {}
+    assert len(values(hasty, timeout_ms=60_000)) == 202
+
+
+def test_two_threads_may_not_share_a_consumer(store: EmbeddedStore) -> None:
+    consumer, is_inside, may_go = earliest(store, value_deserializer=lambda value: work()), Event(), Event()
+
+    def work() -> None:
+        is_inside.set()
+        may_go.wait(60)
+
+    fill(store, 1)
+    polling = threading.Thread(target=consumer.poll)
+    polling.start()
+    is_inside.wait(60)
+    with pytest.raises(IllegalStateError, match="KafkaConsumer is not safe for multi-threaded access") as raised:
+        consumer.poll()
+    assert raised.value.java_class == "java.util.ConcurrentModificationException"
+    may_go.set()
+    polling.join()
+    assert consumer.poll() == {}
+
+
+def test_what_is_not_allowed_is_said(store: EmbeddedStore) -> None:
+    consumer = store.consumer()
+    with pytest.raises(IllegalStateError, match="Consumer is not subscribed to any topics or assigned any partitions"):
+        consumer.poll()
+    with pytest.raises(InvalidGroupIdError, match=r"you must provide a valid group\.id"):
+        consumer.subscribe(["t"])
+    for call in (consumer.commit, consumer.committed, consumer.group_metadata):
+        with pytest.raises(InvalidGroupIdError):
+            call()
+    with pytest.raises(UnknownTopicOrPartitionError):
+        consumer.assign([("nowhere", 0)])
+    with pytest.raises(UnknownTopicOrPartitionError):
+        store.consumer("nowhere")
+    member = store.consumer("t", group_id="g")
+    with pytest.raises(
+        IllegalStateError, match="Subscription to topics, partitions and pattern are mutually exclusive"
+    ):
+        member.assign([T0])
+    with pytest.raises(IllegalStateError, match="mutually exclusive"):
+        member.subscribe(pattern="t.*")
+    with pytest.raises(UsageError, match="cannot contain null or empty topic"):
+        member.subscribe([" "])
+    member.unsubscribe()
+    member.assign([T0])
+    with pytest.raises(IllegalStateError, match="mutually exclusive"):
+        member.subscribe(["t"])
+    member.close()
+    member.close()
+    with pytest.raises(IllegalStateError, match=r"This consumer has already been closed\."):
+        member.poll()
+
+
+def test_a_topic_that_is_deleted_is_missed(store: EmbeddedStore) -> None:
+    fill(store, 1)
+    alone, shared = earliest(store), store.consumer("t", group_id="g")
+    assert values(alone) == [b"0"]
+    shared.poll()
+    store.delete_topic("t")
+    with pytest.raises(UnknownTopicOrPartitionError):
+        alone.poll()
+    assert shared.poll() == {}
+
+
+def test_everything_as_one_table(store: EmbeddedStore) -> None:
+    pytest.importorskip("pyarrow")
+    fill(store, 3)
+    fill(store, 2, partition=1, first=10)
+    consumer = earliest(store, T0, T1)
+    assert values(consumer, max_records=1) == [b"0"]
+    table = consumer.to_arrow()
+    assert table.column("topic").to_pylist() == ["t"] * 4
+    assert table.column("partition").to_pylist() == [0, 0, 1, 1]
+    assert table.column("offset").to_pylist() == [1, 2, 0, 1]
+    assert table.column("value").to_pylist() == [b"1", b"2", b"10", b"11"]
+    assert (consumer.position(T0), consumer.position(T1)) == (3, 2)
+    empty = consumer.to_arrow()
+    assert (empty.num_rows, empty.schema) == (0, table.schema)
+    store.log("t", 0).increment_log_start_offset(2)
+    consumer.seek(T0, 0)
+    assert consumer.to_arrow().num_rows == 0  # out of range: it begins anew
+    assert consumer.to_arrow().column("offset").to_pylist() == [2]
+    small = earliest(store, T0, T1, fetch_max_bytes=1)
+    assert [small.to_arrow().num_rows for _ in range(3)] == [1, 2, 0]

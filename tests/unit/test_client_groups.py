@@ -1,0 +1,219 @@
+"""Consumers of one group: who reads what, what is committed, and what becomes of those who are shut out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.client.consumer import Consumer
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.group_metadata import ConsumerGroupMetadata, OffsetAndMetadata
+from logstore.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError, RequestTimedOutError
+from logstore.model import TopicPartition
+
+PARTITIONS = [TopicPartition("t", number) for number in range(4)]
+MINUTE_MS = 60_000
+
+
+class Clock:
+    """Set by hand, so that nobody is silent for too long by chance."""
+
+    now_ms = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[EmbeddedStore]:
+    config = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+    with logstore.open(tmp_path / "data", config=config, now_ms=clock) as opened:
+        opened.create_topic("t", 4)
+        yield opened
+
+
+def member(store: EmbeddedStore, *topics: str, **config: object) -> Consumer:
+    config = {"group_id": "g", "auto_offset_reset": "earliest", **config}
+    return store.consumer(*(topics or ["t"]), **config)
+
+
+def settle(*consumers: Consumer) -> list[list[int]]:
+    """Let all of them poll until nothing changes; which partitions each has."""
+    for _ in range(4):
+        for consumer in consumers:
+            consumer.poll()
+    return [sorted(partition.partition for partition in consumer.assignment()) for consumer in consumers]
+
+
+def fill(store: EmbeddedStore, count: int = 1) -> None:
+    for partition in range(4):
+        store.log("t", partition).append_records([b"x"] * count)
+
+
+class Listener:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, list[int]]] = []
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self.told.append(("revoked", [one.partition for one in revoked]))
+
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        self.told.append(("lost", [one.partition for one in lost]))
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self.told.append(("assigned", [one.partition for one in assigned]))
+
+
+def test_members_share_the_partitions(store: EmbeddedStore) -> None:
+    first, listener = store.consumer(group_id="g"), Listener()
+    first.subscribe(["t"], listener=listener)
+    assert settle(first) == [[0, 1, 2, 3]]
+    second = member(store)
+    assert settle(first, second) == [[0, 1], [2, 3]]
+    assert first.subscription() == {"t"}
+    second.close()
+    assert settle(first) == [[0, 1, 2, 3]]
+    first.close()
+    assert listener.told == [
+        ("assigned", [0, 1, 2, 3]),
+        ("revoked", [0, 1, 2, 3]),
+        ("assigned", [0, 1]),
+        ("revoked", [0, 1]),
+        ("assigned", [0, 1, 2, 3]),
+        ("revoked", [0, 1, 2, 3]),
+    ]
+
+
+def test_what_one_has_committed_another_goes_on_from(store: EmbeddedStore) -> None:
+    fill(store, 3)
+    first = member(store, enable_auto_commit=False)
+    assert first.group_metadata() == ConsumerGroupMetadata("g")
+    assert sum(map(len, first.poll(max_records=5).values())) == 5
+    assert first.group_metadata().generation_id == 1
+    first.commit()
+    first.commit({PARTITIONS[3]: OffsetAndMetadata(1, "so far", 0), PARTITIONS[2]: 2})
+    assert first.committed(*PARTITIONS[2:]) == {
+        PARTITIONS[2]: OffsetAndMetadata(2),
+        PARTITIONS[3]: OffsetAndMetadata(1, "so far", 0),
+    }
+    first.close()
+    second = member(store, enable_auto_commit=False)
+    places = {partition: records[0].offset for partition, records in second.poll().items()}
+    assert places[PARTITIONS[2]] == 2
+    assert places[PARTITIONS[3]] == 1
+    assert store.consumer(group_id="other").committed(PARTITIONS[0]) == {PARTITIONS[0]: None}
+
+
+def test_offsets_are_committed_automatically(store: EmbeddedStore) -> None:
+    fill(store)
+    seen = store.consumer(group_id="g")
+    first = member(store, auto_commit_interval_ms=0)
+    assert len(first.poll()) == 4
+    assert set(seen.committed(*PARTITIONS).values()) == {None}
+    first.poll()
+    assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(1)}
+    fill(store)
+    later = member(store, auto_commit_interval_ms=MINUTE_MS)
+    settle(first, later)
+    later.close()
+    assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(2)}
+
+
+def test_a_consumer_with_its_own_partitions_commits_as_well(store: EmbeddedStore) -> None:
+    fill(store)
+    with store.consumer(group_id="alone", auto_offset_reset="earliest") as consumer:
+        consumer.assign(PARTITIONS[:1])
+        consumer.poll()
+    assert store.consumer(group_id="alone").committed(PARTITIONS[0]) == {PARTITIONS[0]: OffsetAndMetadata(1)}
+
+
+def test_nobody_commits_between_two_generations(store: EmbeddedStore) -> None:
+    first, second = member(store, enable_auto_commit=False), member(store, enable_auto_commit=False)
+    first.poll()
+    second.poll()  # waits for the first one to join again
+    first.commit({PARTITIONS[0]: 1})  # which may finish what it has
+    with pytest.raises(RebalanceInProgressError, match="the consumer is undergoing a rebalance"):
+        second.commit({PARTITIONS[0]: 2})
+    settle(first, second)
+    second.commit({PARTITIONS[3]: 2})
+
+
+def test_a_silent_member_is_shut_out(store: EmbeddedStore, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    fill(store)
+    silent, listener = store.consumer(group_id="g", auto_offset_reset="earliest"), Listener()
+    silent.subscribe(["t"], listener=listener)
+    other = member(store)
+    settle(silent, other)
+    clock.now_ms += 4 * MINUTE_MS
+    other.poll()
+    clock.now_ms += 2 * MINUTE_MS
+    store.groups.remove_silent()
+    assert settle(other) == [[0, 1, 2, 3]]
+    with pytest.raises(
+        CommitFailedError, match="the group has already rebalanced and assigned the partitions to anoth"
+    ):
+        silent.commit({PARTITIONS[0]: 1})
+    with caplog.at_level(logging.WARNING, "logstore"):
+        assert sorted(settle(silent, other)) == [[0, 1], [2, 3]]
+    assert listener.told[-2][0] == "lost"
+    assert listener.told[-1][0] == "assigned"
+
+
+def test_a_static_member_keeps_its_place(store: EmbeddedStore) -> None:
+    first = member(store, group_instance_id="a")
+    second = member(store, group_instance_id="b")
+    before = settle(first, second)
+    again = member(store, group_instance_id="a")
+    again.poll()
+    with pytest.raises(FencedInstanceIdError):
+        first.poll()
+    assert settle(again, second) == before
+    assert store.groups.describe("g").generation == 2
+
+
+def test_a_pattern_finds_topics_that_come_later(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logstore.client.consumer.TOPICS_AGE_MAX_S", 0.0)
+    consumer = store.consumer(group_id="g")
+    consumer.subscribe(pattern="t|t[0-9]|__.*")
+    assert settle(consumer) == [[0, 1, 2, 3]]
+    store.create_topic("t2", 1)
+    store.create_topic("x2", 1)
+    settle(consumer)
+    assert consumer.subscription() == {"t", "t2"}
+    assert TopicPartition("t2", 0) in consumer.assignment()
+
+
+def test_more_partitions_are_shared_anew(store: EmbeddedStore) -> None:
+    consumer = member(store)
+    settle(consumer)
+    store.add_partitions("t", 5)
+    assert settle(consumer) == [[0, 1, 2, 3, 4]]
+
+
+def test_offsets_of_an_open_transaction_are_waited_for(store: EmbeddedStore) -> None:
+    fill(store, 2)
+    producer = store.producer(transactional_id="w")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction({PARTITIONS[0]: 1}, group_id="g")
+    stable = member(store, isolation_level="read_committed", default_api_timeout_ms=5)
+    assert PARTITIONS[0] not in stable.poll()
+    with pytest.raises(RequestTimedOutError, match="Timeout of 5ms expired before the last committed offset for part"):
+        stable.committed(PARTITIONS[0])
+    with pytest.raises(RequestTimedOutError, match="before the position for partition t-0 could be determined"):
+        stable.position(PARTITIONS[0])
+    hasty = store.consumer(group_id="g")
+    assert hasty.committed(PARTITIONS[0]) == {PARTITIONS[0]: None}
+    producer.commit_transaction()
+    assert [record.offset for record in stable.poll()[PARTITIONS[0]]] == [1]

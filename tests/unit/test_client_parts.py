@@ -1,0 +1,81 @@
+"""Pure parts of the clients: the sticky partition, names of configurations, combinations that exclude each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from logstore.client.consumer_config import parse_consumer_config
+from logstore.client.partitioner import StickyPartitioner, partition_for_key
+from logstore.client.producer_config import parse_producer_config
+from logstore.errors import UsageError
+
+
+def test_a_sticky_partition_lasts_for_a_batch() -> None:
+    draws = iter([2, 0, 1, 3])
+    partitioner = StickyPartitioner(100, lambda count: next(draws))
+    assert partitioner.partition(4) == 2
+    partitioner.appended(99, is_batch_full=True)
+    assert partitioner.partition(4) == 2
+    partitioner.appended(1, is_batch_full=True)
+    assert partitioner.partition(4) == 0
+    partitioner.appended(199, is_batch_full=False)
+    assert partitioner.partition(4) == 0
+    partitioner.appended(1, is_batch_full=False)
+    assert partitioner.partition(4) == 1
+    assert partitioner.partition(1) == 3  # whatever is drawn, when the topic is another one of the name
+
+
+def test_a_sticky_partition_needs_a_batch_size() -> None:
+    with pytest.raises(UsageError, match="stickyBatchSize must be >= 1 but got 0"):
+        StickyPartitioner(0, lambda count: 0)
+
+
+def test_a_key_has_its_partition() -> None:
+    assert {partition_for_key(str(number).encode(), 3) for number in range(20)} == {0, 1, 2}
+    assert partition_for_key(b"", 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "is_idempotent"),
+    [
+        ({}, True),
+        ({"enable_idempotence": False}, False),
+        ({"acks": 1}, False),
+        ({"retries": 0}, False),
+        ({"transactional_id": "x"}, True),
+        ({"transactional_id": None, "acks": "0"}, False),
+    ],
+)
+def test_idempotence_is_on_unless_something_minds(values: dict[str, object], is_idempotent: bool) -> None:
+    assert parse_producer_config(values)["enable.idempotence"] is is_idempotent
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"transactional.id": "x", "enable.idempotence": False}, "Cannot set a transactional.id without also enabling"),
+        ({"enable.idempotence": True, "acks": 0}, "Must set acks to all"),
+        ({"enable.idempotence": True, "retries": 0}, "Must set retries to non-zero"),
+        ({"max.in.flight.requests.per.connection": 6}, "must be set to at most 5. Current value is 6."),
+        ({"delivery.timeout.ms": 1}, "delivery.timeout.ms should be equal to or larger than linger.ms"),
+        ({"bootstrap.servers": "x"}, "Unknown producer config name: bootstrap.servers"),
+        ({"linger.ms": 1, "linger_ms": 2}, "linger.ms is given twice"),
+    ],
+)
+def test_what_excludes_each_other_is_refused(values: dict[str, object], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        parse_producer_config(values)
+
+
+def test_a_consumer_without_a_group_commits_nothing_by_itself() -> None:
+    assert parse_consumer_config({})["enable.auto.commit"] is False
+    assert parse_consumer_config({"group_id": "g"})["enable.auto.commit"] is True
+    assert parse_consumer_config({"group.id": "g", "group.instance.id": "i"})["client.id"] == "consumer-g-i"
+
+
+def test_assignors_are_named() -> None:
+    config = parse_consumer_config({"partition_assignment_strategy": ["sticky", "range"]})
+    assert config["partition.assignment.strategy"] == ["sticky", "range"]
+    for strategy in (["mine"], []):
+        with pytest.raises(UsageError, match="expected some of range, roundrobin"):
+            parse_consumer_config({"partition.assignment.strategy": strategy})

@@ -1,0 +1,317 @@
+"""A producer without transactions: what it writes where, what it waits for, what it refuses, what it tries again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logstore
+from logstore.client.accumulator import Accumulator
+from logstore.client.partitioner import partition_for_key
+from logstore.client.producer import Producer
+from logstore.client.producer_config import parse_producer_config
+from logstore.client.record_future import RecordMetadata
+from logstore.errors import (
+    BufferExhaustedError,
+    CoordinatorLoadInProgressError,
+    IllegalStateError,
+    InvalidRecordError,
+    LogstoreError,
+    OutOfOrderSequenceError,
+    ProducerFailedError,
+    RecordTooLargeError,
+    Recovery,
+    RequestTimedOutError,
+    SerializationError,
+    UnknownTopicOrPartitionError,
+)
+from logstore.log.partition_log import PartitionLog
+from logstore.log.records import Record
+from logstore.model import TopicPartition
+from logstore.store.store import Store
+
+LONG_MS = 600_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with logstore.open(tmp_path / "data") as opened:
+        opened.create_topic("t", 3)
+        opened.create_topic("one", 1)
+        yield opened
+
+
+def producer(store: Store, **config: Any) -> Producer:
+    serializers = {name: config.pop(name, None) for name in ("key_serializer", "value_serializer")}
+    return Producer(store, parse_producer_config({"linger_ms": LONG_MS, **config}), **serializers)
+
+
+def records(store: Store, topic: str = "one", partition: int = 0) -> list[Record]:
+    return [record for chunk in store.log(topic, partition).records().chunks() for record in chunk.to_records()]
+
+
+def test_a_record_is_where_its_future_says(store: Store) -> None:
+    with producer(store) as sending:
+        future = sending.send("one", b"paid", b"42", [("trace", b"7"), ("none", None)], timestamp_ms=1_700_000_000_000)
+        assert [future.is_done, future.succeeded(), future.failed(), future.exception] == [False, False, False, None]
+        assert sending.flush()
+        metadata = future.get()
+    assert metadata == ("one", 0, 0, 1_700_000_000_000, 2, 4)
+    assert metadata.topic_partition == TopicPartition("one", 0)
+    [record] = records(store)
+    assert record[:2] == (0, 1_700_000_000_000)
+    assert (record.key, record.value, record.headers) == (b"42", b"paid", [("trace", b"7"), ("none", None)])
+
+
+def test_a_full_batch_is_written_at_once_and_others_when_they_have_waited(store: Store) -> None:
+    with producer(store, batch_size=1000) as sending:
+        futures = [sending.send("one", bytes(300)) for _ in range(4)]
+        assert [future.is_done for future in futures] == [True, True, False, False]
+    with producer(store, linger_ms=1) as sending:
+        assert sending.send("one", b"x").get(60).offset == 4
+    with producer(store, linger_ms=0) as sending:
+        assert sending.send("one", b"x").is_done
+    assert [record.offset for record in records(store)] == list(range(6))
+
+
+def test_records_with_a_key_go_where_the_java_client_sends_them(store: Store) -> None:
+    with producer(store) as sending:
+        placed = [sending.send("t", None, str(number).encode()) for number in range(30)]
+        fixed = sending.send("t", b"v", b"0", partition=2)
+        assert sending.partitions_for("t") == range(3)
+    expected = [partition_for_key(str(number).encode(), 3) for number in range(30)]
+    assert [future.get().partition for future in placed] == expected
+    assert fixed.get().partition == 2
+
+
+def test_records_without_a_key_stay_together_for_a_batch(store: Store) -> None:
+    with producer(store, batch_size=1000) as sending:
+        futures = [sending.send("t", bytes(100)) for _ in range(300)]
+    partitions = [future.get().partition for future in futures]
+    assert set(partitions) == {0, 1, 2}
+    runs = [len(list(run)) for _, run in groupby(partitions)]
+    assert all(run % 14 == 0 for run in runs[:-1])  # two batches of 7 records make 1000 bytes
+
+
+def test_a_topic_that_gets_more_partitions_uses_them(store: Store) -> None:
+    with producer(store) as sending:
+        assert sending.partitions_for("one") == range(1)
+        store.add_partitions("one", 2)
+        assert sending.send("one", b"x", partition=1).get(0 if sending.flush() else None).partition == 1
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_is_written_and_read(store: Store, codec: str) -> None:
+    with producer(store, compression_type=codec) as sending:
+        for number in range(500):
+            sending.send("one", b"value %d" % number, timestamp_ms=number)
+    read = records(store)
+    assert [(record.value, record.timestamp) for record in read] == [(b"value %d" % n, n) for n in range(500)]
+    assert (store.log("one", 0).size < 5000) is (codec != "none")
+
+
+def test_serializers_make_bytes(store: Store) -> None:
+    with producer(store, key_serializer=str.encode, value_serializer=lambda value: repr(value).encode()) as sending:
+        sending.send("one", {"a": 1}, "key")
+        with pytest.raises(SerializationError, match="Can't convert key of class int for topic one"):
+            sending.send("one", 1, 2)
+    assert [(record.key, record.value) for record in records(store)] == [(b"key", b"{'a': 1}")]
+    with producer(store) as sending:
+        sending.send("one", bytearray(b"a"), memoryview(b"b"))
+        with pytest.raises(SerializationError, match="value_serializer"):
+            sending.send("one", "text")
+    assert [(record.key, record.value) for record in records(store)][1:] == [(b"b", b"a")]
+
+
+def test_what_cannot_be_sent_is_said_at_once(store: Store) -> None:
+    with producer(store, max_request_size=200) as sending:
+        text = (
+            "The message is 249 bytes when serialized which is larger than 200, which is the value of the "
+            "max.request.size configuration."
+        )
+        with pytest.raises(RecordTooLargeError, match=text):
+            sending.send("one", bytes(160), b"key")
+        with pytest.raises(UnknownTopicOrPartitionError, match="Topic nowhere not present in metadata"):
+            sending.send("nowhere", b"x")
+        with pytest.raises(UnknownTopicOrPartitionError, match="Partition 3 of topic t with partition count 3"):
+            sending.send("t", b"x", partition=3)
+    with pytest.raises(IllegalStateError, match="Cannot perform operation after producer has been closed"):
+        sending.send("one", b"x")
+    assert records(store) == []
+
+
+def test_a_record_that_is_too_large_for_the_memory_is_refused(store: Store) -> None:
+    with producer(store, buffer_memory=100) as sending, pytest.raises(RecordTooLargeError, match="total memory buffer"):
+        sending.send("one", bytes(100))
+
+
+def test_batches_that_are_too_large_for_the_topic_are_halved(store: Store) -> None:
+    store.alter_config("one", {"max.message.bytes": "400"})
+    with producer(store) as sending:
+        futures = [sending.send("one", bytes(100)) for _ in range(20)]
+        large = sending.send("one", bytes(1000))
+    assert [future.get().offset for future in futures] == list(range(20))
+    assert large.failed()
+    assert isinstance(large.exception, RecordTooLargeError)
+
+
+def test_a_refused_batch_leaves_no_gap(store: Store) -> None:
+    store.alter_config("one", {"cleanup.policy": "compact"})
+    answers: list[object] = []
+    with producer(store) as sending:
+        bad = [sending.send("one", b"x", key) for key in (b"k", None)]
+        bad[0].add_callback(answers.append).add_errback(answers.append)
+        sending.flush()
+        good = sending.send("one", b"x", b"k")
+        good.add_callback(answers.append).add_errback(answers.append)
+    with pytest.raises(InvalidRecordError, match="Failed to append record because it was part of a batch"):
+        bad[0].get()
+    with pytest.raises(InvalidRecordError, match="Compacted topic cannot accept message without key in topic"):
+        bad[1].get()
+    assert [type(answer) for answer in answers] == [InvalidRecordError, RecordMetadata]
+    [entry] = store.log("one", 0).producers.state
+    assert (entry.producer_epoch, entry.batches[-1].last_sequence) == (0, 0)
+
+
+def test_a_callback_that_fails_is_told_and_nothing_else_fails(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    with producer(store, linger_ms=0) as sending:
+        future = sending.send("one", b"x")
+        future.add_callback(lambda metadata: 1 / 0)
+    assert "A callback of a record failed" in caplog.text
+    assert future.get().offset == 0
+
+
+class Failing:
+    """Stands before a log's `append_records`: raises one error after the other, then lets the appends through."""
+
+    def __init__(self, log: PartitionLog, monkeypatch: pytest.MonkeyPatch, *errors: LogstoreError) -> None:
+        self.errors = list(errors)
+        self.identities: list[tuple[int, int]] = []
+        self._append = log.append_records
+        monkeypatch.setattr(log, "append_records", self)
+
+    def __call__(self, *columns: Any, **fields: Any) -> Any:
+        self.identities.append((fields["producer_epoch"], fields["base_sequence"]))
+        if self.errors:
+            raise self.errors.pop(0)
+        return self._append(*columns, **fields)
+
+
+def test_what_may_pass_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(4)])
+    with producer(store, retry_backoff_ms=1, linger_ms=0) as sending:
+        first, second = sending.send("one", b"1"), sending.send("one", b"2")
+        assert (first.get(60).offset, second.get(60).offset) == (0, 1)
+    assert failing.identities == [(0, 0)] * 5 + [(0, 1)]
+
+
+def test_after_its_retries_a_batch_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(3)])
+    with producer(store, retry_backoff_ms=1, linger_ms=0, retries=2) as sending:
+        with pytest.raises(CoordinatorLoadInProgressError):
+            sending.send("one", b"1").get(60)
+        assert sending.send("one", b"2").get(60).offset == 0
+
+
+def test_a_batch_expires(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
+    config = {"delivery_timeout_ms": 30, "request_timeout_ms": 10, "retry_backoff_ms": 5, "retry_backoff_max_ms": 5}
+    with producer(store, linger_ms=0, **config) as sending:
+        future = sending.send("one", b"1")
+        with pytest.raises(RequestTimedOutError, match=r"Expiring 1 record\(s\) for one-0") as raised:
+            future.get(60)
+    assert raised.value.recovery is Recovery.RETRY
+    assert isinstance(raised.value.__cause__, CoordinatorLoadInProgressError)
+
+
+def test_a_gap_in_sequences_begins_a_new_epoch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with producer(store, linger_ms=0) as sending:
+        sending.send("one", b"1")
+        sending.send("t", b"1", partition=0)
+        failing = Failing(store.log("one", 0), monkeypatch, OutOfOrderSequenceError("lost"))
+        assert sending.send("one", b"2").get(60).offset == 1
+        assert sending.send("t", b"2", partition=0).get().offset == 1
+    assert failing.identities == [(0, 1), (1, 0)]
+    [entry] = store.log("t", 0).producers.state
+    assert (entry.producer_epoch, entry.batches[-1].last_sequence) == (1, 0)
+
+
+def test_memory_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with producer(store, batch_size=1000, buffer_memory=2000, max_block_ms=20) as sending:
+        for partition in range(3):  # the third finds no room, and the first is written for it
+            sending.send("t", b"x", partition=partition)
+        assert store.log("t", 0).log_end_offset == 1
+        Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
+        sending.send("one", bytes(900))
+        sending.send("one", bytes(900))
+        with pytest.raises(BufferExhaustedError, match="Failed to allocate 1000 bytes within the configured max bl"):
+            sending.send("one", bytes(900))
+        sending.close(0)
+
+
+def test_what_was_not_written_in_time_is_given_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
+    sending = producer(store, linger_ms=0)
+    future = sending.send("one", b"1")
+    with pytest.raises(RequestTimedOutError):
+        future.get(0.001)
+    assert not sending.flush(0.001)
+    sending.close(0.001)
+    with pytest.raises(ProducerFailedError, match=r"Producer is closed forcefully\."):
+        future.get()
+
+
+def test_a_topic_that_is_deleted_and_made_anew(store: Store) -> None:
+    with producer(store) as sending:
+        lost = [sending.send("one", b"1")]
+        sending.flush()
+        lost += [sending.send("one", b"2")]
+        store.delete_topic("one")
+        sending.flush()
+        assert isinstance(lost[1].exception, UnknownTopicOrPartitionError)
+        store.create_topic("one", 1)
+        again = sending.send("one", b"3")
+    assert lost[0].get().offset == 0
+    assert again.get().offset == 0
+    assert [record.value for record in records(store)] == [b"3"]
+
+
+def test_without_idempotence_there_is_no_producer_id(store: Store) -> None:
+    with producer(store, enable_idempotence=False) as sending:
+        sending.send("one", b"1")
+    assert len(records(store)) == 1
+    assert len(store.log("one", 0).producers.state) == 0
+
+
+def test_many_threads_share_a_producer(store: Store) -> None:
+    with producer(store, linger_ms=1, batch_size=500) as sending:
+
+        def work(name: int) -> None:
+            for number in range(500):
+                sending.send("one", b"%d %d" % (name, number))
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    values = [tuple(map(int, (record.value or b"").split())) for record in records(store)]
+    assert len(values) == 2000
+    for name in range(4):
+        assert [number for one, number in values if one == name] == list(range(500))
+
+
+def test_the_thread_ends_with_its_work(store: Store) -> None:
+    before = threading.active_count()
+    sending = producer(store, linger_ms=1, client_id="ends")
+    sending.send("one", b"1").get(60)
+    thread = next(one for one in threading.enumerate() if one.name == f"logstore-{sending.config['client.id']}")
+    sending.close()
+    thread.join(60)
+    assert threading.active_count() == before
+    assert isinstance(sending._accumulator, Accumulator)

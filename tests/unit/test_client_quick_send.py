@@ -1,0 +1,181 @@
+"""The quick way of `send`: taken for plain records, left where anything is to be seen to, and the thread beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logstore
+from logstore import clock
+from logstore.client import linger
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.producer import Producer
+from logstore.errors import IllegalStateError
+
+LONG_MS = 600_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    with logstore.open(tmp_path / "data") as opened:
+        opened.create_topic("t", 3)
+        opened.create_topic("one", 1)
+        yield opened
+
+
+def read(store: EmbeddedStore, topic: str = "one", partition: int = 0) -> list[tuple[Any, ...]]:
+    log = store.log(topic, partition)
+    records = [record for chunk in log.records().chunks() for record in chunk.to_records()]
+    return [(record.key, record.value, record.headers) for record in records]
+
+
+def only_quick(producer: Producer) -> list[Any]:
+    """Calls of the other way from now on."""
+    calls: list[Any] = []
+    append = producer._accumulator.append
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return append(*arguments)
+
+    producer._accumulator.append = counted  # type: ignore[method-assign]
+    return calls
+
+
+def test_plain_records_go_the_quick_way_from_the_second_of_a_batch_on(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS, batch_size=1000)
+    calls = only_quick(producer)
+    futures = [producer.send("one", b"v" * 79, timestamp_ms=number) for number in range(18)]
+    assert len(calls) == 2  # a batch has room for 9 of 100 bytes
+    assert [future.is_done for future in futures] == [True] * 9 + [False] * 9
+    producer.flush()
+    assert [future.get() for future in futures] == [("one", 0, number, number, -1, 79) for number in range(18)]
+    before = clock.now_ms()
+    producer.send("one", b"1")
+    assert before <= producer.send("one", b"2").get(0 if producer.flush() else None).timestamp <= clock.now_ms()
+
+
+def test_records_of_all_kinds_keep_their_order_and_what_they_have(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    producer.send("one", b"0")
+    producer.send("one", b"1")
+    producer.send("one", b"2", b"k")
+    producer.send("one", b"3")
+    producer.send("one", None)
+    producer.send("one", b"5", headers=[("h", b"x")])
+    producer.send("one", b"6")
+    producer.send("one", b"7", partition=0)
+    producer.flush()
+    producer.send("one", b"8")
+    producer.send("one", b"9", headers=[("h", b"y")])
+    producer.send("one", b"10")
+    producer.flush()
+    values = [b"0", b"1", b"2", b"3", None, b"5", b"6", b"7", b"8", b"9", b"10"]
+    keys, headers = {2: b"k"}, {5: [("h", b"x")], 9: [("h", b"y")]}
+    assert read(store) == [(keys.get(row), value, headers.get(row, [])) for row, value in enumerate(values)]
+
+
+def test_a_record_for_another_partition_does_not_change_where_plain_ones_go(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    first = producer.send("t", b"0")
+    others = [producer.send("t", b"x", partition=partition) for partition in range(3)]
+    second = producer.send("t", b"1")
+    producer.flush()
+    assert [other.get().partition for other in others] == [0, 1, 2]
+    assert first.get().partition == second.get().partition
+
+
+def test_serializers_see_every_record(store: EmbeddedStore) -> None:
+    seen: list[Any] = []
+
+    def serialize(value: Any) -> bytes:
+        seen.append(value)
+        return bytes(value or b"")
+
+    for option in ("value_serializer", "key_serializer"):
+        producer = store.producer(linger_ms=LONG_MS, **{option: serialize})  # type: ignore[arg-type]
+        for _ in range(3):
+            producer.send("one", b"v")
+        producer.flush()
+    assert seen == [b"v"] * 3 + [None] * 3
+
+
+def test_a_batch_larger_than_a_request_may_be_is_not_filled_unseen(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS, max_request_size=200, batch_size=1000)
+    calls = only_quick(producer)
+    for _ in range(3):
+        producer.send("one", b"v")
+    assert len(calls) == 3
+
+
+def test_a_store_with_a_clock_of_its_own_says_the_time(tmp_path: Path) -> None:
+    from logstore.client.producer_config import parse_producer_config
+
+    with logstore.open(tmp_path / "data") as store:
+        store.create_topic("one", 1)
+        times = iter(range(5000, 6000))
+        store.now_ms = lambda: next(times)
+        producer = Producer(store, parse_producer_config({"linger_ms": LONG_MS}))
+        futures = [producer.send("one", b"v") for _ in range(3)]
+        producer.flush()
+        timestamps = [future.get().timestamp for future in futures]
+        assert timestamps == sorted(set(timestamps))
+        assert max(timestamps) < 6000
+        del store.now_ms
+
+
+def test_outside_of_a_transaction_nothing_is_taken_quickly(store: EmbeddedStore) -> None:
+    producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
+    producer.init_transactions()
+    producer.begin_transaction()
+    calls = only_quick(producer)
+    for number in range(3):
+        producer.send("one", b"%d" % number)
+    assert len(calls) == 1
+    with producer._mutex:
+        batch = producer._quick["one"]
+    producer.commit_transaction()
+    producer._quick["one"] = batch
+    with pytest.raises(IllegalStateError, match="while in state"):
+        producer.send("one", b"after")
+    producer._quick.clear()
+    assert [value for _, value, _ in read(store)][:3] == [b"0", b"1", b"2"]
+
+
+def test_a_batch_that_is_written_takes_no_more_records(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    producer.send("one", b"0")
+    producer.send_columns("one", [b"1", b"2"])
+    assert producer._quick == {}
+    producer.send("one", b"3")
+    producer.flush()
+    assert [value for _, value, _ in read(store)] == [b"0", b"1", b"2", b"3"]
+
+
+def test_the_thread_naps_between_batches_and_is_not_woken(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linger, "NAP_COUNT", 1 << 30)
+    producer = store.producer(linger_ms=1)
+    thread = producer._linger
+    for number in range(20):
+        assert producer.send("one", b"%d" % number).get(60).offset == number
+        assert not thread._is_idle
+        assert thread._is_running
+    producer.close()
+
+
+def test_after_naps_the_thread_is_idle_until_it_is_woken(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linger, "NAP_COUNT", 1)
+    monkeypatch.setattr(linger, "IDLE_S_MAX", 60)
+    producer = store.producer(linger_ms=1)
+    assert producer.send("one", b"0").get(60).offset == 0
+    waiting = threading.Event()
+    while not producer._linger._is_idle:
+        waiting.wait(0.001)
+    assert producer.send("one", b"1").get(60).offset == 1
+    producer.close()

@@ -1,0 +1,93 @@
+"""Compression: framed as Kafka frames it, read back by the fast path, levels within Kafka's ranges."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import pytest
+
+from logstore.codec import compress, decompress
+from logstore.codec.levels import LEVELS, checked_level
+from logstore.codec.lz4 import decode_plain_frame
+from logstore.errors import UsageError
+from logstore.model import Codec
+
+SIZE_MAX = 1 << 30
+NOISE = random.Random(1).randbytes(200_000)
+WORDS = b"".join(b"word %d, " % (n % 700) for n in range(30_000))
+# What org.apache.kafka 4.3.1 makes of "abcde"; LZ4 stores what does not shrink.
+ABCDE = {
+    Codec.NONE: "6162636465",
+    Codec.GZIP: "1f8b08000000000000ff 4b4c4a4e490500 65d88785 05000000",
+    Codec.SNAPPY: "82534e41505059000000000100000001 00000007 05106162636465",
+    Codec.LZ4: "04224d18604082 05000080 6162636465 00000000",
+    Codec.ZSTD: "28b52ffd0058 280000 6162636465 010000",
+}
+LIMITS = [0, 1, 32 * 1024 - 1, 32 * 1024, 32 * 1024 + 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 150_000]
+CASES = [(codec, None) for codec in Codec] + [
+    (codec, level) for codec, levels in LEVELS.items() for level in {levels.least, 5, min(levels.greatest, 17)}
+]
+
+
+def back(codec: Codec, stream: bytes) -> bytes:
+    outcome = decompress(codec, memoryview(stream), 2, SIZE_MAX)
+    assert outcome.error is None
+    return outcome.data.tobytes()
+
+
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)
+def test_a_short_stream_is_kafkas_to_the_byte(codec: Codec) -> None:
+    assert compress(codec, memoryview(b"abcde")).hex() == ABCDE[codec].replace(" ", "")
+
+
+@pytest.mark.parametrize(("codec", "level"), CASES, ids=lambda each: getattr(each, "kafka_name", str(each)))
+@pytest.mark.parametrize("source", [NOISE, WORDS], ids=["noise", "words"])
+def test_what_goes_in_comes_out(codec: Codec, level: int | None, source: bytes) -> None:
+    for size in LIMITS:
+        assert back(codec, compress(codec, memoryview(source)[:size], level)) == source[:size]
+
+
+@pytest.mark.parametrize("level", [None, 1, 9, 17])
+@pytest.mark.parametrize("source", [NOISE, WORDS], ids=["noise", "words"])
+def test_lz4_frames_have_no_options(level: int | None, source: bytes) -> None:
+    frame = compress(Codec.LZ4, memoryview(source), level)
+    data = decode_plain_frame(memoryview(frame), 2, SIZE_MAX)
+    assert data is not None
+    assert data.tobytes() == source
+
+
+def test_levels_make_a_difference() -> None:
+    for codec, fast, small in ((Codec.GZIP, 1, 9), (Codec.LZ4, 9, 12), (Codec.ZSTD, -5, 12)):
+        sizes = [len(compress(codec, memoryview(WORDS), level)) for level in (fast, small)]
+        assert sizes[0] > sizes[1], codec
+
+
+def test_gzip_is_zlibs_at_its_level() -> None:
+    deflated = zlib.compressobj(4, zlib.DEFLATED, -15)
+    raw = deflated.compress(WORDS) + deflated.flush()
+    assert compress(Codec.GZIP, memoryview(WORDS), 4)[10:-8] == raw
+
+
+@pytest.mark.parametrize(
+    ("codec", "level", "message"),
+    [
+        (Codec.GZIP, 0, "gzip doesn't support given compression level: 0"),
+        (Codec.GZIP, 10, "gzip doesn't support given compression level: 10"),
+        (Codec.LZ4, 0, "lz4 doesn't support given compression level: 0"),
+        (Codec.LZ4, 18, "lz4 doesn't support given compression level: 18"),
+        (Codec.ZSTD, 23, "zstd doesn't support given compression level: 23"),
+        (Codec.ZSTD, -131073, "zstd doesn't support given compression level: -131073"),
+        (Codec.SNAPPY, 1, "Compression levels are not defined for this compression type: snappy"),
+        (Codec.NONE, 1, "Compression levels are not defined for this compression type: none"),
+    ],
+)
+def test_a_level_that_kafka_refuses_is_refused(codec: Codec, level: int, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        compress(codec, memoryview(b""), level)
+    assert refused.value.message == message
+
+
+def test_defaults_are_kafkas() -> None:
+    assert [checked_level(codec, None) for codec in Codec] == [0, -1, 0, 9, 3]
+    assert checked_level(Codec.GZIP, -1) == -1

@@ -1,0 +1,103 @@
+"""Results of two threads come in order; errors in their place; nobody is left running."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from logstore.columns import in_order as module
+from logstore.columns.in_order import in_order
+from logstore.columns.matrix_pool import MatrixPool
+
+
+def counter(count: int) -> Callable[[], int | None]:
+    numbers = iter(range(count))
+    return lambda: next(numbers, None)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
+def test_results_come_in_order_though_the_first_takes_longest(count: int) -> None:
+    others_are_done = threading.Event()
+
+    def work(number: int) -> int:
+        if number == 0 and count > 2:
+            assert others_are_done.wait(60)
+        if number == min(2, module.AHEAD_COUNT - 1):
+            others_are_done.set()
+        return number * number
+
+    assert list(in_order(counter(count), work)) == [number * number for number in range(count)]
+
+
+def test_things_are_made_one_at_a_time() -> None:
+    making = threading.Lock()
+    numbers = iter(range(200))
+
+    def make() -> int | None:
+        assert making.acquire(blocking=False)
+        number = next(numbers, None)
+        making.release()
+        return number
+
+    assert list(in_order(make, str)) == [str(number) for number in range(200)]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 7])
+def test_an_error_of_the_work_comes_in_the_place_of_its_result(bad: int) -> None:
+    def work(number: int) -> int:
+        if number == bad:
+            raise ValueError(f"number {number}")
+        return number
+
+    found: list[int] = []
+    with pytest.raises(ValueError, match=f"number {bad}"):
+        found.extend(in_order(counter(20), work))
+    assert found == list(range(bad))
+
+
+def test_an_error_of_the_making_comes_behind_what_was_made() -> None:
+    numbers = iter(range(5))
+
+    def make() -> int:
+        number = next(numbers, None)
+        if number is None:
+            raise KeyError("no more")
+        return number
+
+    found: list[int] = []
+    with pytest.raises(KeyError):
+        found.extend(in_order(make, abs))
+    assert found == [0, 1, 2, 3, 4]
+
+
+def test_work_is_not_done_further_ahead_than_there_is_room() -> None:
+    worked: list[int] = []
+    results = in_order(counter(1000), worked.append)
+    next(results)
+    results.close()
+    assert len(worked) <= module.AHEAD_COUNT + 1
+
+
+def test_threads_end_with_the_reader() -> None:
+    before = set(threading.enumerate())
+    results = in_order(counter(1000), abs)
+    assert next(results) == 0
+    helpers = set(threading.enumerate()) - before
+    results.close()
+    assert not any(helper.is_alive() for helper in helpers)
+
+
+def test_a_matrix_is_used_again_only_when_nobody_has_it() -> None:
+    pool = MatrixPool(10)
+    first = pool.take()
+    second = pool.take()
+    assert first is not second
+    view = first[3, 2:5]
+    address = first.ctypes.data
+    del first
+    third = pool.take()
+    assert third.ctypes.data != address
+    del view
+    assert pool.take().ctypes.data == address

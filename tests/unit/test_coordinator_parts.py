@@ -1,0 +1,145 @@
+"""Small parts of the coordinators: producer id blocks, offsets of deleted topics, expiry, marker answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from logstore.coordinator.group_offsets import GroupOffsets, OffsetCommit, commit_records
+from logstore.coordinator.partition_for import partition_for
+from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
+from logstore.coordinator.transaction_markers import MarkerOutcome, marker_outcome
+from logstore.coordinator.transaction_outcome import Answer, Append, ProducerIdentity, TransactionRules
+from logstore.coordinator.transaction_table import TransactionTable
+from logstore.errors import (
+    CoordinatorLoadInProgressError,
+    CorruptRecordError,
+    DataDirectoryError,
+    IllegalTransitionError,
+    InvalidProducerEpochError,
+    OffsetMetadataTooLargeError,
+    SchemaError,
+    TransactionCoordinatorFencedError,
+)
+from logstore.topics.consumer_offsets import OffsetKey
+
+DAY_MS = 86_400_000
+
+
+def initialized(table: TransactionTable, name: str, now_ms: int = 0) -> ProducerIdentity:
+    append = table.init_producer_id(name, timeout_ms=1000, allocate=lambda: 7, now_ms=now_ms)
+    assert isinstance(append, Append)
+    assert table.appended(append, now_ms=now_ms) is None
+    assert isinstance(append.answer, Answer)
+    assert append.answer.identity is not None
+    return append.answer.identity
+
+
+def test_producer_ids_wait_for_a_block() -> None:
+    ids = ProducerIds()
+    assert ids.needs_block
+    with pytest.raises(CoordinatorLoadInProgressError, match="Producer ID block is full"):
+        ids.take()
+    ids.block_written()
+    ids.block_written()
+    assert [ids.take() for _ in range(BLOCK_SIZE + 1)][-1] == BLOCK_SIZE
+    assert ids.left_count == BLOCK_SIZE - 1
+
+
+def test_producer_ids_never_go_back_and_end_somewhere() -> None:
+    ids = ProducerIds()
+    ids.replay({"nextProducerId": 5000})
+    with pytest.raises(SchemaError, match="is not greater than current"):
+        ids.replay({"nextProducerId": 5000})
+    ids.replay({"nextProducerId": 2**63 - 1000})
+    with pytest.raises(IllegalTransitionError, match="Exhausted all producerIds"):
+        ids.block_record(broker_id=1, broker_epoch=1)
+
+
+def test_a_transaction_without_producer_id_is_tried_again() -> None:
+    table = TransactionTable(TransactionRules())
+    ids = ProducerIds()
+    error = table.init_producer_id("x", timeout_ms=1000, allocate=ids.take, now_ms=0)
+    assert isinstance(error, CoordinatorLoadInProgressError)
+    assert len(table) == 0
+
+
+def test_an_idempotent_producer_needs_no_record() -> None:
+    table = TransactionTable(TransactionRules())
+    answer = table.init_producer_id(None, timeout_ms=0, allocate=lambda: 9, now_ms=0)
+    assert answer == Answer(ProducerIdentity(9, 0))
+    assert len(table) == 0
+
+
+def test_idle_transactional_ids_expire() -> None:
+    table = TransactionTable(TransactionRules())
+    identity = initialized(table, "idle")
+    initialized(table, "busy", now_ms=1)
+    assert table.expire(now_ms=7 * DAY_MS - 1) == []
+    [key] = table.expire(now_ms=7 * DAY_MS)
+    refused = table.add_partitions("idle", identity, [("t", 0)], client_transaction_version=2, now_ms=0)
+    assert getattr(refused, "kafka_name", None) == "CONCURRENT_TRANSACTIONS"
+    table.expiry_failed(key)
+    assert table.expire(now_ms=7 * DAY_MS) == [key]
+    table.forget(key)
+    assert [one.transactional_id for one in table] == ["busy"]
+    table.replay(key, None)
+    assert table.get("idle") is None
+
+
+def test_an_open_transaction_times_out_but_does_not_expire() -> None:
+    table = TransactionTable(TransactionRules())
+    identity = initialized(table, "x")
+    append = table.add_partitions("x", identity, [("t", 0)], client_transaction_version=2, now_ms=5)
+    assert isinstance(append, Append)
+    table.appended(append, now_ms=5)
+    assert table.timed_out(now_ms=1005) == []
+    assert table.timed_out(now_ms=1006) == ["x"]
+    assert table.expire(now_ms=8 * DAY_MS) == []
+    abort = table.abort_timed_out("x", allocate=lambda: 8, now_ms=1006)
+    assert isinstance(abort, Append)
+    assert table.timed_out(now_ms=1006) == []
+    assert table.abort_timed_out("x", allocate=lambda: 8, now_ms=1006) == Answer()
+    completion = table.appended(abort, now_ms=1006)
+    assert completion is not None
+    assert (completion.marker.is_commit, completion.marker.producer_epoch) == (False, 1)
+    with pytest.raises(KeyError):
+        table.marker_written(completion, ("t", 1))
+    assert table.marker_written(completion, ("t", 0))
+    table.completed(completion)
+    with pytest.raises(IllegalTransitionError):
+        table.completed(completion)
+
+
+def test_what_answers_to_markers_mean() -> None:
+    assert marker_outcome(None) is MarkerOutcome.DONE
+    assert marker_outcome(DataDirectoryError("gone")) is MarkerOutcome.RETRY
+    assert marker_outcome(InvalidProducerEpochError("old")) is MarkerOutcome.STOP
+    assert marker_outcome(TransactionCoordinatorFencedError("old")) is MarkerOutcome.STOP
+    with pytest.raises(CorruptRecordError):
+        marker_outcome(CorruptRecordError("bad"))
+
+
+def test_offsets_of_a_deleted_topic_go_but_not_those_of_its_successor() -> None:
+    offsets = GroupOffsets()
+    for group, topic_id in (("g", None), ("h", "A" * 21 + "Q"), ("i", "B" * 22)):
+        for record in commit_records(group, {("t", 0): OffsetCommit(1, topic_id=topic_id)}, now_ms=0):
+            offsets.replay(*record, record_offset=0)
+    [record] = commit_records("j", {("t", 1): OffsetCommit(1)}, now_ms=0)
+    offsets.replay(*record, record_offset=1, producer_id=5)
+    keys = offsets.tombstones_of_topic("t", "A" * 21 + "Q")
+    assert sorted((key.group_id, key.partition) for key in keys) == [("g", 0), ("h", 0), ("j", 1)]
+    assert list(offsets.partitions("i")) == [("t", 0)]
+    assert not offsets.has_undecided("i")
+    assert offsets.has_undecided("j")
+
+
+def test_metadata_beside_an_offset_has_a_limit_in_java_characters() -> None:
+    [(key, value)] = commit_records("g", {("t", 0): OffsetCommit(1, metadata="😀" * 2048)}, now_ms=0)
+    assert (key, len(value.metadata)) == (OffsetKey("g", "t", 0), 2048)
+    with pytest.raises(OffsetMetadataTooLargeError, match="shorten the metadata of t-0"):
+        commit_records("g", {("t", 0): OffsetCommit(1, metadata="😀" * 2048 + "x")}, now_ms=0)
+
+
+def test_the_hash_without_a_positive_is_partition_zero() -> None:
+    assert partition_for("polygenelubricants", 50) == 0
+    assert partition_for("my-tx", 50) == 11

@@ -1,0 +1,188 @@
+"""Generations of a group: who is in, who may commit, what is logged."""
+
+from __future__ import annotations
+
+import pytest
+
+from logstore.coordinator.group_membership import GroupMembership, GroupState, Joining
+from logstore.coordinator.group_records import group_from_record, group_record
+from logstore.errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    InconsistentGroupProtocolError,
+    InvalidGroupIdError,
+    LogstoreError,
+    RebalanceInProgressError,
+    Recovery,
+    UnknownMemberIdError,
+)
+from logstore.topics.consumer_offsets import CommittedOffset, decode_key, decode_value, encode_key, encode_value
+
+COUNTS = {"t": 4}
+OFFSET = CommittedOffset(5, -1, "", 1000, -1, None)
+
+
+def member(member_id: str, instance: str | None = None, topics: tuple[str, ...] = ("t",)) -> Joining:
+    return Joining(member_id, topics, group_instance_id=instance, session_timeout_ms=100, rebalance_timeout_ms=300)
+
+
+def group_of(*members: Joining) -> GroupMembership:
+    group = GroupMembership("g")
+    for one in members:
+        group.join(one, now_ms=0)
+    group.complete_rebalance(COUNTS, now_ms=0)
+    return group
+
+
+def base(group: GroupMembership) -> int | None:
+    base_timestamp_ms = group.expiry_base()
+    return None if base_timestamp_ms is None else base_timestamp_ms(OFFSET)
+
+
+def test_members_share_the_partitions_of_a_generation() -> None:
+    group = group_of(member("m1"), member("m2"))
+    assert (group.generation, group.state, group.leader, group.protocol) == (1, GroupState.STABLE, "m1", "range")
+    assert group.assignment("m1", 1) == (("t", 0), ("t", 1))
+    assert group.assignment("m2", 1) == (("t", 2), ("t", 3))
+    with pytest.raises(IllegalGenerationError):
+        group.assignment("m1", 2)
+
+
+def test_a_new_member_makes_the_others_join_again() -> None:
+    group = group_of(member("m1"))
+    group.join(member("m2"), now_ms=10)
+    assert not group.is_ready(now_ms=10)
+    with pytest.raises(RebalanceInProgressError):
+        group.heartbeat("m1", 1, now_ms=11)
+    group.check_commit(member_id="m1", generation=1, is_transactional=False)  # it may finish what it has
+    group.join(member("m1"), now_ms=12)
+    assert group.is_ready(now_ms=12)
+    group.complete_rebalance(COUNTS, now_ms=12)
+    group.heartbeat("m1", 2, now_ms=13)
+    assert group.assignment("m2", 2) == (("t", 2), ("t", 3))
+    for is_transactional in (True, False):
+        with pytest.raises(IllegalGenerationError):
+            group.check_commit(member_id="m1", generation=1, is_transactional=is_transactional)
+
+
+def test_one_who_does_not_join_again_is_left_behind() -> None:
+    group = group_of(member("m1"))
+    group.join(member("m2"), now_ms=10)
+    assert not group.is_ready(now_ms=309)
+    assert group.is_ready(now_ms=310)
+    group.complete_rebalance(COUNTS, now_ms=310)
+    assert list(group.members) == ["m2"]
+    assert group.leader == "m2"
+    with pytest.raises(UnknownMemberIdError):
+        group.check_commit(member_id="m1", generation=1, is_transactional=True)
+
+
+def test_joining_again_without_a_change_changes_nothing() -> None:
+    group = group_of(member("m1"), member("m2"))
+    group.join(member("m1"), now_ms=5)
+    assert group.state is GroupState.STABLE
+    group.join(member("m2", topics=("t", "u")), now_ms=6)
+    assert group.state is GroupState.PREPARING_REBALANCE
+    assert not group.is_ready(now_ms=6)  # m1 has not heard of it
+
+
+def test_the_silent_and_the_leaving_are_removed() -> None:
+    group = group_of(member("m1"), member("m2"), member("m3"))
+    group.heartbeat("m1", 1, now_ms=60)
+    assert group.remove_silent(now_ms=100) == ["m2", "m3"]
+    group.leave("m1", now_ms=101)
+    assert group.is_ready(now_ms=101)
+    group.complete_rebalance(COUNTS, now_ms=102)
+    assert (group.state, group.generation, group.protocol, group.leader) == (GroupState.EMPTY, 2, None, None)
+    assert group.state_timestamp_ms == 102
+    with pytest.raises(UnknownMemberIdError):
+        group.leave("m1", now_ms=103)
+
+
+def test_a_static_member_comes_back_to_its_place_and_shuts_the_old_one_out() -> None:
+    group = group_of(member("m1", "i1"), member("m2"))
+    group.join(member("m9", "i1"), now_ms=5)
+    assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 1, "m9")
+    assert group.assignment("m9", 1) == (("t", 0), ("t", 1))
+    with pytest.raises(FencedInstanceIdError):
+        group.heartbeat("m1", 1, group_instance_id="i1", now_ms=6)
+    with pytest.raises(FencedInstanceIdError):
+        group.check_commit(member_id="m1", generation=1, group_instance_id="i1", is_transactional=True)
+    with pytest.raises(UnknownMemberIdError):
+        group.check_commit(member_id="m9", generation=1, group_instance_id="i2", is_transactional=True)
+
+
+def test_more_partitions_begin_a_rebalance() -> None:
+    group = group_of(member("m1"))
+    group.request_rebalance(now_ms=7)
+    group.join(member("m1"), now_ms=8)
+    group.complete_rebalance({"t": 6}, now_ms=8)
+    assert len(group.assignment("m1", 2)) == 6
+    empty = GroupMembership("e")
+    empty.request_rebalance(now_ms=1)
+    assert empty.state is GroupState.EMPTY
+
+
+def test_the_assignor_that_most_prefer_is_taken() -> None:
+    group = GroupMembership("g")
+    for number, assignors in enumerate([("range", "sticky"), ("sticky", "range"), ("sticky",)]):
+        group.join(Joining(f"m{number}", ("t",), assignors=assignors), now_ms=0)
+    group.complete_rebalance(COUNTS, now_ms=0)
+    assert group.protocol == "sticky"
+    with pytest.raises(InconsistentGroupProtocolError):
+        group.join(Joining("m9", ("t",), assignors=("range",)), now_ms=1)
+    with pytest.raises(InconsistentGroupProtocolError):
+        GroupMembership("h").join(Joining("m1", ("t",), assignors=("mine",)), now_ms=1)
+    with pytest.raises(InvalidGroupIdError):
+        GroupMembership("").join(member("m1"), now_ms=1)
+
+
+def test_commits_without_a_member() -> None:
+    empty, full = GroupMembership("e"), group_of(member("m1"))
+    empty.check_commit(is_transactional=False)
+    full.check_commit(is_transactional=True)
+    with pytest.raises(UnknownMemberIdError) as unknown:
+        full.check_commit(is_transactional=False)
+    assert unknown.value.recovery is Recovery.ABORT
+    with pytest.raises(UnknownMemberIdError):
+        empty.check_commit(member_id="m1", generation=0, is_transactional=True)
+
+
+def test_a_group_comes_back_from_its_record() -> None:
+    group = group_of(member("m1", "i1"), member("m2"))
+    key, value = group_record(group)
+    assert decode_key(encode_key(key)) == key
+    assert decode_value(key, encode_value(value)) == value
+    again = group_from_record(key, value, now_ms=50)
+    assert (again.generation, again.state, again.leader) == (1, GroupState.STABLE, "m1")
+    assert again.assignment("m2", 1) == group.assignment("m2", 1)
+    again.heartbeat("m1", 1, group_instance_id="i1", now_ms=60)
+    assert group_record(again) == (key, value)
+    again.remove_all(now_ms=61)
+    again.complete_rebalance(COUNTS, now_ms=61)
+    key, value = group_record(again)
+    assert (value.generation, value.protocol, value.members, value.protocol_type) == (2, None, (), "consumer")
+    assert group_from_record(key, value, now_ms=0).state is GroupState.EMPTY
+
+
+def test_when_offsets_begin_to_expire() -> None:
+    group = GroupMembership("g")
+    assert base(group) == 1000  # a simple group: since the commit
+    group.join(member("m1"), now_ms=5)
+    assert base(group) is None
+    group.complete_rebalance(COUNTS, now_ms=6)
+    assert base(group) == 1000
+    assert group.is_subscribed("t")
+    assert not group.is_subscribed("u")
+    group.remove_all(now_ms=7)
+    group.complete_rebalance(COUNTS, now_ms=8)
+    assert base(group) == 8  # an empty group: since it is empty
+    group.state_timestamp_ms = -1
+    assert base(group) == 1000
+
+
+def test_errors_say_what_to_do() -> None:
+    assert IllegalGenerationError().recovery is Recovery.ABORT
+    assert RebalanceInProgressError().recovery is Recovery.RETRY
+    assert LogstoreError("x").recovery is None
+    assert str(IllegalGenerationError()) == "Specified group generation id is not valid."

@@ -1,0 +1,316 @@
+"""The running log by itself: what appends, rolls, truncations and failures leave, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logstore.errors import (
+    DataDirectoryError,
+    InconsistentTopicIdError,
+    InvalidOffsetError,
+    KafkaStorageError,
+    OffsetOutOfRangeError,
+    UsageError,
+)
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.log.roll import roll
+from tests.naive.encoder import SOME_TIME, Batch, Rec
+from tests.recovery.comparison import UnsyncedSeam
+
+CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100"}
+TOPIC_ID = "dqEnd-x7SkKckvU0_kJgLQ"
+
+Open = Callable[..., PartitionLog]
+
+
+class Failing(UnsyncedSeam):
+    """Writes, syncs or both fail while `is_full` or `is_broken`."""
+
+    is_full = is_broken = False
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        if self.is_full:
+            super().write(descriptor, data[: len(data) // 2])
+            raise DataDirectoryError("No space left on device", java_class="java.io.IOException")
+        super().write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        if self.is_broken:
+            raise DataDirectoryError("Input/output error", java_class="java.io.IOException")
+
+
+@pytest.fixture
+def open_log(tmp_path: Path) -> Iterator[Open]:
+    logs = []
+
+    def opened(config: dict[str, str] | None = None, *, clean: bool = True, **options: object) -> PartitionLog:
+        settings = LoadSettings(clean, 0, 0, SOME_TIME, parse_config(CONFIG if config is None else config))
+        options = {"seam": UnsyncedSeam(), "now_ms": lambda: SOME_TIME, **options}
+        log = PartitionLog.open(str(tmp_path / "t-0"), settings, **options)
+        logs.append(log)
+        return log
+
+    yield opened
+    for log in logs:
+        log.close()
+
+
+def batch(count: int = 1, **fields: int) -> np.ndarray:
+    records = [Rec(b"key", b"value" * 4, offset_delta=number) for number in range(count)]
+    return np.frombuffer(Batch(0, records, last_offset_delta=count - 1, **fields).to_bytes(), np.uint8)
+
+
+def test_a_log_is_made_written_and_opened_again(open_log: Open, tmp_path: Path) -> None:
+    log = open_log(topic_id=TOPIC_ID)
+    infos = [log.append_as_leader(batch(2), leader_epoch=3) for _ in range(20)]
+    assert [info.first_offset for info in infos] == list(range(0, 40, 2))
+    assert log.segments.base_offsets == [0, 16, 32]
+    assert (log.high_watermark, log.last_stable_offset, log.recovery_point) == (40, 40, 32)
+    assert log.epochs.entries == [(3, 0)]
+    log.close()
+    assert log.recovery_point == 40
+    assert (tmp_path / "t-0" / "partition.metadata").read_text() == f"version: 0\ntopic_id: {TOPIC_ID}"
+    again = open_log(topic_id=TOPIC_ID)
+    assert (again.log_end_offset, again.segments.base_offsets, again.topic_id) == (40, [0, 16, 32], TOPIC_ID)
+    assert again.append_as_leader(batch(), leader_epoch=3).first_offset == 40
+
+
+def test_another_topics_directory_is_refused(open_log: Open) -> None:
+    open_log(topic_id=TOPIC_ID).close()
+    with pytest.raises(InconsistentTopicIdError, match="Tried to assign topic ID"):
+        open_log(topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+
+
+def test_a_failed_write_ends_the_writing_and_loses_nothing(open_log: Open, tmp_path: Path) -> None:
+    seam = Failing()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch(3))
+    seam.is_full = True
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0") as failed:
+        log.append_as_leader(batch())
+    assert "No space left on device" in str(failed.value)
+    seam.is_full = False
+    for change in (lambda: log.append_as_leader(batch()), log.flush, log.roll, lambda: log.truncate_to(0)):
+        with pytest.raises(KafkaStorageError, match="already offline"):
+            change()
+    assert log.log_end_offset == 3
+    assert log.segments.last.data.tobytes() == (tmp_path / "t-0" / f"{0:020}.log").read_bytes()[: log.size]
+    log.close()
+    again = open_log(clean=False)
+    assert (again.log_end_offset, again.append_as_leader(batch()).first_offset) == (3, 3)
+
+
+def test_a_failed_sync_is_not_tried_again(open_log: Open) -> None:
+    seam = Failing()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch())
+    seam.is_broken = True
+    with pytest.raises(KafkaStorageError, match="Error while flushing log for t-0"):
+        log.flush()
+    seam.is_broken = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.flush()
+    assert log.recovery_point == 0
+
+
+def test_nothing_is_written_to_a_closed_log(open_log: Open) -> None:
+    log = open_log()
+    log.close()
+    log.close()
+    with pytest.raises(KafkaStorageError, match="The memory mapped buffer for log of t-0 is already closed"):
+        log.append_as_leader(batch())
+
+
+def test_a_torn_tail_is_cut_even_after_a_clean_shutdown(open_log: Open, tmp_path: Path) -> None:
+    log = open_log()
+    log.append_as_leader(batch(3))
+    log.close()
+    with (tmp_path / "t-0" / f"{0:020}.log").open("ab") as file:
+        file.write(batch()[:50].tobytes())
+    again = open_log()
+    assert again.append_as_leader(batch()).first_offset == 3
+    again.close()
+    assert open_log(clean=False).log_end_offset == 4
+
+
+def test_every_new_segment_is_preallocated_until_it_is_closed(open_log: Open, tmp_path: Path) -> None:
+    config = {**CONFIG, "preallocate": "true"}
+    first, second = (tmp_path / "t-0" / f"{base:020}.log" for base in (0, 1))
+    log = open_log(config)
+    assert first.stat().st_size == 1000
+    log.append_as_leader(batch())
+    log.roll()
+    assert first.stat().st_size == log.segments.first.size < second.stat().st_size == 1000
+    log.close()
+    open_log(config)
+    assert second.stat().st_size == 0
+
+
+def test_readers_keep_what_a_truncation_drops(open_log: Open) -> None:
+    log = open_log()
+    for _ in range(5):
+        log.append_as_leader(batch())
+    data = log.segments.last.data
+    before = data.tobytes()
+    assert log.truncate_to(2)
+    assert data.tobytes() == before
+    assert (log.log_end_offset, log.high_watermark, log.segments.last.data.size) == (2, 2, 2 * batch().size)
+    assert log.append_as_leader(batch()).first_offset == 2
+
+
+def test_the_log_starts_no_later_than_the_high_watermark(open_log: Open) -> None:
+    log = open_log(is_only_replica=False)
+    log.append_as_leader(batch(4))
+    assert (log.high_watermark, log.update_high_watermark(3)) == (0, 3)
+    with pytest.raises(OffsetOutOfRangeError, match="larger than the high watermark 3"):
+        log.increment_log_start_offset(4)
+    assert log.increment_log_start_offset(3)
+    assert not log.increment_log_start_offset(2)
+    assert (log.log_start_offset, log.epochs.entries) == (3, [(0, 3)])
+
+
+def test_threads_append_one_after_the_other(open_log: Open) -> None:
+    log = open_log()
+    found: list[int] = []
+
+    def write() -> None:
+        found.extend(log.append_as_leader(batch()).first_offset for _ in range(50))
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(200))
+
+
+def test_a_segment_is_synced_later_if_somebody_does_it(open_log: Open) -> None:
+    tasks: list[Callable[[], None]] = []
+    log = open_log(flush_later=tasks.append)
+    for _ in range(20):
+        log.append_as_leader(batch(2))
+    assert (log.segments.base_offsets, log.recovery_point, len(tasks)) == ([0, 16, 32], 0, 2)
+    tasks[0]()
+    assert log.recovery_point == 16
+    log.close()
+    tasks[1]()  # has nothing left to do
+    assert (log.recovery_point, log.failure) == (40, None)
+
+
+def test_messages_are_flushed_by_their_number_and_by_time(open_log: Open) -> None:
+    now = [SOME_TIME]
+    log = open_log({"flush.messages": "3", "flush.ms": "100"}, now_ms=lambda: now[0])
+    points = []
+    for _ in range(4):
+        log.append_as_leader(batch())
+        points.append(log.recovery_point)
+    assert points == [0, 0, 3, 3]
+    log.flush_if_due()
+    assert log.recovery_point == 3
+    now[0] += 100
+    log.flush_if_due()
+    assert log.recovery_point == 4
+
+
+def test_a_segment_is_full_sooner_by_the_jitter_drawn_for_it(open_log: Open) -> None:
+    limits: list[int] = []
+
+    def draw(limit: int) -> int:
+        limits.append(limit)
+        return 40
+
+    log = open_log({"segment.ms": "100", "segment.jitter.ms": "50"}, draw_below=draw)
+    times = [0, 60, 61, 121, 122]
+    bases = []
+    for time in times:
+        stamps = {"base_timestamp": SOME_TIME + time, "max_timestamp": SOME_TIME + time}
+        log.append_as_leader(batch(**stamps))
+        bases.append(log.segments.base_offsets[-1])
+    assert bases == [0, 0, 2, 2, 4]
+    assert limits == [50, 50, 50]
+
+
+def test_a_full_segment_without_timestamps_is_as_old_as_the_process_knows_it(open_log: Open) -> None:
+    now = [SOME_TIME]
+    log = open_log({"segment.ms": "100"}, now_ms=lambda: now[0])
+    for time in (0, 100, 101):
+        now[0] = SOME_TIME + time
+        log.append_as_leader(batch(base_timestamp=-1, max_timestamp=-1))
+    assert log.segments.base_offsets == [0, 2]
+
+
+def test_a_roll_below_the_active_segment_is_refused(open_log: Open) -> None:
+    """A replica's segment began behind a gap, and the append was refused then."""
+    log = open_log()
+    log.append_as_leader(batch())
+    roll(log, 10)
+    with pytest.raises(
+        InvalidOffsetError, match=r"with start offset 1 .* lower than start offset of the active segment"
+    ):
+        log.roll()
+    assert (log.segments.base_offsets, log.log_end_offset, log.failure) == ([0, 10], 1, None)
+    log.close()
+    assert open_log().append_as_leader(batch()).first_offset == 10
+
+
+def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
+    class Interrupted(UnsyncedSeam):
+        is_interrupted = False
+
+        def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+            super().write(descriptor, data)
+            if self.is_interrupted:
+                raise KeyboardInterrupt
+
+    seam = Interrupted()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch())
+    seam.is_interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        log.append_as_leader(batch())
+    seam.is_interrupted = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.append_as_leader(batch())
+    assert log.log_end_offset == 1
+
+
+def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:
+    log = open_log()
+    for wrong in (lambda: log.truncate_to(-1), lambda: log.increment_high_watermark(1)):
+        with pytest.raises(UsageError):
+            wrong()
+    assert log.append_batches([batch(2), batch()])[1].first_offset == 2
+
+
+def test_indexes_of_the_active_segment_are_as_the_file_will_be(open_log: Open) -> None:
+    log = open_log({"index.interval.bytes": "0"})
+    for number in range(5):
+        log.append_as_leader(batch(base_timestamp=number, max_timestamp=number))
+    active = log.segments.last
+    offsets, timestamps = active.offset_index.offsets.tolist(), active.time_index.timestamps.tolist()
+    assert (offsets, timestamps) == ([1, 2, 3, 4], [1, 2, 3, 4])
+    log.close()
+    closed = open_log().segments.last
+    assert closed.offset_index.offsets.tolist() == offsets
+    assert closed.time_index.timestamps.tolist() == timestamps
+
+
+def test_a_flush_later_does_not_mind_what_is_gone(open_log: Open) -> None:
+    tasks: list[Callable[[], None]] = []
+    log = open_log(flush_later=tasks.append)
+    for _ in range(20):
+        log.append_as_leader(batch(2))
+    log.truncate_to(5)
+    log.append_as_leader(batch(9))
+    log.append_as_leader(batch(9))
+    for task in tasks:
+        task()
+    assert log.failure is None
+    assert log.recovery_point <= 5  # nothing behind was synced since

@@ -1,0 +1,314 @@
+"""The group coordinator over real logs: offsets, members, and who may commit for whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from logstore.columns.small_batch import build_batch_from_records
+from logstore.coordinator.group_membership import Joining
+from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.errors import (
+    FencedInstanceIdError,
+    GroupIdNotFoundError,
+    GroupSubscribedToTopicError,
+    IllegalGenerationError,
+    InvalidGroupIdError,
+    InvalidProducerEpochError,
+    NonEmptyGroupError,
+    OffsetMetadataTooLargeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from logstore.store.group_commits import ANYBODY, GroupMemberIdentity
+from logstore.store.groups import GroupAssignment
+from logstore.store.replaying import ReplayedRecord, replayed
+from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
+from logstore.topics.coordinator_record import write_key, write_value
+from tests.unit.small_store import SmallStore, TransactionalClient, topic_id_of
+
+PLACE = ("in", 0)
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SmallStore:
+    made = SmallStore(tmp_path).start()
+    made.create_topic("in", partitions=3, config={})
+    return made
+
+
+def again(store: SmallStore) -> SmallStore:
+    store.close()
+    return SmallStore(store.directory).start()
+
+
+def committed(store: SmallStore, group_id: str = "g", place: tuple[str, int] = PLACE) -> int | None:
+    found = store.groups.fetch(group_id, [place])[place]
+    return None if found is None else found.offset
+
+
+def joined(store: SmallStore, *member_ids: str, topics: tuple[str, ...] = ("in",)) -> list[GroupMemberIdentity]:
+    """All of them in one generation."""
+    for member_id in member_ids:
+        store.groups.join("g", Joining(member_id=member_id, topics=topics))
+    found = [assigned(store, member_id) for member_id in member_ids]
+    return [GroupMemberIdentity(name, one.generation) for name, one in zip(member_ids, found, strict=True)]
+
+
+def assigned(store: SmallStore, member_id: str) -> GroupAssignment:
+    assignment = store.groups.sync("g", member_id)
+    assert assignment is not None
+    return assignment
+
+
+def group_log(store: SmallStore, group_id: str = "g") -> list[tuple[str, object]]:
+    """What was logged for a group, in order."""
+    found = []
+    for record in replayed(store.log("__consumer_offsets", store.groups.partition_of(group_id))):
+        if isinstance(record, ReplayedRecord):
+            assert record.key is not None
+            key = decode_key(record.key)
+            value = decode_value(key, record.value)
+            found.append((type(key).__name__, value))
+    return found
+
+
+def test_a_commit_is_there_after_a_restart(store: SmallStore) -> None:
+    assert store.groups.fetch("g") == {}
+    assert committed(store) is None
+    store.groups.commit("g", {PLACE: OffsetCommit(7, 3, "note"), ("in", 1): OffsetCommit(1)})
+    store.groups.commit("g", {("in", 1): OffsetCommit(2)})
+    store = again(store)
+    found = store.groups.fetch("g")
+    assert {place: one.offset for place, one in found.items() if one is not None} == {PLACE: 7, ("in", 1): 2}
+    first = found[PLACE]
+    assert first is not None
+    assert (first.leader_epoch, first.metadata, first.topic_id) == (3, "note", topic_id_of("in"))
+    assert first.commit_timestamp_ms == store.now_ms()
+
+
+def test_the_topic_is_made_as_a_broker_makes_it(store: SmallStore) -> None:
+    store.groups.commit("g", {PLACE: OffsetCommit(7)})
+    assert store.topics["__consumer_offsets"].config == {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": "104857600",
+    }
+
+
+def test_metadata_that_is_too_long_is_refused(store: SmallStore) -> None:
+    store.config["offset.metadata.max.bytes"] = 3
+    with pytest.raises(OffsetMetadataTooLargeError):
+        store.groups.commit("g", {PLACE: OffsetCommit(7, metadata="long")})
+    assert committed(store) is None
+
+
+def test_offsets_of_a_topic_that_was_made_anew_do_not_count(store: SmallStore) -> None:
+    store.groups.commit("g", {PLACE: OffsetCommit(7)})
+    store.log(*PLACE).topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+    assert committed(store) is None
+    store.groups.commit("g", {PLACE: OffsetCommit(1)})
+    assert committed(store) == 1
+
+
+def test_offsets_of_a_deleted_topic_are_forgotten(store: SmallStore) -> None:
+    store.groups.commit("g", {PLACE: OffsetCommit(7), ("other", 0): OffsetCommit(8)})
+    store.groups.topic_deleted("in", topic_id_of("in"))
+    assert set(store.groups.fetch("g")) == {("other", 0)}
+    assert set(again(store).groups.fetch("g")) == {("other", 0)}
+
+
+def test_members_share_the_partitions(store: SmallStore) -> None:
+    (alone,) = joined(store, "m1")
+    assert assigned(store, "m1").partitions == (("in", 0), ("in", 1), ("in", 2))
+    store.groups.join("g", Joining(member_id="m2", topics=("in",)))
+    assert store.groups.sync("g", "m2") is None
+    with pytest.raises(RebalanceInProgressError):
+        store.groups.heartbeat("g", alone)
+    with pytest.raises(RebalanceInProgressError):
+        store.groups.sync("g", "m1")
+    store.groups.commit("g", {PLACE: OffsetCommit(7)}, alone)
+    first, second = joined(store, "m1", "m2")
+    assert first.generation == alone.generation + 1
+    assert assigned(store, "m1").partitions == (("in", 0), ("in", 1))
+    assert assigned(store, "m2").partitions == (("in", 2),)
+    store.groups.heartbeat("g", second)
+    with pytest.raises(IllegalGenerationError):
+        store.groups.commit("g", {PLACE: OffsetCommit(8)}, alone)
+    assert committed(store) == 7
+    store.groups.leave("g", "m1")
+    assert joined(store, "m2")[0].generation == first.generation + 1
+    assert len(assigned(store, "m2").partitions) == 3
+
+
+def test_every_generation_is_logged_before_anybody_hears_of_it(store: SmallStore) -> None:
+    joined(store, "m1")
+    store.groups.leave("g", "m1")
+    values = [value for kind, value in group_log(store) if kind == "GroupKey"]
+    assert [(one.generation, len(one.members)) for one in values if isinstance(one, GroupMetadata)] == [(1, 1), (2, 0)]
+
+
+def test_a_silent_member_is_left_behind(store: SmallStore) -> None:
+    first, second = joined(store, "m1", "m2")
+    store.time_ms += 44_000
+    store.groups.heartbeat("g", second)
+    store.time_ms += 2_000
+    store.jobs["group-rebalance"]()
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.heartbeat("g", first)
+    with pytest.raises(RebalanceInProgressError):
+        store.groups.heartbeat("g", second)
+    joined(store, "m2")
+    assert len(assigned(store, "m2").partitions) == 3
+    store.time_ms += 46_000
+    store.jobs["group-rebalance"]()
+    assert store.groups.describe("g").state.value == "Empty"
+
+
+def test_who_does_not_join_in_time_is_left_behind(store: SmallStore) -> None:
+    joined(store, "m1")
+    store.groups.join("g", Joining(member_id="m2", topics=("in",)))
+    store.time_ms += 300_000
+    assert len(assigned(store, "m2").partitions) == 3
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.sync("g", "m1")
+
+
+def test_a_group_begins_without_members_and_in_a_later_generation(store: SmallStore) -> None:
+    (zombie,) = joined(store, "m1")
+    store.groups.commit("g", {PLACE: OffsetCommit(7)}, zombie)
+    store = again(store)
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.commit("g", {PLACE: OffsetCommit(8)}, zombie)
+    (member,) = joined(store, "m1")
+    assert member.generation > zombie.generation + 1
+    assert committed(store) == 7
+    generations = [value for _, value in group_log(store) if isinstance(value, GroupMetadata)]
+    assert [len(one.members) for one in generations] == [1, 0, 1]
+
+
+def test_a_static_member_takes_its_place_again(store: SmallStore) -> None:
+    store.groups.join("g", Joining(member_id="m1", topics=("in",), group_instance_id="i"))
+    old = GroupMemberIdentity("m1", assigned(store, "m1").generation, "i")
+    store.groups.join("g", Joining(member_id="m2", topics=("in",), group_instance_id="i"))
+    assert assigned(store, "m2").generation == old.generation
+    with pytest.raises(FencedInstanceIdError):
+        store.groups.commit("g", {PLACE: OffsetCommit(8)}, old)
+
+
+def test_a_topic_with_more_partitions_is_shared_anew(store: SmallStore) -> None:
+    (member,) = joined(store, "m1", topics=("in", "later"))
+    store.create_topic("later", partitions=1, config={})
+    store.groups.topic_changed("later")
+    with pytest.raises(RebalanceInProgressError):
+        store.groups.heartbeat("g", member)
+    joined(store, "m1", topics=("in", "later"))
+    assert ("later", 0) in assigned(store, "m1").partitions
+
+
+def test_nobody_joins_a_group_of_another_protocol(store: SmallStore) -> None:
+    number = store.groups.partition_of("k")
+    key = write_key("consumer_offsets", 3, {"groupId": "k"})
+    store.log("__consumer_offsets", number).append_records(
+        [write_value("consumer_offsets", 3, 0, {"epoch": 1, "metadataHash": 0})], [key]
+    )
+    store = again(store)
+    with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
+        store.groups.join("k", Joining(member_id="m1", topics=("in",)))
+    with pytest.raises(InvalidGroupIdError):
+        store.groups.join("", Joining(member_id="m1", topics=("in",)))
+    assert list(store.groups.group_ids()) == ["k"]
+
+
+def test_records_of_unknown_types_are_passed_over(store: SmallStore) -> None:
+    store.groups.commit("g", {PLACE: OffsetCommit(7)})
+    log = store.log("__consumer_offsets", store.groups.partition_of("g"))
+    log.append_as_leader(build_batch_from_records([(b"\x00\x63what", b"\x00\x00", store.now_ms(), ())]))
+    assert committed(again(store)) == 7
+
+
+def test_a_zombie_cannot_commit_offsets_in_a_transaction(store: SmallStore) -> None:
+    store.create_topic("out", partitions=1, config={})
+    (member,) = joined(store, "m1")
+    client = TransactionalClient(store, "x")
+    transactions = store.transactions
+    transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(7)}, member)
+    client.end(is_commit=True)
+    assert committed(store) == 7
+    joined(store, "m2", "m1")
+    with pytest.raises(IllegalGenerationError):
+        transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(8)}, member)
+    number = store.groups.partition_of("g")
+    assert transactions.describe("x").partitions == {
+        ("__consumer_offsets", number)
+    }  # as with Kafka, before it is refused
+    with pytest.raises(IllegalGenerationError):
+        transactions.commit_offsets("x", *client.identity, "new", {PLACE: OffsetCommit(8)}, member)
+    newer = TransactionalClient(store, "x")
+    for who in (member, ANYBODY):
+        with pytest.raises(InvalidProducerEpochError):
+            transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(8)}, who)
+    transactions.commit_offsets("x", *newer.identity, "g", {PLACE: OffsetCommit(9)})
+    newer.end(is_commit=False)
+    assert committed(store) == committed(again(store)) == 7
+
+
+def test_a_later_commit_is_not_undone_by_an_older_transaction(store: SmallStore) -> None:
+    client = TransactionalClient(store, "x")
+    store.transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(7)})
+    store.groups.commit("g", {PLACE: OffsetCommit(9)})
+    client.end(is_commit=True)
+    assert committed(store) == committed(again(store)) == 9
+
+
+def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
+    (member,) = joined(store, "m1")
+    store.groups.commit("g", {PLACE: OffsetCommit(7)}, member)
+    store.groups.commit("simple", {PLACE: OffsetCommit(7)})
+    client = TransactionalClient(store, "x")
+    store.transactions.commit_offsets("x", *client.identity, "waiting", {PLACE: OffsetCommit(7)})
+    store.time_ms += 7 * DAY_MS
+    store.jobs["group-metadata-expiration"]()
+    assert (committed(store), committed(store, "simple")) == (7, None)
+    assert set(store.groups.group_ids()) == {"g", "waiting"}
+    store.groups.leave("g", "m1")
+    store.time_ms += 7 * DAY_MS - 1
+    store.jobs["group-metadata-expiration"]()
+    assert committed(store) == 7
+    store.time_ms += 1
+    store.jobs["group-metadata-expiration"]()
+    assert committed(store) is None
+    assert group_log(store)[-2:] == [("OffsetKey", None), ("GroupKey", None)]
+    with pytest.raises(GroupIdNotFoundError):
+        again(store).groups.describe("g")
+
+
+def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
+    (member,) = joined(store, "m1")
+    store.groups.commit("g", {PLACE: OffsetCommit(7), ("other", 0): OffsetCommit(1)}, member)
+    with pytest.raises(NonEmptyGroupError):
+        store.groups.delete("g")
+    with pytest.raises(GroupSubscribedToTopicError):
+        store.groups.delete_offsets("g", [PLACE])
+    store.groups.delete_offsets("g", [("other", 0)])
+    assert set(store.groups.fetch("g")) == {PLACE}
+    store.groups.leave("g", "m1")
+    store.groups.delete("g")
+    for act in (store.groups.delete, store.groups.describe):
+        with pytest.raises(GroupIdNotFoundError):
+            act("g")
+    assert list(again(store).groups.group_ids()) == []
+
+
+def test_only_members_commit_for_a_group_that_has_some(store: SmallStore) -> None:
+    joined(store, "m1")
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.commit("g", {PLACE: OffsetCommit(7)}, ANYBODY)
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.heartbeat("nowhere", GroupMemberIdentity("m1", 1))
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.leave("nowhere", "m1")
+    with pytest.raises(UnknownMemberIdError):
+        store.groups.sync("nowhere", "m1")

@@ -1,0 +1,227 @@
+"""What a store does beside its users: flush, checkpoint, delete, clean; what fails is told and stops nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logstore
+from logstore.disk.seam import SEAM, Seam
+from logstore.disk.side_files import read_offset_checkpoint
+from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.store.opening import open_store
+from logstore.store.schedule import Schedule
+from logstore.store.store import Store
+
+NOW = 1_700_000_000_000
+DAY_MS = 86_400_000
+
+
+@dataclass
+class Clock:
+    now: int = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Faulty(Seam):
+    """Renames below one directory fail, once told."""
+
+    directory: str | None = None
+
+    def rename(self, path: str, new_path: str) -> None:
+        if self.directory is not None and self.directory in path:
+            raise DataDirectoryError("No space left on device", path=path, java_class="java.io.IOException")
+        super().rename(path, new_path)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that is set by hand, and with it no thread: what is due is done by `later`."""
+    monkeypatch.setattr(Schedule, "start", lambda self: None)
+    return Clock()
+
+
+@pytest.fixture
+def seam() -> Faulty:
+    return Faulty()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock, seam: Faulty) -> Iterator[Store]:
+    with open_store(str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
+        yield opened
+
+
+def checkpoint(store: Store, name: str) -> dict[tuple[str, int], int]:
+    path = Path(store.path) / f"{name}-offset-checkpoint"
+    return read_offset_checkpoint(str(path)) if path.exists() else {}
+
+
+def fill(store: Store, topic: str, count: int, *, key_count: int = 3) -> None:
+    """Segments of one record each, but the last."""
+    for number in range(count):
+        store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % key_count).encode()])
+        store.log(topic, 0).roll()
+
+
+def later(store: Store, clock: Clock, ms: int) -> list[str]:
+    clock.now += ms
+    return store.run_due()
+
+
+def test_checkpoints_are_written_when_kafka_writes_them(store: Store, clock: Clock) -> None:
+    store.create_topic("orders", 1, {"flush.ms": 2000})
+    store.log("orders", 0).append_records([b"a", b"b"])
+    assert "cleaning" in later(store, clock, 29_000)
+    assert checkpoint(store, "replication") == {}
+    assert "high watermark checkpoint" in later(store, clock, 1_000)
+    assert checkpoint(store, "replication") == {("orders", 0): 2}
+    assert checkpoint(store, "recovery-point") == {("orders", 0): 2}  # flush.ms is over
+    store.log("orders", 0).append_records([b"c"])
+    store.log("orders", 0).delete_records(1)
+    assert "high watermark checkpoint" in later(store, clock, 5_000)
+    assert checkpoint(store, "replication") == {("orders", 0): 3}
+    assert checkpoint(store, "recovery-point") == {("orders", 0): 2}
+    assert "recovery point checkpoint" in later(store, clock, 55_000)
+    assert checkpoint(store, "recovery-point") == {("orders", 0): 3}
+    assert checkpoint(store, "log-start") == {("orders", 0): 1}
+    assert store.failures == {}
+
+
+def test_retention_and_the_removal_of_files_take_their_time(store: Store, clock: Clock) -> None:
+    store.create_topic("orders", 1, {"retention.ms": DAY_MS})
+    fill(store, "orders", 3)
+    later(store, clock, DAY_MS)
+    assert len(store.log("orders", 0).segments) == 4
+    later(store, clock, 300_000)
+    assert len(store.log("orders", 0).segments) == 1
+    assert list((Path(store.path) / "orders-0").glob("*.deleted"))
+    later(store, clock, 60_000)
+    assert not list((Path(store.path) / "orders-0").glob("*.deleted"))
+
+
+def test_compacted_logs_are_cleaned_and_it_is_remembered_how_far(tmp_path: Path, clock: Clock) -> None:
+    with logstore.open(tmp_path, now_ms=clock) as store:
+        store.create_topic("state", 1, {"cleanup.policy": "compact"})
+        store.create_topic("orders")
+        fill(store, "state", 9)
+        fill(store, "orders", 9)
+        later(store, clock, 30_000)
+        chunks = store.log("state", 0).records().chunks()
+        assert [record.offset for chunk in chunks for record in chunk.to_records()] == [6, 7, 8]
+        assert sum(len(chunk) for chunk in store.log("orders", 0).records().chunks()) == 9
+        assert checkpoint(store, "cleaner") == {("state", 0): 9}
+    with logstore.open(tmp_path, now_ms=clock) as store:
+        store.delete_topic("state")
+        assert checkpoint(store, "cleaner") == {}
+
+
+def test_the_store_can_go_without_a_cleaner(tmp_path: Path, clock: Clock) -> None:
+    with logstore.open(tmp_path, now_ms=clock, config={"log.cleaner.enable": False}) as store:
+        store.create_topic("state", 1, {"cleanup.policy": "compact"})
+        fill(store, "state", 9)
+        assert "cleaning" not in later(store, clock, 60_000)
+        assert sum(len(chunk) for chunk in store.log("state", 0).records().chunks()) == 9
+
+
+def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
+    store: Store, clock: Clock, seam: Faulty, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("bad", "good"):
+        store.create_topic(name, 1, {"retention.ms": 1000})
+        fill(store, name, 3)
+    seam.directory = "/bad-0/"
+    later(store, clock, 400_000)
+    assert len(store.log("good", 0).segments) == 1
+    assert isinstance(store.failures["retention of bad-0"], LogstoreError)
+    assert "retention of bad-0 failed and is tried again later" in caplog.text
+    assert not store.log("bad", 0).is_writable
+    seam.directory = None
+    with pytest.raises(LogstoreError, match="offline"):
+        store.log("bad", 0).append_records([b"a"])
+    store.log("good", 0).append_records([b"a"])
+    store.close()
+    assert not (Path(store.path) / ".kafka_cleanshutdown").exists()
+    with logstore.open(store.path, now_ms=clock) as again:
+        again.log("bad", 0).append_records([b"a"])
+
+
+def test_producers_that_are_silent_are_forgotten(store: Store, clock: Clock) -> None:
+    store.create_topic("orders")
+    log = store.log("orders", 0)
+    log.append_records([b"a"], producer_id=7, producer_epoch=0, base_sequence=0)
+    assert log.producers.state.get(7) is not None
+    later(store, clock, DAY_MS + 1)
+    assert log.producers.state.get(7) is None
+
+
+def test_what_users_schedule_is_called_again_after_it_failed(store: Store, clock: Clock) -> None:
+    calls: list[int] = []
+
+    def fail_first() -> None:
+        calls.append(clock.now)
+        if len(calls) == 1:
+            raise ValueError("not yet")
+
+    store.schedule("mine", 100, fail_first)
+    assert "mine" not in later(store, clock, 99)
+    assert "mine" in later(store, clock, 1)
+    assert isinstance(store.failures["mine"], ValueError)
+    later(store, clock, 100)
+    assert ([at - NOW for at in calls], dict(store.failures)) == ([100, 200], {})
+
+
+def test_the_thread_calls_what_is_due_and_stops() -> None:
+    called, times = threading.Event(), iter(range(0, 10**9, 50))
+    schedule = Schedule(lambda: next(times))
+    schedule.add("mine", 100, called.set)
+    schedule.start()
+    assert called.wait(30)
+    once = threading.Event()
+    schedule.run_soon(once.set)
+    assert once.wait(30)
+    schedule.stop()
+    assert schedule.run_due(10**12) == []
+    assert not any(thread.name == "logstore-housekeeping" and thread.is_alive() for thread in threading.enumerate())
+
+
+def test_a_function_may_close_the_store_it_is_called_by(tmp_path: Path) -> None:
+    store = logstore.open(tmp_path)
+    closed = threading.Event()
+
+    def close() -> None:
+        store.close()
+        closed.set()
+
+    store.schedule("close", 1, close)
+    assert closed.wait(30)
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: Store, clock: Clock, seam: Seam) -> None:
+    store.create_topic("orders", 1)
+    fill(store, "orders", 1)
+    clock.now += 1
+    store.run_due()
+    assert store.log("orders", 0).recovery_point == 1
+    assert seam is not SEAM
+
+
+def opened_with(tmp_path: Path, **config: Any) -> Store:
+    return logstore.open(tmp_path, config={name.replace("_", "."): value for name, value in config.items()})
+
+
+def test_intervals_are_kafkas_configurations(tmp_path: Path) -> None:
+    with opened_with(tmp_path, log_retention_check_interval_ms=1, log_initial_task_delay_ms=0) as store:
+        store.create_topic("orders", 1, {"retention.ms": 0, "segment.ms": 1})
+        fill(store, "orders", 2)
+        done = threading.Event()
+        store.schedule("look", 1, lambda: len(store.log("orders", 0).segments) == 1 and done.set())
+        assert done.wait(30)
