@@ -1,14 +1,27 @@
-"""A disk that may lose what was not synced: the calls through a seam, replayed on a model of files and names."""
+"""A disk that may lose what was not synced: the calls through a seam, replayed on a model of files and names.
+
+What a crash leaves, by outcome:
+
+    kept       everything
+    lost       what was synced, and no more
+    torn       of each file the first of its changes, the last of them perhaps half done
+    reordered  of each file any of its changes; zeros where something was lost before what was not
+
+Files do not know of each other: a later write to one may be there when an earlier one to another is not. Names are
+changed one after the other, as a journal has it: there are the first of their changes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from logstore.disk.seam import Seam
+from logstore.disk.seam import Seam, Writable
 from tests.naive.dice import Dice
 
 OUTCOMES = ("kept", "lost", "torn")
+ALL_OUTCOMES = (*OUTCOMES, "reordered")
 
 
 @dataclass
@@ -30,12 +43,57 @@ class Inode:
                 content = content[:value]
         return content
 
+    def reordered(self, dice: Dice) -> bytes:
+        """With some of the changes done, each where it was done when none was missing."""
+        content, size = bytearray(self.durable), len(self.durable)
+        for value in self.changes:
+            is_done = dice.chance(50)
+            if isinstance(value, int):
+                size = value
+                if is_done:
+                    del content[size:]
+            else:
+                if is_done:
+                    content.extend(bytes(max(size - len(content), 0)))
+                    content[size : size + len(value)] = value
+                size += len(value)
+        return bytes(content)
+
     def sync(self) -> None:
         self.durable = self.content()
         self.changes.clear()
 
 
-class LossyDisk(Seam):
+class InodeSeam(Seam):
+    """The real calls on open files, done to their inodes too."""
+
+    def __init__(self) -> None:
+        self._inodes: dict[int, Inode] = {}  # by descriptor
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        self._count()
+        super().write(descriptor, data)
+        self._inodes[descriptor].changes.append(bytes(data))
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        self._count()
+        super().truncate(descriptor, size)
+        self._inodes[descriptor].changes.append(size)
+
+    def sync(self, descriptor: int) -> None:
+        self._count()
+        self._inodes[descriptor].sync()
+
+    def close(self, descriptor: int) -> None:
+        super().close(descriptor)
+        del self._inodes[descriptor]
+
+    def _count(self) -> None:
+        """Called before each call that changes something."""
+        raise NotImplementedError
+
+
+class LossyDisk(InodeSeam):
     """The real calls, and what a crash before each of them could leave.
 
     Attributes:
@@ -43,14 +101,15 @@ class LossyDisk(Seam):
         survivors: directories that a crash may have left, each once, with the call and outcome that left it first.
     """
 
-    def __init__(self, directory: Path, seed: str) -> None:
+    def __init__(self, directory: Path, seed: str, *, outcomes: Sequence[str] = OUTCOMES) -> None:
+        super().__init__()
         self.call_count = 0
+        self._outcomes = outcomes
         self.survivors: dict[frozenset[tuple[str, bytes]], tuple[int, str]] = {}
         self._dice = Dice(seed)
         self._names = {path.name: Inode(path.read_bytes()) for path in directory.iterdir() if path.is_file()}
         self._durable_names = dict(self._names)
         self._name_changes: list[dict[str, Inode]] = []  # the names after each change that is not synced
-        self._inodes: dict[int, Inode] = {}
 
     def create(self, path: str) -> int:
         self._count()
@@ -68,24 +127,6 @@ class LossyDisk(Seam):
         descriptor = super().open(path)
         self._inodes[descriptor] = self._names[Path(path).name]
         return descriptor
-
-    def write(self, descriptor: int, data: bytes) -> None:
-        self._count()
-        super().write(descriptor, data)
-        self._inodes[descriptor].changes.append(bytes(data))
-
-    def truncate(self, descriptor: int, size: int) -> None:
-        self._count()
-        super().truncate(descriptor, size)
-        self._inodes[descriptor].changes.append(size)
-
-    def sync(self, descriptor: int) -> None:
-        self._count()
-        self._inodes[descriptor].sync()
-
-    def close(self, descriptor: int) -> None:
-        super().close(descriptor)
-        del self._inodes[descriptor]
 
     def rename(self, path: str, new_path: str) -> None:
         self._count()
@@ -107,20 +148,24 @@ class LossyDisk(Seam):
         self._name_changes.clear()
 
     def survivor(self, outcome: str) -> frozenset[tuple[str, bytes]]:
-        """What is found after a crash now: everything, only what was synced, or something between."""
+        """What is found after a crash now."""
         if outcome == "kept":
             return frozenset((name, inode.content()) for name, inode in self._names.items())
         if outcome == "lost":
             return frozenset((name, inode.durable) for name, inode in self._durable_names.items())
         names = self._dice.choose([self._durable_names, *self._name_changes])
-        return frozenset((name, self._torn(inode)) for name, inode in names.items())
+        left = self._torn if outcome == "torn" else self._reordered
+        return frozenset((name, left(inode)) for name, inode in names.items())
 
     def _torn(self, inode: Inode) -> bytes:
         change_count = self._dice.below(len(inode.changes) + 1)
         return inode.content(change_count, torn=bool(self._dice.below(2)))
 
+    def _reordered(self, inode: Inode) -> bytes:
+        return inode.reordered(self._dice)
+
     def _count(self) -> None:
-        for outcome in OUTCOMES:
+        for outcome in self._outcomes:
             self.survivors.setdefault(self.survivor(outcome), (self.call_count, outcome))
         self.call_count += 1
 

@@ -7,7 +7,6 @@ makes a run again.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +22,10 @@ from logstore.log.recovered import as_json
 from tests.crash.lossy_disk import LossyDisk
 from tests.recovery.cases import NOW_MS, Case, damaged_cases
 from tests.recovery.comparison import Answer, UnsyncedSeam, described, files
+from tests.seeds import seed_of
 
 CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "0"))
-SEED = os.environ.get("LOGSTORE_CRASH_SEED") or secrets.token_hex(4)
+SEED = seed_of("CRASH")
 SMALL = {"segment.index.bytes": "65536", "index.interval.bytes": "100"}
 BASE = "000000000000000000{}"
 LOG = BASE + ".log"

@@ -1,0 +1,179 @@
+"""A log that is written on a lossy disk by several producers, and what it has promised before each system call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from logstore.disk.seam import Seam
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
+from tests.naive import batch as naive
+from tests.naive.dice import Dice
+from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
+
+OFFSET_MAX = 2**63 - 1
+CONFIG = {"internal.segment.bytes": "600", "index.interval.bytes": "100", "segment.index.bytes": "65536"}
+
+
+class Promise(NamedTuple):
+    """What holds should the next call not be made.
+
+    Attributes:
+        flushed: the offset up to which appends are acknowledged by a flush.
+        recovery_point, end_offset: of the log.
+        version_count: how many contents the log has had, see `CrashingLog.versions`.
+    """
+
+    flushed: int
+    recovery_point: int
+    end_offset: int
+    version_count: int
+
+
+@dataclass
+class Writer:
+    """A producer, and what it sends next."""
+
+    producer_id: int
+    is_transactional: bool
+    sequence: int = 0
+    is_open: bool = False
+
+
+class CrashingLog:
+    """The log and its disk.
+
+    Attributes:
+        disk: with the directories that a crash may have left.
+        promises: by call.
+        versions: the log's batches before each truncation, and in the end.
+    """
+
+    def __init__(self, directory: Path, seed: str) -> None:
+        directory.mkdir(parents=True)
+        self.promises: list[Promise] = []
+        self.versions: list[bytes] = []
+        self._dice = Dice(seed)
+        self._flushed = 0
+        self._truncated_to = OFFSET_MAX  # while the log is being truncated
+        self._leader_epoch = 0
+        self._writers = [Writer(-1, False), Writer(3, False), Writer(7, True), Writer(2**40, True)]
+        self._log: PartitionLog | None = None
+        self.disk = _Disk(directory, seed, self._promise)
+        self._log = open_log(directory, self.disk, was_clean=True)
+
+    def write(self, step_count: int) -> None:
+        """Do that many steps, and close the log."""
+        log = self._opened
+        for _ in range(step_count):
+            self._step(log)
+        self.versions.append(content(log))
+        log.close()
+
+    @property
+    def _opened(self) -> PartitionLog:
+        assert self._log is not None
+        return self._log
+
+    def _promise(self) -> None:
+        log, versions = self._log, len(self.versions) + 1
+        if log is None:
+            self.promises.append(Promise(0, 0, 0, versions))
+        else:
+            end_offset = min(log.log_end_offset, self._truncated_to)
+            self.promises.append(Promise(self._flushed, log.recovery_point, end_offset, versions))
+
+    def _step(self, log: PartitionLog) -> None:
+        kind, writer = self._dice.below(20), self._dice.choose(self._writers)
+        if kind < 10:
+            self._append(log, writer)
+        elif kind < 14 and writer.is_open:
+            is_commit = self._dice.chance(40)
+            log.append_end_transaction(
+                writer.producer_id,
+                0,
+                is_commit=is_commit,
+                coordinator_epoch=0,
+                transaction_version=0,
+                leader_epoch=self._leader_epoch,
+            )
+            writer.is_open = False
+        elif kind < 16:
+            log.flush()
+            self._flushed = log.log_end_offset
+        elif kind < 18:
+            log.roll()
+        elif kind == 18:
+            self._leader_epoch += 1
+        else:
+            self._truncate(log)
+
+    def _append(self, log: PartitionLog, writer: Writer) -> None:
+        count, size = self._dice.choose((1, 2, 5)), self._dice.below(60)
+        records = [Rec(b"k", b"v" * size, offset_delta=number) for number in range(count)]
+        is_numbered = writer.producer_id >= 0
+        batch = Batch(
+            0,
+            records,
+            last_offset_delta=count - 1,
+            flags=TRANSACTIONAL if writer.is_transactional else 0,
+            producer_id=writer.producer_id,
+            producer_epoch=0 if is_numbered else -1,
+            base_sequence=writer.sequence if is_numbered else -1,
+        )
+        log.append_as_leader(np.frombuffer(batch.to_bytes(), np.uint8), leader_epoch=self._leader_epoch)
+        writer.sequence += count
+        writer.is_open = writer.is_transactional
+
+    def _truncate(self, log: PartitionLog) -> None:
+        """As a follower does whose leader has changed; what is behind is not acknowledged any more."""
+        before = content(log)
+        offsets = [row.base_offset for row in naive.scan(before, 0, len(before)).rows]
+        offset = self._dice.choose(offsets[-5:]) if offsets else 0
+        self._flushed, self._truncated_to = min(self._flushed, offset), offset
+        self.versions.append(before)
+        log.truncate_to(offset)
+        self._truncated_to = OFFSET_MAX
+        for writer in self._writers:
+            entry = log.producers.state.get(writer.producer_id)
+            writer.sequence = entry.batches[-1].last_sequence + 1 if entry and entry.batches else 0
+            writer.is_open = entry is not None and entry.current_txn_first_offset is not None
+
+
+class _Disk(LossyDisk):
+    """Tells of each call before it is made."""
+
+    def __init__(self, directory: Path, seed: str, tell: Callable[[], None]) -> None:
+        super().__init__(directory, seed, outcomes=ALL_OUTCOMES)
+        self._tell = tell
+
+    def _count(self) -> None:
+        super()._count()
+        self._tell()
+
+
+def open_log(directory: Path, seam: Seam, *, was_clean: bool, recovery_point: int = 0) -> PartitionLog:
+    """The log as the only replica of its partition."""
+    settings = LoadSettings(was_clean, recovery_point, 0, SOME_TIME, parse_config(CONFIG))
+    return PartitionLog.open(str(directory), settings, seam=seam, now_ms=lambda: SOME_TIME, requires_verification=False)
+
+
+def content(log: PartitionLog) -> bytes:
+    """All its batches."""
+    return b"".join(segment.data.tobytes() for segment in log.segments)
+
+
+def lay_out(survivor: frozenset[tuple[str, bytes]], place: Path) -> Path:
+    """A directory that a crash has left, below `place`."""
+    directory = place / "t-0"
+    directory.mkdir(parents=True)
+    for name, data in survivor:
+        (directory / name).write_bytes(data)
+    return directory

@@ -1,0 +1,166 @@
+"""Transactions over several partitions stopped before each system call, and the directory opened again.
+
+Two producers write to three partitions and commit offsets; some transactions are aborted, one producer is replaced by
+another of the same transactional id. After the end of the process alone (`kept`) the store finds everything again,
+after a power failure (`lost`, `torn`) it does if it is durable: each transaction is there as a whole or not at all,
+those answered as committed are there, offsets agree with them, nothing stays open, and nobody old can write.
+
+`LOGSTORE_CRASH_CASES` (default 1 for each version) is the number of runs, `LOGSTORE_CRASH_SEED` makes them again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.errors import LogstoreError
+from logstore.store.broker_config import DURABLE_COMMITS
+from tests.crash.lossy_tree import LossyTree, lay_out
+from tests.naive.dice import Dice
+from tests.seeds import seed_of
+from tests.unit.small_store import SmallStore, TransactionalClient
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "1"))
+SEED = seed_of("CRASH")
+STEP_COUNT = 14
+SURVIVOR_COUNT_MAX = 60  # of one run; chosen by chance
+IDS = ("x", "y")
+PLACES = (("a", 0), ("a", 1), ("b", 0))
+
+
+@dataclass
+class Story:
+    """What was done, and what was answered: transactions by name, each with the places it wrote to."""
+
+    written: dict[bytes, set[tuple[str, int]]] = field(default_factory=dict)
+    committed: list[bytes] = field(default_factory=list)
+    aborted: list[bytes] = field(default_factory=list)
+
+
+class CrashingStore:
+    """A run over a lossy disk; `promises` are, for each call, what was answered as committed and as aborted before."""
+
+    def __init__(self, root: Path, seed: str, version: int, *, is_durable: bool) -> None:
+        SmallStore(root, version=version, internal_partitions=1).start()
+        made = SmallStore(root, version=version, internal_partitions=1).start()
+        made.create_topic("a", partitions=2, config={})
+        made.create_topic("b", partitions=1, config={})
+        made.transactions.init_producer_id("other", 1000)
+        made.groups.partition_of("g")
+        made.close()
+        crashing = self
+
+        class Disk(LossyTree):
+            def promise(self) -> None:
+                story = crashing.story
+                crashing.promises.append((len(story.committed), len(story.aborted)))
+
+        self.story = Story()
+        self.promises: list[tuple[int, int]] = []
+        self.dice = Dice(seed)
+        self.disk = Disk(root, seed)
+        config = {DURABLE_COMMITS: is_durable}
+        self.store = SmallStore(
+            root, version=version, internal_partitions=1, seam=self.disk, first_producer_id=5000, config=config
+        ).start()
+        self.clients = {name: TransactionalClient(self.store, name) for name in IDS}
+        self.open: dict[str, bytes] = {}
+        self.numbers = dict.fromkeys(IDS, 0)
+
+    def step(self) -> None:
+        dice, name = self.dice, self.dice.choose(IDS)
+        client, kind = self.clients[name], self.dice.below(10)
+        if kind < 6:
+            place = dice.choose(PLACES)
+            self.story.written.setdefault(self._transaction(name), set()).add(place)
+            client.send(place[0], self._transaction(name), partition=place[1])
+        elif kind < 9 and name in self.open:
+            transaction, is_commit = self.open[name], dice.chance(70)
+            if is_commit:
+                self._commit_offset(name, client)
+            client.end(is_commit=is_commit)
+            (self.story.committed if is_commit else self.story.aborted).append(transaction)
+            del self.open[name]
+        elif kind == 9:
+            self.clients[name] = TransactionalClient(self.store, name)
+            if name in self.open:
+                self.story.aborted.append(self.open.pop(name))
+
+    def _transaction(self, name: str) -> bytes:
+        """The transaction that is open, or the next one."""
+        if name not in self.open:
+            self.numbers[name] += 1
+            self.open[name] = f"{name}{self.numbers[name]}".encode()
+        return self.open[name]
+
+    def _commit_offset(self, name: str, client: TransactionalClient) -> None:
+        transactions = self.store.transactions
+        if self.store.version < 2:
+            transactions.add_offsets(name, *client.identity, "g")
+        transactions.commit_offsets(name, *client.identity, "g", {("in", IDS.index(name)): self._offset(name)})
+
+    def _offset(self, name: str) -> OffsetCommit:
+        return OffsetCommit(self.numbers[name])
+
+
+def check(root: Path, version: int, story: Story, promise: tuple[int, int]) -> None:
+    """Opens what a crash has left, ends what is open, and looks."""
+    store = SmallStore(root, version=version, internal_partitions=1, first_producer_id=6000).start()
+    zombies = {name: store.transactions.describe(name) for name in IDS if is_known(store, name)}
+    clients = {name: TransactionalClient(store, name) for name in IDS}
+    seen = {place: store.values(*place) for place in PLACES}
+    for transaction, places in story.written.items():
+        found = {place for place in PLACES if transaction in seen[place]}
+        assert found in ((set(), places) if transaction in story.committed else (set(),)), f"{transaction!r} is torn"
+    committed_count, aborted_count = promise
+    for transaction in story.committed[:committed_count]:
+        assert all(transaction in seen[place] for place in story.written[transaction]), f"{transaction!r} is lost"
+    for transaction in story.aborted[:aborted_count]:
+        assert not any(transaction in values for values in seen.values()), f"{transaction!r} is back"
+    for name in IDS:
+        numbers = [int(value[1:]) for values in seen.values() for value in values if value[:1] == name.encode()]
+        committed = store.groups.fetch("g", [("in", IDS.index(name))], require_stable=True)["in", IDS.index(name)]
+        assert max(numbers, default=0) == (0 if committed is None else committed.offset), f"offset of {name}"
+    for place in PLACES:
+        log = store.log(*place)
+        assert log.last_stable_offset == log.log_end_offset
+    for name, zombie in zombies.items():
+        with pytest.raises(LogstoreError):
+            store.transactions.begin_append(name, zombie.producer_id, zombie.producer_epoch, ("a", 0), sequence=0)
+    for name, client in clients.items():
+        client.send("b", name.encode())
+        client.end(is_commit=True)
+    assert store.values("b")[-2:] == [name.encode() for name in IDS]
+    store.close()
+
+
+def is_known(store: SmallStore, name: str) -> bool:
+    return any(one.transactional_id == name for one in store.transactions)
+
+
+@pytest.mark.parametrize("number", range(CASE_COUNT))
+@pytest.mark.parametrize("is_durable", [False, True])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_transaction_survives_as_a_whole(version: int, is_durable: bool, number: int, tmp_path: Path) -> None:
+    seed = f"{SEED} {version} {is_durable} {number}"
+    watched = tmp_path / "watched"
+    watched.mkdir()
+    crashing = CrashingStore(watched, seed, version, is_durable=is_durable)
+    for _ in range(STEP_COUNT):
+        crashing.step()
+    story = crashing.story
+    found = [one for one in crashing.disk.survivors.items() if is_durable or one[1][1] == "kept"]
+    dice = Dice(seed)
+    chosen = [found.pop(dice.below(len(found))) for _ in range(min(len(found), SURVIVOR_COUNT_MAX))]
+    for index, (survivor, (call, outcome)) in enumerate(chosen):
+        root = lay_out(survivor, tmp_path / str(index))
+        try:
+            check(root, version, story, crashing.promises[call])
+        except Exception as error:
+            error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, run {number}, before call {call}, {outcome}")
+            raise
+    assert len(chosen) >= 20
