@@ -43,7 +43,16 @@ SETTINGS = {
 class Broker:
     """One broker over `directory`; its configuration and its log lie beside the directory, not in it."""
 
-    def __init__(self, oracle: Oracle, directory: Path, settings: Mapping[str, str], features: list[str]) -> None:
+    def __init__(
+        self,
+        oracle: Oracle,
+        directory: Path,
+        settings: Mapping[str, str],
+        features: list[str],
+        *,
+        is_formatted: bool = False,
+    ) -> None:
+        """A new directory is formatted with these features; one that is formatted stays as it is."""
         self.oracle = oracle
         self.directory = directory
         self.config = directory.with_suffix(".properties")
@@ -53,8 +62,10 @@ class Broker:
         listeners = f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{controller_port}"
         quorum = {"controller.quorum.bootstrap.servers": f"localhost:{controller_port}"}
         all_settings = {**SETTINGS, **quorum, "listeners": listeners, "log.dirs": str(directory), **settings}
-        directory.mkdir(parents=True)
         self.config.write_text("".join(f"{name}={value}\n" for name, value in all_settings.items()))
+        if is_formatted:
+            return
+        directory.mkdir(parents=True)
         flags = [word for feature in features for word in ("--feature", feature)]
         arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.config), "--standalone", *flags]
         self.oracle.run("kafka.tools.StorageTool", *arguments, cwd=directory.parent)

@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 KAFKA_VERSION = "4.3.1"
 OLDEST_JAVA = 17
 BASE = "@BASE@"
+SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")  # our own classes beside Kafka's
 
 
 class OracleUnavailableError(RuntimeError):
@@ -41,11 +42,11 @@ def oracle_cache() -> Path:
 
 
 class Oracle:
-    """Runs classes of the real Kafka, and the ones in `java/` beside it, in a JVM of their own.
+    """Runs classes of the real Kafka, and the ones of `SOURCES`, in a JVM of their own.
 
     Raises:
         OracleUnavailableError: java (17 or newer), javac or mvn is missing, Maven cannot resolve the jars,
-            or `java/` does not compile.
+            or `SOURCES` do not compile.
     """
 
     def __init__(self, cache: Path | None = None) -> None:
@@ -133,7 +134,7 @@ def _option_file(cache: Path, classpath: str) -> Path:
 
 
 def _compiled(cache: Path, classpath: str) -> Path:
-    sources = sorted((HERE / "java").glob("*.java"))
+    sources = sorted(source for folder in SOURCES for source in folder.glob("*.java"))
     classes = cache / "classes"
     stamp = classes / ".compiled"
     newest = max(source.stat().st_mtime for source in sources)
@@ -145,6 +146,6 @@ def _compiled(cache: Path, classpath: str) -> Path:
         [_program("javac"), *options, *map(str, sources)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise OracleUnavailableError(f"tests/kafka/java does not compile:\n{done.stderr}")
+        raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
     stamp.write_text(str(sources))
     return classes

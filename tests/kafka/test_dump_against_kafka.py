@@ -1,13 +1,12 @@
 """`logstore dump` against the real tool itself, on files that no stored answer knows.
 
-`LOGSTORE_ORACLE_CASES` (default 60) says how many of each, `LOGSTORE_ORACLE_SEED` makes a run again: by default the
-seed is new in every run, and printed with what differs.
+`LOGSTORE_ORACLE_CASES` (default 60) says how many of each, `LOGSTORE_ORACLE_SEED` makes a run again
+(`tests.seeds`).
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -23,11 +22,12 @@ from tests.golden.matrix import LOG_OPTIONS, ODD_LOG_OPTIONS, argvs_of
 from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
 from tests.naive.encoder import random_segment
+from tests.seeds import seed_of
 
 pytestmark = pytest.mark.kafka
 
 CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "60"))
-SEED = os.environ.get("LOGSTORE_ORACLE_SEED") or secrets.token_hex(4)
+SEED = seed_of("ORACLE")
 
 
 def check(oracle: Oracle, place: Path, argvs: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,11 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.security.MessageDigest;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Queue;
@@ -29,13 +31,22 @@ import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.LoggerContext;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.LoggerConfig;
+import org.apache.logging.log4j.core.config.Property;
 
 /**
  * Opens partition directories with the real UnifiedLog and closes them again, in place; below the working directory.
  *
  * stdin: one JSON object a line: {"directory", "clean", "logStart", "recoveryPoint", "now", "config"}.
  * stdout: for each, in order, {"state", "files"} or, when opening throws, {"error"}.
- * "state" is what the open log knows with everything replicated, "files" are those left after close: size and hash.
+ * "state" is what the open log knows with everything replicated, or what is below "highWatermark" if the question has
+ * it; "files" are those left after close: size and hash. With the argument --warnings each answer has "warnings" too:
+ * what Kafka's loggers said of level WARN and above.
  */
 public final class LogCheck {
     private static final int CASES_PER_COLLECTION = 50;
@@ -45,7 +56,7 @@ public final class LogCheck {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /** Keeps what is to be done later until it is asked for, so that every run has the same order. */
-    private static final class Later implements Scheduler {
+    static final class Later implements Scheduler {
         private final Queue<Runnable> tasks = new ArrayDeque<>();
 
         @Override public void startup() { }
@@ -65,11 +76,42 @@ public final class LogCheck {
         }
     }
 
-    public static void main(String[] unused) throws Exception {
+    /** Keeps what the loggers say, in place of where they said it. */
+    static final class Ear extends AbstractAppender {
+        private final List<String> heard = new ArrayList<>();
+
+        Ear() {
+            super("ear", null, null, true, Property.EMPTY_ARRAY);
+            start();
+            LoggerContext context = (LoggerContext) LogManager.getContext(false);
+            LoggerConfig root = context.getConfiguration().getRootLogger();
+            List.copyOf(root.getAppenders().keySet()).forEach(root::removeAppender);
+            root.setLevel(Level.WARN);
+            root.addAppender(this, Level.WARN, null);
+            context.updateLoggers();
+        }
+
+        @Override public synchronized void append(LogEvent event) {
+            String thrown = event.getThrown() == null ? "" : " [" + event.getThrown() + "]";
+            heard.add(event.getLevel() + " " + event.getMessage().getFormattedMessage() + thrown);
+        }
+
+        synchronized List<String> takeAll() {
+            List<String> taken = List.copyOf(heard);
+            heard.clear();
+            return taken;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        Ear ear = List.of(args).contains("--warnings") ? new Ear() : null;
         BufferedReader questions = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         int cases = 0;
         for (String line = questions.readLine(); line != null; line = questions.readLine()) {
-            System.out.write(JSON.writeValueAsBytes(check(JSON.readTree(line))));
+            JsonNode question = JSON.readTree(line);
+            ObjectNode answer = check(question);
+            if (ear != null) ear.takeAll().forEach(answer.withArray("warnings")::add);
+            System.out.write(JSON.writeValueAsBytes(answer));
             System.out.write('\n');
             System.out.flush();
             if (++cases % CASES_PER_COLLECTION == 0) System.gc();
@@ -84,7 +126,8 @@ public final class LogCheck {
         try {
             UnifiedLog log = open(directory, question, later);
             later.runAll();
-            log.updateHighWatermark(log.logEndOffset());
+            JsonNode highWatermark = question.get("highWatermark");
+            log.updateHighWatermark(highWatermark == null ? log.logEndOffset() : highWatermark.asLong());
             ObjectNode state = state(log);
             log.close();
             later.runAll();
@@ -98,7 +141,7 @@ public final class LogCheck {
         return answer;
     }
 
-    private static UnifiedLog open(File directory, JsonNode question, Scheduler scheduler) throws Exception {
+    static UnifiedLog open(File directory, JsonNode question, Scheduler scheduler) throws Exception {
         Properties config = new Properties();
         question.get("config").fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         String expiration = (String) config.remove(PRODUCER_EXPIRATION);
@@ -116,7 +159,7 @@ public final class LogCheck {
             (proxy, method, args) -> method.getName().equals("milliseconds") ? now : method.invoke(Time.SYSTEM, args));
     }
 
-    private static ObjectNode state(UnifiedLog log) throws Exception {
+    static ObjectNode state(UnifiedLog log) throws Exception {
         ObjectNode state = JSON.createObjectNode();
         state.put("topicId", log.topicId().map(Uuid::toString).orElse(null));
         state.put("logStartOffset", log.logStartOffset());

@@ -1,0 +1,155 @@
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.ListOffsetsOptions;
+import org.apache.kafka.clients.admin.ListTopicsOptions;
+import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.common.IsolationLevel;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+
+/**
+ * Works with a broker that took a data directory over, and tells what its clients see.
+ *
+ *   TakeOver HOST:PORT work      topics, plain records, transactions committed, aborted and left open, group offsets
+ *   TakeOver HOST:PORT state     one line of JSON
+ *   TakeOver HOST:PORT finish    a new producer takes the id of the open transaction; a fresh producer writes
+ *
+ * What "finish" prints: {"transaction": state of the id before, "aborted": whether readers get on, "producerIds": […]}
+ */
+public class TakeOver {
+    static final ObjectMapper JSON = new ObjectMapper();
+    static final String OPEN_ID = "left-open";
+
+    public static void main(String[] args) throws Exception {
+        Clients clients = new Clients(args[0]);
+        switch (args[1]) {
+            case "work" -> work(clients);
+            case "state" -> System.out.println(JSON.writeValueAsString(state(clients)));
+            case "finish" -> System.out.println(JSON.writeValueAsString(finish(clients)));
+            default -> throw new IllegalArgumentException(args[1]);
+        }
+        Clients.vanish();
+    }
+
+    static void work(Clients clients) throws Exception {
+        try (Admin admin = clients.admin()) {
+            Clients.createTopic(admin, "ledger", 2, "cleanup.policy=compact", "min.insync.replicas=1");
+        }
+        try (var plain = clients.producer("enable.idempotence=true")) {
+            Clients.sendBatch(plain, Clients.record("ledger", 0, "k", "plain"), Clients.record("ledger", 1, "k", "p1"));
+        }
+        try (var consumer = clients.consumer("audit")) {
+            consumer.assign(List.of(new TopicPartition("ledger", 0)));
+            consumer.commitSync(Map.of(new TopicPartition("ledger", 0), new OffsetAndMetadata(1, "half")));
+        }
+        try (var producer = clients.transactionalProducer("billing")) {
+            producer.beginTransaction();
+            Clients.sendBatch(producer, Clients.record("ledger", 0, "k", "paid"), Clients.record("ledger", 1, "k", "q"));
+            var offsets = Map.of(new TopicPartition("ledger", 1), new OffsetAndMetadata(2));
+            producer.sendOffsetsToTransaction(offsets, new ConsumerGroupMetadata("readers"));
+            producer.commitTransaction();
+            producer.beginTransaction();
+            Clients.sendBatch(producer, Clients.record("ledger", 0, "k", "never"));
+            producer.abortTransaction();
+        }
+        var open = clients.transactionalProducer(OPEN_ID);
+        open.beginTransaction();
+        Clients.sendBatch(open, Clients.record("ledger", 0, "k", "pending"));
+    }
+
+    static ObjectNode state(Clients clients) throws Exception {
+        ObjectNode state = JSON.createObjectNode();
+        try (Admin admin = clients.admin()) {
+            var names = admin.listTopics(new ListTopicsOptions().listInternal(true)).names().get();
+            var topics = new TreeMap<>(admin.describeTopics(new TreeSet<>(names)).allTopicNames().get());
+            for (TopicDescription topic : topics.values()) {
+                ObjectNode node = state.withObject("/topics").putObject(topic.name());
+                node.put("id", topic.topicId().toString()).put("partitions", topic.partitions().size());
+                config(admin, topic.name(), node.putObject("config"));
+                if (!topic.isInternal()) partitions(clients, admin, topic, node.putArray("read"));
+            }
+            for (String group : List.of("audit", "readers")) {
+                var offsets = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get();
+                ObjectNode node = state.withObject("/groups").putObject(group);
+                offsets.forEach((at, offset) -> node.put(at.toString(), offset.offset() + " " + offset.metadata()));
+            }
+            var transactions = new TreeMap<String, String>();
+            for (var one : admin.listTransactions().all().get()) {
+                transactions.put(one.transactionalId(), one.state() + " " + one.producerId());
+            }
+            state.set("transactions", JSON.valueToTree(transactions));
+        }
+        return state;
+    }
+
+    static void config(Admin admin, String topic, ObjectNode node) throws Exception {
+        var resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
+        var entries = new ArrayList<>(admin.describeConfigs(List.of(resource)).all().get().get(resource).entries());
+        entries.removeIf(entry -> entry.source() != ConfigEntry.ConfigSource.DYNAMIC_TOPIC_CONFIG);
+        entries.sort((a, b) -> a.name().compareTo(b.name()));
+        entries.forEach(entry -> node.put(entry.name(), entry.value()));
+    }
+
+    /** Of each partition its first offset, its end for each isolation, and the values that are committed. */
+    static void partitions(Clients clients, Admin admin, TopicDescription topic, ArrayNode read) throws Exception {
+        for (int number = 0; number < topic.partitions().size(); number++) {
+            TopicPartition at = new TopicPartition(topic.name(), number);
+            long stable = offset(admin, at, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED);
+            ObjectNode node = read.addObject();
+            node.put("start", offset(admin, at, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED));
+            node.put("end", offset(admin, at, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)).put("stable", stable);
+            ArrayNode values = node.putArray("values");
+            try (var consumer = clients.consumer("none", "isolation.level=read_committed")) {
+                consumer.assign(List.of(at));
+                consumer.seekToBeginning(List.of(at));
+                while (consumer.position(at) < stable) {
+                    for (var record : consumer.poll(Duration.ofMillis(200))) {
+                        values.add(record.offset() + ":" + new String(record.value(), StandardCharsets.UTF_8));
+                    }
+                }
+            }
+        }
+    }
+
+    static long offset(Admin admin, TopicPartition at, OffsetSpec spec, IsolationLevel isolation) throws Exception {
+        return admin.listOffsets(Map.of(at, spec), new ListOffsetsOptions(isolation)).partitionResult(at).get().offset();
+    }
+
+    static ObjectNode finish(Clients clients) throws Exception {
+        ObjectNode answer = JSON.createObjectNode();
+        TopicPartition at = new TopicPartition("ledger", 0);
+        try (Admin admin = clients.admin()) {
+            var before = admin.describeTransactions(List.of(OPEN_ID)).description(OPEN_ID).get();
+            answer.put("transaction", before.state().toString());
+            try (var again = clients.transactionalProducer(OPEN_ID)) {
+                again.beginTransaction();
+                Clients.sendBatch(again, Clients.record("ledger", 0, "k", "again"));
+                again.commitTransaction();
+            }
+            Clients.waitUntil("the open transaction ends", () ->
+                    offset(admin, at, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+                            == offset(admin, at, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED));
+            answer.put("aborted", true);
+            try (var fresh = clients.producer("enable.idempotence=true")) {
+                Clients.sendBatch(fresh, Clients.record("ledger", 0, "k", "fresh"));
+            }
+            ArrayNode ids = answer.putArray("producerIds");
+            var producers = admin.describeProducers(List.of(at)).partitionResult(at).get().activeProducers();
+            producers.stream().map(one -> one.producerId()).sorted().forEach(ids::add);
+        }
+        return answer;
+    }
+}

@@ -1,0 +1,91 @@
+"""Random workloads on Kafka's UnifiedLog and on ours: the same answers, the same state and, in the end, the same files.
+
+`LOGSTORE_ORACLE_CASES` (default 30) says how many, `LOGSTORE_ORACLE_SEED` makes a run again
+(`tests.seeds`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kafka.judge import Judge
+from tests.kafka.oracle import Oracle
+from tests.kafka.workload_log import WorkloadLog
+from tests.kafka.workloads import workload
+from tests.naive.encoder import Batch, Rec
+from tests.seeds import seed_of
+
+pytestmark = pytest.mark.kafka
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "30"))
+SEED = seed_of("ORACLE")
+
+
+def test_logs_are_written_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
+    with Judge(oracle, tmp_path) as judge:
+        for number in range(CASE_COUNT):
+            disagreements = judge.disagreements(workload(f"{SEED} {number}"))
+            assert disagreements == [], f"workload {number} of LOGSTORE_ORACLE_SEED={SEED}"
+
+
+def test_a_disagreement_is_seen(oracle: Oracle, tmp_path: Path) -> None:
+    """Otherwise the test above would tell nothing: one log does a step more than the other."""
+    batches = Batch(0, [Rec()]).to_bytes().hex()
+    append = {"op": "append", "batches": batches, "epoch": 0, "origin": "CLIENT", "version": -1, "begin": None}
+    work = {**workload("any"), "config": {}, "steps": [append]}
+    with Judge(oracle, tmp_path) as judge:
+        assert judge.disagreements(work) == []
+        real = judge.real
+        judge.real = lambda work, directory: real({**work, "steps": [append, append]}, directory)
+        told = [line.partition(":")[0] for line in judge.disagreements(work)]
+    assert {"logEndOffset in the end", f"{0:020}.log", f"{2:020}.snapshot"} <= set(told)
+
+
+def test_workloads_try_what_logs_do(tmp_path: Path) -> None:
+    """Every kind of step is taken and every refusal met, so that the agreement is about something."""
+    ops: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    segment_counts = []
+    for number in range(60):
+        work = workload(f"coverage {number}")
+        directory = tmp_path / str(number) / "t-0"
+        directory.parent.mkdir()
+        done = WorkloadLog(work, directory).run()
+        ops.update(step["op"] for step in work["steps"])
+        refusals.update(_refusal(answer) for answer in done["answers"] if "error" in answer)
+        segment_counts.append(len(done["end"]["segments"]) if done["end"] else 0)
+    assert {
+        "append",
+        "records",
+        "columns",
+        "retain",
+        "marker",
+        "follow",
+        "verify",
+        "truncate",
+        "restart",
+        "reopen",
+        "roll",
+        "start",
+    } <= ops.keys()
+    assert {
+        "OutOfOrderSequenceException",
+        "InvalidProducerEpochException",
+        "InvalidTxnStateException",
+        "InvalidRecordException",
+        "InvalidTimestampException",
+        "RecordTooLargeException",
+        "CorruptRecordException",
+        "OffsetOutOfRangeException",
+        "UnexpectedAppendOffsetException",
+    } <= refusals.keys()
+    assert max(segment_counts) > 10
+
+
+def _refusal(answer: dict[str, Any]) -> str:
+    return answer["error"].partition(":")[0].rpartition(".")[2]

@@ -1,0 +1,274 @@
+"""Logs cleaned by the real Cleaner and by ours, at the same times: what is left must be the same files.
+
+`LOGSTORE_ORACLE_CASES` (default 40) is the number of logs, `LOGSTORE_ORACLE_SEED` makes a run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from logstore.codec import decompress
+from logstore.columns.batch_table import scan
+from logstore.errors import LogstoreError
+from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
+from logstore.log.cleaner.choice import Cleanable, cleanable
+from logstore.log.cleaner.rounds import clean
+from logstore.log.config import LogConfig
+from logstore.model import Codec
+from tests.crash.lossy_disk import LossyDisk
+from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, legacy_cases, opened
+from tests.kafka.oracle import Oracle
+from tests.naive.dice import Dice
+from tests.recovery.cases import Case
+from tests.recovery.comparison import answer, disagreement
+from tests.seeds import seed_of
+
+pytestmark = pytest.mark.kafka
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "40"))
+SEED = seed_of("ORACLE")
+Files = dict[str, tuple[int | None, bytes]]
+
+
+def chosen_as_json(chosen: Cleanable) -> dict[str, Any]:
+    return {
+        "firstDirty": chosen.first_dirty_offset,
+        "firstUncleanable": chosen.first_uncleanable_offset,
+        "cleanBytes": chosen.clean_size,
+        "cleanableBytes": chosen.cleanable_size,
+        "delay": chosen.compaction_delay_ms,
+        "isCheckpointWrong": chosen.is_checkpoint_wrong,
+        "isWorthIt": chosen.is_worth_it,
+    }
+
+
+class Twins:
+    """A case laid out twice: one directory for Kafka, one for us; and the rounds that they go through."""
+
+    def __init__(self, case: CleaningCase, place: Path) -> None:
+        self.case = case
+        self.ours, self.theirs = place / "ours" / "t-0", place / "theirs" / "t-0"
+        self.config: LogConfig = lay_out(case, self.ours)
+        shutil.copytree(self.ours, self.theirs)
+        self.checkpoint: int | None = None
+        self.is_done = False
+
+    def question(self, number: int) -> dict[str, Any]:
+        step = self.case.steps[number]
+        return {
+            "op": "clean",
+            "directory": str(self.theirs),
+            "now": step.now_ms,
+            "logStart": 0,
+            "highWatermark": 2**62,
+            "config": self.case.config,
+            "checkpoint": self.checkpoint,
+            "dedupe": step.dedupe_size,
+        }
+
+    def answer(self, number: int) -> dict[str, Any]:
+        """What we choose and do in that round, said as `Cleans.java` says it."""
+        step = self.case.steps[number]
+        log = opened(self.ours, self.config, step.now_ms, was_clean=True)
+        chosen = cleanable(log, self.checkpoint, step.now_ms)
+        answer = chosen_as_json(chosen)
+        try:
+            if chosen.cleanable_size:
+                cleaned = clean(log, chosen, step.now_ms, buffer_size=step.dedupe_size)
+                answer["end"] = self.checkpoint = cleaned.end_offset
+        except LogstoreError as error:
+            answer["error"] = f"{error.java_class}: {error.message}"
+            self.is_done = True
+        answer["logStart"] = log.log_start_offset
+        log.remove_deleted_files(step.now_ms)
+        log.close()
+        return answer
+
+
+def files(directory: Path) -> Files:
+    """Of each file the content; and of a `.log`, in ms, when it was written to last."""
+    return {path.name: (_modified_ms(path), path.read_bytes()) for path in directory.iterdir()}
+
+
+def _modified_ms(path: Path) -> int | None:
+    return path.stat().st_mtime_ns // 1_000_000 if path.suffix == ".log" else None
+
+
+def meanings(directory: Path) -> dict[str, Any]:
+    """As `files`, with the records of a `.log` decompressed, and without what follows from how well they were."""
+    return {
+        name: [modified_ms, *_batches(content)] if name.endswith(".log") else content
+        for name, (modified_ms, content) in files(directory).items()
+        if not name.endswith((".index", ".timeindex"))
+    }
+
+
+def _batches(content: bytes) -> list[dict[str, Any]]:
+    data = np.frombuffer(content, np.uint8)
+    table = scan(data, check_crc=True)
+    found = []
+    for row in range(len(table)):
+        header = table.row(row)
+        if header["magic"] < 2:
+            found.append(header)  # not cleaned yet
+            continue
+        end = header["position"] + header["size"]
+        codec = Codec(header["attributes"] & CODEC_MASK)
+        stream = decompress(codec, content[header["position"] + HEADER_SIZE : end], 2, 1 << 20)
+        records = stream.data.tobytes() if header["record_count"] else b""
+        found.append({**header, "position": 0, "size": 0, "crc": 0, "records": records})
+    return found
+
+
+def compare(oracle: Oracle, place: Path, cases: list[CleaningCase], *, is_plain: bool = True) -> list[dict[str, Any]]:
+    """Run all cases, a round of each in turn; Kafka's answers."""
+    twins = [Twins(case, place / str(case.number)) for case in cases]
+    answers = []
+    read = files if is_plain else meanings
+    for number in range(max(len(case.steps) for case in cases)):
+        asked = [twin for twin in twins if number < len(twin.case.steps) and not twin.is_done]
+        text = "".join(json.dumps(twin.question(number)) + "\n" for twin in asked)
+        for twin, line in zip(asked, oracle.run("Cleans", cwd=place, text=text).splitlines(), strict=True):
+            expected = json.loads(line)
+            where = f"seed {SEED} case {twin.case.number} round {number}"
+            answer = twin.answer(number)
+            if not is_plain:
+                answer, expected = _without_sizes(answer), _without_sizes(expected)
+            assert answer == expected, where
+            assert read(twin.ours) == read(twin.theirs), where
+            answers.append(expected)
+    return answers
+
+
+def _without_sizes(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answer.items() if name not in ("cleanBytes", "cleanableBytes", "isWorthIt")}
+
+
+def test_plain_logs_are_cleaned_to_the_same_bytes(oracle: Oracle, tmp_path: Path) -> None:
+    answers = compare(oracle, tmp_path, list(cleaning_cases(SEED, CASE_COUNT)))
+    assert any("end" in answer and answer["end"] < answer["firstUncleanable"] for answer in answers), "a full map"
+    assert any(answer["isWorthIt"] for answer in answers)
+    assert any(answer["firstDirty"] > 0 for answer in answers)
+
+
+def test_compressed_logs_are_cleaned_to_the_same_records(oracle: Oracle, tmp_path: Path) -> None:
+    cases = list(cleaning_cases(f"{SEED} compressed", CASE_COUNT // 2, codecs=(0, 1, 2, 3, 4)))
+    for case in cases:
+        case.config |= {"internal.segment.bytes": "1000000", "segment.index.bytes": "65536"}
+    answers = compare(oracle, tmp_path, cases, is_plain=False)
+    assert any("end" in answer for answer in answers)
+
+
+def test_old_magics_are_cleaned_to_the_same_records(oracle: Oracle, tmp_path: Path) -> None:
+    cases = list(legacy_cases(f"{SEED} legacy", CASE_COUNT // 2))
+    for case in cases:
+        case.config |= {"internal.segment.bytes": "1000000", "segment.index.bytes": "65536"}
+    answers = compare(oracle, tmp_path, cases, is_plain=False)
+    assert any("end" in answer for answer in answers)
+
+
+def test_old_segments_go_as_they_go_in_kafka(oracle: Oracle, tmp_path: Path) -> None:
+    """By time, size and log start; of closed logs with and without batches in the last segment."""
+    asked, ours = [], []
+    for case in cleaning_cases(f"{SEED} retention", CASE_COUNT):
+        place = tmp_path / str(case.number)
+        directory, twin = place / "ours" / "t-0", place / "theirs" / "t-0"
+        question = retention_question(case, twin, Dice(f"{SEED} retention {case.number}"))
+        case.config |= question["config"]
+        config = lay_out(case, directory)
+        shutil.copytree(directory, twin)
+        asked.append({**question, "config": case.config})
+        ours.append((directory, twin, config))
+    answers = oracle.run("Cleans", cwd=tmp_path, text="".join(json.dumps(each) + "\n" for each in asked)).splitlines()
+    deleted_counts = set()
+    for question, (directory, twin, config), line in zip(asked, ours, answers, strict=True):
+        expected = json.loads(line)
+        assert retained(directory, config, question) == expected, f"seed {SEED} {directory}"
+        assert contents(directory) == contents(twin), f"seed {SEED} {directory}"
+        deleted_counts.add(expected.get("deleted"))
+    assert len(deleted_counts) > 2
+
+
+def retention_question(case: CleaningCase, directory: Path, dice: Dice) -> dict[str, Any]:
+    end_offset = case.segments[-1][-1].base_offset + 1
+    high_watermark = dice.choose([2**62, 2**62, dice.below(end_offset + 1)])
+    return {
+        "op": "retain",
+        "directory": str(directory),
+        "now": NOW + dice.choose([0, 0, 3000]),
+        "logStart": 0,
+        "highWatermark": high_watermark,
+        "deleteTo": dice.choose([None, None, dice.below(end_offset + 2)]),
+        "config": {
+            "cleanup.policy": dice.choose(["delete", "delete", "compact", "compact,delete"]),
+            "retention.ms": str(dice.choose([-1, 0, 30, 1000, 10_000])),
+            "retention.bytes": str(dice.choose([-1, -1, 0, 300, 900])),
+        },
+    }
+
+
+def retained(directory: Path, config: LogConfig, question: dict[str, Any]) -> dict[str, Any]:
+    """What we delete, said as `Cleans.java` says it."""
+    answer: dict[str, Any] = {}
+    log = opened(directory, config, question["now"], was_clean=True, high_watermark=question["highWatermark"])
+    try:
+        if question["deleteTo"] is not None:
+            log.increment_log_start_offset(question["deleteTo"])
+        answer["deleted"] = len(log.delete_old_segments(question["now"]))
+        answer["segments"] = log.segments.base_offsets
+    except LogstoreError as error:
+        answer["error"] = f"{error.java_class}: {error.message}"
+    answer["logStart"] = log.log_start_offset
+    log.remove_deleted_files(question["now"])
+    log.close()
+    return answer
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """But for empty indexes, which Kafka makes only when it needs them."""
+    return {
+        name: content
+        for name, (_, content) in files(directory).items()
+        if content or not name.endswith((".index", ".timeindex"))
+    }
+
+
+def test_kafka_repairs_what_an_interrupted_cleaning_left_and_so_do_we(oracle: Oracle, tmp_path: Path) -> None:
+    """To the same files and state, from what a crash before any system call may have left."""
+    case = example_case(0)
+    directory = tmp_path / "watched" / "t-0"
+    config = lay_out(case, directory)
+    disk = LossyDisk(directory, SEED)
+    log = opened(directory, config, NOW, was_clean=True, seam=disk)
+    for now_ms in (NOW, NOW + 1):
+        log.clean(log.cleanable(None, now_ms), now_ms)
+        log.remove_deleted_files(now_ms)
+    log.close()
+    dice = Dice(SEED)
+    chosen = [survivor for survivor in disk.survivors if dice.chance(100 * CASE_COUNT // len(disk.survivors))]
+    settings = Case(0, "", "t-0", clean=False, now=NOW, config=case.config)
+    ours = [write(survivor, tmp_path / "ours" / str(number)) for number, survivor in enumerate(chosen)]
+    theirs = [write(survivor, tmp_path / "theirs" / str(number)) for number, survivor in enumerate(chosen)]
+    shared = {"clean": False, "logStart": 0, "recoveryPoint": 0, "now": NOW, "config": case.config}
+    asked = "".join(json.dumps({"directory": str(one), **shared}) + "\n" for one in theirs)
+    answers = oracle.run("LogCheck", cwd=tmp_path, text=asked).splitlines()
+    assert len(answers) > 10
+    for one, line in zip(ours, answers, strict=True):
+        expected = json.loads(line)
+        assert "error" not in expected
+        assert disagreement(expected, answer(settings, one)) == "", f"seed {SEED} {one}"
+
+
+def write(survivor: frozenset[tuple[str, bytes]], place: Path) -> Path:
+    directory = place / "t-0"
+    directory.mkdir(parents=True)
+    for name, content in survivor:
+        (directory / name).write_bytes(content)
+    return directory

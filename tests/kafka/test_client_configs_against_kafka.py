@@ -1,0 +1,107 @@
+"""Configurations and partitions beside those of the Java clients."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.client.consumer_config import parse_consumer_config
+from logstore.client.partitioner import murmur2
+from logstore.client.producer_config import parse_producer_config
+from logstore.errors import UsageError
+from tests.kafka.oracle import Oracle
+
+pytestmark = pytest.mark.kafka
+
+CASES = int(os.environ.get("LOGSTORE_ORACLE_CASES", "300"))
+SEED = 99
+PARSERS = {"producer": parse_producer_config, "consumer": parse_consumer_config}
+#: configurations by number or order of creation, or told in other words
+OWN_WORDS = {"client.id", "partition.assignment.strategy"}
+CHOICES: dict[str, dict[str, list[str]]] = {
+    "producer": {
+        "acks": ["all", "-1", "0", "1", "2", "ALL", " all "],
+        "retries": ["0", "1", "-1", "2147483647", "2147483648"],
+        "max.in.flight.requests.per.connection": ["1", "5", "6", "0"],
+        "enable.idempotence": ["true", "false", "True", "yes"],
+        "transactional.id": ["t", ""],
+        "transaction.timeout.ms": ["1", "-5", "x"],
+        "delivery.timeout.ms": ["0", "30004", "30005", "2147483647"],
+        "linger.ms": ["0", "5", "100000", "9223372036854775807", "-1"],
+        "request.timeout.ms": ["0", "2147483647"],
+        "batch.size": ["0", "-1", "1e3"],
+        "compression.type": ["zstd", "none", "lzo", ""],
+        "compression.gzip.level": ["-1", "0", "9", "10"],
+        "compression.lz4.level": ["0", "17", "18"],
+        "compression.zstd.level": ["-131072", "22", "23"],
+        "buffer.memory": ["0", "-1"],
+        "client.id": ["c", ""],
+    },
+    "consumer": {
+        "group.id": ["g"],
+        "group.instance.id": ["i", ""],
+        "enable.auto.commit": ["true", "false", "no"],
+        "auto.offset.reset": ["earliest", "latest", "none", "Earliest", "newest", ""],
+        "isolation.level": ["read_committed", "read_uncommitted", "READ_COMMITTED", "x"],
+        "max.poll.records": ["1", "0"],
+        "max.poll.interval.ms": ["0", "600000"],
+        "auto.commit.interval.ms": ["-1", "1"],
+        "fetch.max.bytes": ["-1", "7"],
+        "client.id": ["c"],
+    },
+}
+
+
+def _case(rng: random.Random) -> dict[str, Any]:
+    client = rng.choice(["producer", "producer", "consumer"])
+    names = rng.sample(sorted(CHOICES[client]), rng.randrange(5))
+    values = {name: rng.choice(CHOICES[client][name][: rng.choice([1, 2, 9])]) for name in names}
+    known = sorted(PARSERS[client]({}).keys() - OWN_WORDS)
+    return {"client": client, "values": values, "names": known}
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_configurations_are_read_as_the_java_clients_read_them(oracle: Oracle, tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    cases = [_case(rng) for _ in range(CASES)]
+    lines = oracle.run("ClientConfigs", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
+    answers = [json.loads(line) for line in lines.splitlines()]
+    assert len(answers) == len(cases)
+    for case, answer in zip(cases, answers, strict=True):
+        try:
+            config = PARSERS[case["client"]](case["values"])
+            ours = {name: _text(config[name]) for name in case["names"]}
+        except UsageError as error:
+            ours = {"error": f"{error.java_class}: {error.message}"}
+        if "error" in ours and "error" in answer and ours != answer:
+            # of several wrong values Java names the first one of its hash map
+            assert len(case["values"]) > 1, (case, ours, answer)
+            alone = [_refusal(case["client"], {name: value}) for name, value in case["values"].items()]
+            assert answer["error"] in alone, (case, ours, answer)
+            continue
+        assert ours == answer, case["values"]
+
+
+def _refusal(client: str, values: dict[str, str]) -> str | None:
+    try:
+        PARSERS[client](values)
+    except UsageError as error:
+        return f"{error.java_class}: {error.message}"
+    return None
+
+
+def test_keys_hash_as_in_java(oracle: Oracle, tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    texts = ["", *("".join(rng.choices("abc-019ü€😀\u0000\x7f", k=rng.randrange(20))) for _ in range(CASES))]
+    lines = oracle.run("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
+    assert [int(line.split(" ")[2]) for line in lines.splitlines()] == [murmur2(text.encode()) for text in texts]

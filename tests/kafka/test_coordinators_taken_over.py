@@ -1,0 +1,134 @@
+"""What the coordinators of a store wrote, seen by an unmodified broker; and the same work done by both, compared."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.clock import now_ms
+from logstore.coordinator.group_membership import Joining
+from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.transaction import from_record
+from logstore.disk.seam import SEAM
+from logstore.store.opening import open_store
+from logstore.store.replaying import ReplayedMarker, ReplayedRecord, replayed
+from logstore.store.store import Store
+from logstore.topics.consumer_offsets import decode_key, decode_value
+from tests.kafka.broker import Broker
+from tests.kafka.oracle import Oracle
+from tests.kafka.test_store_against_kafka import ask, warnings
+from tests.unit.small_store import TransactionalClient
+
+pytestmark = pytest.mark.kafka
+
+#: the broker's settings in `broker.SETTINGS` that its coordinators would make topics by
+SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+#: a broker that is elected twice while it starts says this of its own partitions, too
+OF_A_SLOW_START = "the partition is not online or is no longer the leader"
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+
+
+def opened(root: Path) -> Store:
+    return open_store(str(root), config=SETTINGS, now_ms=now_ms, progress=None, seam=SEAM)
+
+
+def work(store: Store) -> None:
+    """As `TakeOver work`, in the same order."""
+    store.create_topic("ledger", 2, {"cleanup.policy": "compact", "min.insync.replicas": "1"})
+    producer_id, epoch = store.transactions.init_producer_id(None, 0)
+    for number, value in enumerate((b"plain", b"p1")):
+        log = store.log("ledger", number)
+        log.append_records([value], [b"k"], producer_id=producer_id, producer_epoch=epoch, base_sequence=0)
+    store.groups.commit("audit", {("ledger", 0): OffsetCommit(1, metadata="half")})
+    billing = TransactionalClient(store, "billing")
+    store.transactions.add_partitions("billing", *billing.identity, [("ledger", 0), ("ledger", 1)])  # in one request
+    send(billing, 0, b"paid")
+    send(billing, 1, b"q")
+    store.transactions.commit_offsets("billing", *billing.identity, "readers", {("ledger", 1): OffsetCommit(2)})
+    billing.end(is_commit=True)
+    send(billing, 0, b"never")
+    billing.end(is_commit=False)
+    send(TransactionalClient(store, "left-open"), 0, b"pending")
+
+
+def send(client: TransactionalClient, number: int, value: bytes) -> None:
+    client.send("ledger", value, partition=number, key=b"k")
+
+
+def described(store: Store) -> list[list[Any]]:
+    """The internal topics record by record, without times and producer ids."""
+    lines = []
+    for topic in INTERNAL:
+        for number in range(2):
+            for one in replayed(store.log(topic, number)):
+                lines.append(
+                    [topic, number, *(_marker(one) if isinstance(one, ReplayedMarker) else _record(topic, one))]
+                )
+    return lines
+
+
+def _marker(one: ReplayedMarker) -> list[Any]:
+    return ["marker", one.is_commit]
+
+
+def _record(topic: str, one: ReplayedRecord) -> list[Any]:
+    assert one.key is not None
+    assert one.value is not None
+    if topic == INTERNAL[1]:
+        state = from_record(one.key, one.value)
+        version, partitions = one.value[:2].hex(), sorted(state.partitions)
+        has_start, client_version = state.start_timestamp_ms > 0, state.client_transaction_version
+        numbers = (state.producer_epoch, state.producer_id - state.previous_producer_id, state.next_producer_id)
+        return [state.transactional_id, version, state.state.name, *numbers, has_start, client_version, partitions]
+    key = decode_key(one.key)
+    value = decode_value(key, one.value)
+    is_transactional = one.producer_id >= 0
+    fields = (getattr(value, name) for name in ("offset", "leader_epoch", "metadata", "expire_timestamp_ms"))
+    return [str(key), one.value[:2].hex(), is_transactional, *fields, getattr(value, "topic_id", None) is not None]
+
+
+def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    with opened(ours) as store:
+        work(store)
+        store.groups.join("members", Joining(member_id="m1", topics=("ledger",)))
+        assert store.groups.sync("members", "m1") is not None
+    with opened(theirs):
+        pass
+    broker = Broker(oracle, theirs, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        ask(oracle, address, "work", tmp_path)
+        expected = ask(oracle, address, "state", tmp_path)
+    broker = Broker(oracle, ours, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        found = ask(oracle, address, "state", tmp_path)
+        finished = ask(oracle, address, "finish", tmp_path)
+    assert [line for line in warnings(broker) if OF_A_SLOW_START not in line] == []
+    assert without_ids(found) == without_ids(expected)
+    assert (finished["transaction"], finished["aborted"]) == ("Ongoing", True)
+    assert max(finished["producerIds"]) >= 1000
+
+
+def test_the_same_work_leaves_the_same_records(oracle: Oracle, tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    with opened(ours) as store:
+        work(store)
+        found = described(store)
+    with opened(theirs):
+        pass
+    broker = Broker(oracle, theirs, {}, [], is_formatted=True)
+    with broker.running(signal.SIGTERM) as address:
+        ask(oracle, address, "work", tmp_path)
+    with opened(theirs) as store:
+        expected = described(store)
+    assert found == expected
+
+
+def without_ids(state: dict[str, Any]) -> dict[str, Any]:
+    """Topic ids are drawn by chance, and producer ids depend on how many were taken before."""
+    topics = {name: {**topic, "id": None} for name, topic in state["topics"].items()}
+    transactions = {name: text.split()[0] for name, text in state["transactions"].items()}
+    return {**state, "topics": topics, "transactions": transactions}

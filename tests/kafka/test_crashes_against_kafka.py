@@ -1,0 +1,55 @@
+"""What a crash left of a log that was written: the real UnifiedLog makes of it what ours does, to the same files.
+
+`LOGSTORE_CRASH_CASES` (default 2) is the number of workloads, of each some directories are chosen by chance;
+`LOGSTORE_CRASH_SEED` makes a run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.crash.crashing_log import CONFIG, CrashingLog, lay_out
+from tests.kafka.judge import Asked
+from tests.kafka.oracle import Oracle
+from tests.naive.dice import Dice
+from tests.naive.encoder import SOME_TIME
+from tests.recovery.cases import Case
+from tests.recovery.comparison import answer, disagreement
+from tests.seeds import seed_of
+
+pytestmark = pytest.mark.kafka
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "2"))
+SEED = seed_of("CRASH")
+STEP_COUNT = 25
+SAMPLE_COUNT = 40  # directories of a workload
+LEFT_OVER = (
+    "leader-epoch-checkpoint.tmp"  # read by nobody; the next write goes over it, for Kafka often that of the load
+)
+
+
+def test_kafka_makes_of_what_a_crash_left_what_ours_makes_of_it(oracle: Oracle, tmp_path: Path) -> None:
+    torn_count = 0
+    with Asked(oracle, tmp_path, "LogCheck", "--warnings") as check:
+        for number in range(CASE_COUNT):
+            crashing = CrashingLog(tmp_path / str(number) / "t-0", f"{SEED} {number}")
+            crashing.write(STEP_COUNT)
+            survivors, dice = list(crashing.disk.survivors.items()), Dice(f"{SEED} sample {number}")
+            for sample in range(SAMPLE_COUNT):
+                survivor, (call, outcome) = dice.choose(survivors)
+                theirs, ours = (lay_out(survivor, tmp_path / f"{number}-{sample}" / who) for who in ("theirs", "ours"))
+                recovery_point = crashing.promises[call].recovery_point
+                case = Case(0, "", "t-0", (), False, 0, recovery_point, SOME_TIME, CONFIG)
+                expected = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
+                torn_count += any("Corruption found in segment" in warning for warning in expected.pop("warnings"))
+                assert "error" not in expected
+                found = answer(case, ours)
+                for one in (expected, found):
+                    one["files"].pop(LEFT_OVER, None)
+                where = f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, before call {call}, {outcome}"
+                assert disagreement(expected, found) == "", where
+    assert torn_count >= CASE_COUNT

@@ -1,0 +1,86 @@
+"""Assignors and hashes beside those of the Java client."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.coordinator.assignment import Assignment, Subscription, assign_range, assign_round_robin
+from logstore.coordinator.partition_for import java_hash, partition_for
+from logstore.coordinator.sticky_assignment import assign_sticky
+from tests.kafka.oracle import Oracle
+
+pytestmark = pytest.mark.kafka
+
+CASES = int(os.environ.get("LOGSTORE_ORACLE_CASES", "300"))
+SEED = 2026
+TOPICS = ["a", "b", "ü", "😀", "\uffee"]
+
+
+def _case(rng: random.Random) -> dict[str, Any]:
+    """Members that all read something and own what exists, once: beyond that Kafka's sticky one breaks."""
+    common = rng.sample(TOPICS, rng.randrange(1, 5))
+    is_homogeneous = rng.random() < 0.5
+    members: dict[str, dict[str, Any]] = {}
+    for name in rng.sample(["m1", "m2", "m10", "ä", "😀", "\uffee"], rng.randrange(1, 6)):
+        topics = common if is_homogeneous else rng.sample(TOPICS, rng.randrange(1, 5))
+        instance = f"i-{name}" if rng.random() < 0.3 else None
+        members[name] = {"topics": topics, "instance": instance, "owned": [], "generation": rng.choice([-1, 4, 4])}
+    counts = {topic: rng.randrange(0, 9) for one in members.values() for topic in one["topics"]}
+    for topic, count in counts.items():
+        owners = [one for one in members.values() if topic in one["topics"] and one["generation"] == 4]
+        for number in range(count):
+            if owners and rng.random() < 0.7:
+                rng.choice(owners)["owned"].append([topic, number])
+    return {"counts": counts, "members": members}
+
+
+def _names(assignment: Assignment) -> dict[str, list[str]]:
+    return {
+        member: sorted((f"{topic}-{number}" for topic, number in partitions), key=lambda one: one.encode("utf-16-be"))
+        for member, partitions in assignment.items()
+    }
+
+
+def test_partitions_are_assigned_as_the_java_client_assigns_them(oracle: Oracle, tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    cases = [_case(rng) for _ in range(CASES)]
+    answers = oracle.run("Assignments", cwd=tmp_path, text="".join(json.dumps(case) + "\n" for case in cases))
+    assert len(answers.splitlines()) == len(cases)
+    for case, line in zip(cases, answers.splitlines(), strict=True):
+        theirs = json.loads(line)
+        members = {
+            name: Subscription(
+                tuple(one["topics"]),
+                one["instance"],
+                owned=tuple((topic, number) for topic, number in one["owned"]),
+                generation=one["generation"],
+            )
+            for name, one in case["members"].items()
+        }
+        assert _names(assign_range(case["counts"], members)) == theirs["range"], case
+        assert _names(assign_round_robin(case["counts"], members)) == theirs["roundrobin"], case
+        _assert_as_even(_names(assign_sticky(case["counts"], members)), theirs["sticky"])
+
+
+def _assert_as_even(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> None:
+    """Ours may keep other partitions in place, but shares out the same ones at least as evenly."""
+    assert sorted(chain.from_iterable(ours.values())) == sorted(chain.from_iterable(theirs.values()))
+    unevenness = [sum(len(partitions) ** 2 for partitions in one.values()) for one in (ours, theirs)]
+    assert unevenness[0] <= unevenness[1], (ours, theirs)
+
+
+def test_texts_hash_as_in_java(oracle: Oracle, tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    letters = "abc-019.üß€测试😀\U0010ffff\u0000"
+    texts = ["", "polygenelubricants", *("".join(rng.choices(letters, k=rng.randrange(20))) for _ in range(CASES))]
+    answers = oracle.run("Assignments", "hash", cwd=tmp_path, text="".join(json.dumps(text) + "\n" for text in texts))
+    assert len(answers.splitlines()) == len(texts)
+    for text, line in zip(texts, answers.splitlines(), strict=True):
+        assert line.split(" ")[:2] == [str(java_hash(text)), str(partition_for(text, 50))], text

@@ -1,0 +1,284 @@
+"""Reads against the real UnifiedLog: where the data begins and ends, its bytes, the aborted transactions, the errors.
+
+`LOGSTORE_ORACLE_CASES` (default 20) says how many directories there are of each kind, `LOGSTORE_ORACLE_SEED` makes a
+run again (`tests.seeds`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.columns.batch_table import scan
+from logstore.errors import LogstoreError
+from logstore.kernels.crc32c import crc32c
+from logstore.layout.file_names import parse_partition_directory
+from logstore.log.config import parse_config
+from logstore.log.directory import PartitionDirectory
+from logstore.log.loader import LoadSettings, LogLoader
+from logstore.log.offset_for_timestamp import offset_for_timestamp
+from logstore.log.read import ReadBounds, read
+from logstore.log.records import Record, RecordReader
+from logstore.model import FetchIsolation
+from tests.kafka.oracle import Oracle
+from tests.naive.dice import Dice
+from tests.naive.encoder import SOME_TIME
+from tests.naive.transactional_log import transactional_log
+from tests.recovery.cases import NOW_MS, Case, damaged_cases, golden_cases
+from tests.recovery.comparison import UnsyncedSeam
+from tests.seeds import seed_of
+
+pytestmark = pytest.mark.kafka
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "20"))
+SEED = seed_of("ORACLE")
+READ_COUNT = 60
+ISOLATIONS = {
+    "LOG_END": FetchIsolation.LOG_END,
+    "HIGH_WATERMARK": FetchIsolation.READ_UNCOMMITTED,
+    "TXN_COMMITTED": FetchIsolation.READ_COMMITTED,
+}
+SIZES = (0, 1, 61, 100, 150, 500, 3000, 100_000, 2**31 - 1)
+MAGIC_AT = 16
+SPECIAL_TIMES = (-1, -2, -3, -4, -5, -6, -7, 0, 2**63 - 1)
+INTERVALS = ("0", "100", "1000", "4096")
+
+Question = dict[str, Any]
+Answer = dict[str, Any]
+
+
+@dataclass
+class Ours:
+    """A directory that was loaded here as UnifiedLog loads it there."""
+
+    loader: LogLoader
+    topic_partition: str
+
+    @classmethod
+    def load(cls, directory: Path, question: Question) -> Ours:
+        settings = LoadSettings(
+            was_clean=question["clean"],
+            recovery_point=question["recoveryPoint"],
+            log_start_offset=question["logStart"],
+            now_ms=question["now"],
+            config=parse_config(question["config"]),
+        )
+        name = parse_partition_directory(directory.name)
+        assert name is not None
+        topic_partition = f"{name.topic}-{name.partition}"
+        loader = LogLoader(PartitionDirectory(str(directory), UnsyncedSeam()), topic_partition, settings)
+        loader.load()
+        return cls(loader, topic_partition)
+
+    def bounds(self, high_watermark: int | None) -> ReadBounds:
+        """With that high watermark, or with everything replicated; to be asked once."""
+        start, end = self.loader.start_offset, self.loader.end_offset
+        high_watermark = end if high_watermark is None else min(max(high_watermark, start), end)
+        self.loader.producers.state.transactions.drop_replicated(high_watermark)
+        unstable = self.loader.first_unstable_offset()
+        stable = high_watermark if unstable is None else min(unstable, high_watermark)
+        return ReadBounds(self.topic_partition, start, end, high_watermark, stable)
+
+    def read(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str, min_one: bool) -> Answer:
+        try:
+            found = read(self.loader.segments, bounds, offset, max_size, ISOLATIONS[isolation], min_one_message=min_one)
+        except LogstoreError as error:
+            return {"error": text_of(error)}
+        assert found.data.flags.writeable is False or not found.data.size
+        aborted = found.aborted_transactions
+        return {
+            "start": list(found.start),
+            "size": found.data.size,
+            "crc": crc32c(found.data),
+            "incomplete": found.is_first_entry_incomplete,
+            "aborted": None if aborted is None else [list(entry) for entry in aborted],
+        }
+
+    def goes_back(self) -> bool:
+        """Whether damage let a batch begin before the last one ends."""
+        tables = [scan(segment.data) for segment in self.loader.segments]
+        return any((table.base_offset[1:] <= table.last_offset[:-1]).any() for table in tables)
+
+    def consume(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str) -> Answer:
+        """All that a consumer gets from an offset on; ours takes a whole segment at a time, whatever `max_size`."""
+        assert max_size > 0
+        reader = RecordReader(self.loader.segments, bounds, offset, ISOLATIONS[isolation])
+        records: list[Record] = []
+        error = None
+        try:
+            for chunk in reader.chunks():
+                records += chunk.to_records()
+                assert chunk.columns().count == len(chunk)
+        except LogstoreError as stopped:
+            error = text_of(stopped)
+        return {
+            "error": error,
+            "position": reader.position,
+            "records": [list(map(plain, record)) for record in records],
+        }
+
+    def time(self, bounds: ReadBounds, timestamp: int) -> list[int | None] | Answer | None:
+        try:
+            found = offset_for_timestamp(self.loader.segments, bounds, self.loader.epochs, timestamp)
+        except LogstoreError as error:
+            return {"error": text_of(error)}
+        return None if found is None else list(found)
+
+
+def text_of(error: LogstoreError) -> str:
+    return f"{error.java_class}: {error.message}" if error.message else str(error.java_class)
+
+
+def plain(field: Any) -> Any:
+    """A field of a record as JSON has it."""
+    if isinstance(field, bytes):
+        return field.hex()
+    return [[name, plain(value)] for name, value in field] if isinstance(field, list) else field
+
+
+def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) -> Question:
+    """The question with reads and times drawn for what is in the directory."""
+    start, end = ours.loader.start_offset, ours.loader.end_offset
+    high_watermark = None if dice.chance(50) else dice.between(start, end)
+    edges = [edge for base in ours.loader.segments.base_offsets for edge in (base - 1, base)]
+    offsets = [*edges, start - 1, start, end - 1, end, end + 1]
+    reads = []
+    for _ in range(READ_COUNT):
+        offset = dice.choose(offsets) if dice.chance(25) else dice.between(start, max(start, end - 1))
+        max_size = -1 if dice.chance(2) else dice.choose(SIZES)
+        reads.append([offset, max_size, dice.choose(list(ISOLATIONS)), dice.chance(50)])
+    times = [*SPECIAL_TIMES, *(SOME_TIME + dice.below(4000) for _ in range(12)), NOW_MS - dice.below(10**9)]
+    # what is behind the last good batch of a segment is only seen by a fetch that is large enough
+    sizes = SIZES[-1:] if is_damaged else SIZES[1:]
+    # of a set of old messages Kafka looks only at those that it gives, ours at all
+    may_skip = not any(segment.data.size > MAGIC_AT and segment.data[MAGIC_AT] < 2 for segment in ours.loader.segments)
+    consumers = [
+        [dice.between(start, end) if dice.chance(50) and may_skip else start, dice.choose(sizes), isolation]
+        for isolation in ISOLATIONS
+    ]
+    asked = {"reads": reads, "times": times, "consumers": consumers}
+    return {**question, "highWatermark": high_watermark, **asked}
+
+
+def disagreements(
+    oracle: Oracle, laid_out: Sequence[tuple[str, Path, Question]], place: Path, *, is_damaged: bool = False
+) -> list[str]:
+    """Where ours and Kafka's answers differ; each directory is copied for Kafka before ours is loaded."""
+    asked: list[tuple[str, Ours, Question]] = []
+    for number, (name, directory, question) in enumerate(laid_out):
+        theirs = place / f"theirs-{number}" / directory.name
+        shutil.copytree(directory, theirs)
+        try:
+            ours = Ours.load(directory, question)
+        except LogstoreError:
+            continue  # what does not load is the matter of test_recovery_against_kafka
+        full = with_reads({**question, "directory": str(theirs)}, ours, Dice(f"{SEED}-{name}"), is_damaged=is_damaged)
+        asked.append((name, ours, full))
+    text = "".join(json.dumps(question) + "\n" for _, _, question in asked)
+    answers = [json.loads(line) for line in oracle.run("Reads", cwd=place, text=text).split("\n") if line]
+    assert len(answers) == len(asked) > 0
+    return [
+        f"LOGSTORE_ORACLE_SEED={SEED} {name}: {line}"
+        for (name, ours, question), answer in zip(asked, answers, strict=True)
+        for line in differences(ours, question, answer)
+    ]
+
+
+def differences(ours: Ours, question: Question, answer: Answer) -> list[str]:
+    if "error" in answer or answer["bounds"][:2] != [ours.loader.start_offset, ours.loader.end_offset]:
+        return []  # as above; of damage that Kafka makes worse
+    bounds = ours.bounds(question["highWatermark"])
+    asked = [(kind, each) for kind in ("reads", "times", "consumers") for each in question[kind]]
+    mine = [ours.read(bounds, *each) for each in question["reads"]]
+    mine += [ours.time(bounds, each) for each in question["times"]]
+    mine += [ours.consume(bounds, *each) for each in question["consumers"]]
+    if any(segment.problem is not None for segment in ours.loader.segments):
+        mine[len(question["reads"]) + SPECIAL_TIMES.index(-3)] = answer["times"][SPECIAL_TIMES.index(-3)]
+    if ours.goes_back():  # which a consumer is not made for: it steps back with some batches, and not with others
+        mine[-len(answer["consumers"]) :] = [without_place(each, question, ours) for each in answer["consumers"]]
+    theirs = [without_place(each, question, ours) for each in answer["reads"] + answer["times"] + answer["consumers"]]
+    return [
+        f"{what} {of}: Kafka {expected}, ours {found}"
+        for (what, of), expected, found in zip(asked, theirs, mine, strict=True)
+        if found != expected and not is_of_negative_magic(expected, found) and not is_cautious(expected, found)
+    ]
+
+
+def is_of_negative_magic(expected: Any, found: Any) -> bool:
+    """Whether a batch of negative magic, or offset, is told otherwise: Kafka goes on with it, and dies of that."""
+    words = (expected.get("error") or "") if isinstance(expected, dict) else ""
+    is_error = isinstance(found, dict) and "error" in found
+    if "High watermark offset should be non-negative" in words:
+        return True
+    return "Invalid magic used in LegacyRecord" in words or ("Unknown compression type id" in words and is_error)
+
+
+def is_cautious(expected: Any, found: Any) -> bool:
+    """Whether only the records before the same error differ in number.
+
+    Ours gives nothing of a compressed batch that breaks off, of which Kafka gives what is good; and what is good before
+    an error that is no KafkaException, which Kafka forgets. A length that Java adds to until it is negative is told by
+    Kafka; ours takes it, as Kafka all others that are too large, for a batch that is not whole.
+    """
+    if not isinstance(expected, dict) or not expected.get("error") or "records" not in expected:
+        return False
+    count = min(len(found["records"]), len(expected["records"]))
+    is_same = found["error"] == expected["error"] or "newLimit < 0" in expected["error"]
+    return is_same and found["records"][:count] == expected["records"][:count]
+
+
+def without_place(expected: Any, question: Question, ours: Ours) -> Any:
+    """Kafka's answer with our directory in it."""
+    if isinstance(expected, dict) and expected.get("error"):
+        first = ours.loader.segments.first
+        assert first is not None
+        return {**expected, "error": expected["error"].replace(question["directory"], first.directory.path)}
+    return expected
+
+
+def generated(place: Path, count: int) -> list[tuple[str, Path, Question]]:
+    """Directories of interleaved transactions, their indexes made by each side."""
+    laid_out = []
+    for number in range(count):
+        dice = Dice(f"{SEED}-generated-{number}")
+        log = transactional_log(
+            f"{SEED}-{number}",
+            batch_count=dice.choose((3, 40, 150)),
+            segment_count=dice.choose((1, 3, 8)),
+            first_offset=dice.choose((0, 0, 500)),
+        )
+        directory = place / f"generated-{number}" / "made-0"
+        directory.mkdir(parents=True)
+        for name, content in log.files().items():
+            (directory / name).write_bytes(content)
+        log_start = dice.choose((0, 0, 0, dice.below(log.end_offset)))
+        config = {"segment.index.bytes": "65536", "index.interval.bytes": dice.choose(INTERVALS)}
+        case = Case(number, "none", "made-0", log_start=log_start, config=config)
+        laid_out.append((f"generated-{number}", directory, case.question()))
+    return laid_out
+
+
+def test_reads_of_interleaved_transactions(oracle: Oracle, tmp_path: Path) -> None:
+    assert disagreements(oracle, generated(tmp_path, CASE_COUNT), tmp_path) == []
+
+
+def test_reads_of_golden_directories(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    # a consumer opens the stream of a compressed batch that says it has no records; such are in no log of a broker
+    every = [case for case in golden_cases(golden) if "no-records-codec" not in case.partition]
+    dice = Dice(SEED)
+    cases = [replace(dice.choose(every), number=number) for number in range(2 * CASE_COUNT)]
+    laid_out = [(str(case), case.lay_out(golden(case.golden), tmp_path), case.question()) for case in cases]
+    assert disagreements(oracle, laid_out, tmp_path) == []
+
+
+def test_reads_of_damaged_directories(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    cases = damaged_cases(SEED, golden, 2 * CASE_COUNT)
+    laid_out = [(str(case), case.lay_out(golden(case.golden), tmp_path), case.question()) for case in cases]
+    assert disagreements(oracle, laid_out, tmp_path, is_damaged=True) == []

@@ -1,0 +1,257 @@
+"""Workloads done by our log, answered as `java/Workloads.java` answers."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logstore.columns.batch_table import scan
+from logstore.columns.record_columns import RecordColumns
+from logstore.columns.record_table import BatchRecords
+from logstore.errors import LogstoreError
+from logstore.folds.producer_update import AppendOrigin
+from logstore.layout.batch import BatchHeader
+from logstore.log.append_info import AppendInfo
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.log.recovered import RecoveredLog, as_json, describe_segment
+from tests.kafka.workloads import Step
+from tests.recovery.comparison import UnsyncedSeam
+
+Answer = dict[str, Any]
+
+BATCH_OVERHEAD = 12
+FLUSHES_FEW = 2**62  # messages: with more the moment at which a closed segment is flushed makes no difference
+LONG_MS = 10**15
+
+
+class WorkloadLog:
+    """The log of one workload, in the directory of that."""
+
+    def __init__(self, work: dict[str, Any], directory: Path) -> None:
+        self.work = work
+        self.directory = directory
+        self.now = work["now"]
+        self.is_open = True
+        self._later: list[Callable[[], None]] = []
+        self.log = self._open(clean=True, log_start=0, recovery_point=0, high_watermark=0)
+
+    def run(self) -> dict[str, Any]:
+        """All steps, and the end; a log that does not open again ends its workload: its end is None."""
+        answers = []
+        for step in self.work["steps"]:
+            answers.append(self._answer(step))
+            if not self.is_open:
+                return {"answers": answers, "end": None}
+        end = described(self.log)
+        if self.work["isClosedAfter"]:
+            self.log.remove_deleted_files(self.now + LONG_MS)
+            self.log.close()
+        else:
+            self.log.active.release()
+        return {"answers": answers, "end": end}
+
+    def _open(self, *, clean: bool, log_start: int, recovery_point: int, high_watermark: int) -> PartitionLog:
+        config = parse_config(self.work["config"])
+        return PartitionLog.open(
+            str(self.directory),
+            LoadSettings(clean, recovery_point, log_start, self.now, config),
+            seam=UnsyncedSeam(),
+            now_ms=lambda: self.now,
+            topic_id=self.work["topicId"],
+            high_watermark=high_watermark,
+            is_only_replica=self.work["isOnlyReplica"],
+            requires_verification=self.work["requiresVerification"],
+            flush_later=self._later.append if config["flush.messages"] < FLUSHES_FEW else None,
+        )
+
+    def _answer(self, step: Step) -> Answer:
+        try:
+            answer = self._do(step)
+        except LogstoreError as error:
+            answer = {"error": self._named(f"{error.java_class}: {error.message}")}
+            if not self.is_open:
+                return answer
+        self._run_later()
+        return {**answer, "state": self._state()}
+
+    def _run_later(self) -> None:
+        while self._later:
+            self._later.pop(0)()
+
+    def _named(self, text: str) -> str:
+        return text.replace(str(self.directory), "@DIR@").replace(str(self.directory.parent), "@PARENT@")
+
+    def _do(self, step: Step) -> Answer:
+        log = self.log
+        match step["op"]:
+            case "append" | "records" | "columns" | "marker" | "follow" as op:
+                return _appended(getattr(self, f"_{op}")(step))
+            case "verify":
+                log.begin_verification(
+                    step["producerId"],
+                    sequence=step["sequence"],
+                    producer_epoch=step["producerEpoch"],
+                    supports_epoch_bump=step["supportsEpochBump"],
+                )
+            case "time":
+                self.now += step["plus"]
+            case "reopen":
+                self._reopen(clean=step["clean"])
+            case "roll" | "flush" as op:
+                getattr(log, op)()
+            case "retain":
+                log.delete_old_segments(self.now)
+            case "expire":
+                log.drop_expired_producers()
+            case "restart":
+                log.truncate_fully_and_start_at(self._offset(step))
+            case _:
+                return {"result": self._asked(step)()}
+        return {}
+
+    def _asked(self, step: Step) -> Callable[[], object]:
+        log = self.log
+        return {
+            "late": log.has_late_transaction,
+            "increment": lambda: log.increment_high_watermark(log.log_end_offset),
+            "highWatermark": lambda: log.update_high_watermark(self._offset(step)),
+            "start": lambda: log.increment_log_start_offset(self._offset(step)),
+            "truncate": lambda: log.truncate_to(self._offset(step)),
+        }[step["op"]]
+
+    def _append(self, step: Step) -> AppendInfo:
+        data = np.frombuffer(bytes.fromhex(step["batches"]), np.uint8)
+        guard = None
+        if step["begin"] is not None:
+            header = BatchHeader.parse(data.tobytes())
+            guard = self.log.begin_verification(
+                header.producer_id,
+                sequence=header.base_sequence,
+                producer_epoch=header.producer_epoch,
+                supports_epoch_bump=step["begin"],
+            )
+        return self.log.append_as_leader(
+            data,
+            leader_epoch=step["epoch"],
+            origin=AppendOrigin[step["origin"]],
+            guard=guard,
+            transaction_version=step["version"],
+        )
+
+    def _records(self, step: Step) -> AppendInfo:
+        values, keys, timestamps, fields = _taken_apart(step)
+        return self.log.append_records(values, keys, timestamps, **fields)
+
+    def _columns(self, step: Step) -> AppendInfo:
+        values, keys, timestamps, fields = _taken_apart(step)
+        rows = zip(keys, values, timestamps, [()] * len(keys), strict=True)
+        return self.log.append_columns(RecordColumns.from_records(rows), **fields)
+
+    def _marker(self, step: Step) -> AppendInfo:
+        return self.log.append_end_transaction(
+            step["producerId"],
+            step["producerEpoch"],
+            is_commit=step["isCommit"],
+            coordinator_epoch=step["coordinatorEpoch"],
+            transaction_version=step["version"],
+            leader_epoch=step["epoch"],
+        )
+
+    def _follow(self, step: Step) -> AppendInfo:
+        data = bytearray.fromhex(step["batches"])
+        at = 0
+        while at + BATCH_OVERHEAD <= len(data):
+            offset, size = struct.unpack_from(">qi", data, at)
+            struct.pack_into(">q", data, at, offset + self.log.log_end_offset)
+            at += BATCH_OVERHEAD + size
+        return self.log.append_as_follower(np.frombuffer(data, np.uint8), step["epoch"])
+
+    def _reopen(self, *, clean: bool) -> None:
+        old = self.log
+        old.remove_deleted_files(self.now + LONG_MS)
+        if clean:
+            old.close()
+        else:
+            old.active.release()
+        self.is_open = False
+        self.log = self._open(
+            clean=clean,
+            log_start=old.log_start_offset,
+            recovery_point=old.recovery_point,
+            high_watermark=old.high_watermark,
+        )
+        self.is_open = True
+
+    def _offset(self, step: Step) -> int:
+        log = self.log
+        places = {"end": log.log_end_offset, "highWatermark": log.high_watermark, "start": log.log_start_offset}
+        return places.get(step["from"], 0) + step["plus"]
+
+    def _state(self) -> Answer:
+        log = self.log
+        return {
+            "logStartOffset": log.log_start_offset,
+            "logEndOffset": log.log_end_offset,
+            "highWatermark": log.high_watermark,
+            "lastStableOffset": log.last_stable_offset,
+            "recoveryPoint": log.recovery_point,
+            "segments": len(log.segments),
+            "producers": len(log.producers.state),
+        }
+
+
+def described(log: PartitionLog) -> Answer:
+    """What the log knows, in the words of LogCheck."""
+    told = RecoveredLog(
+        topic="t",
+        partition=0,
+        path=log.directory.path,
+        topic_id=log.topic_id,
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        last_stable_offset=log.last_stable_offset,
+        high_watermark=log.high_watermark,
+        recovery_point=log.recovery_point,
+        segments=tuple(map(describe_segment, log.segments)),
+        leader_epochs=tuple(log.epochs.entries),
+        producers=tuple(sorted(log.producers.state, key=lambda producer: producer.producer_id)),
+        repairs=(),
+    )
+    answer = json.loads(json.dumps(as_json(told)))
+    del answer["repaired"]
+    return answer
+
+
+def _taken_apart(step: Step) -> tuple[list[bytes | None], list[bytes | None], list[int], dict[str, Any]]:
+    """Values, keys, timestamps and the other arguments of an append of the one batch."""
+    data = np.frombuffer(bytes.fromhex(step["batches"]), np.uint8)
+    table = scan(data)
+    (records,) = BatchRecords(data, table, 0).chunks()
+    rows = range(len(records))
+    header = BatchHeader.parse(data.tobytes())
+    fields = {
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "base_sequence": header.base_sequence,
+        "is_transactional": header.is_transactional,
+        "leader_epoch": step["epoch"],
+    }
+    values, keys = [records.value(row) for row in rows], [records.key(row) for row in rows]
+    return values, keys, records.timestamp.tolist(), fields
+
+
+def _appended(info: AppendInfo) -> Answer:
+    return {
+        "first": info.first_offset,
+        "last": info.last_offset,
+        "maxTimestamp": info.max_timestamp,
+        "logAppendTime": info.log_append_time,
+        "logStart": info.log_start_offset,
+    }
