@@ -1,0 +1,52 @@
+"""One Spark session for all tests here; without Java they are skipped, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import spark_dumps
+from logstore.errors import UsageError
+from tests.spark.standalone import QUICK_START
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": QUICK_START,
+    "spark.driver.host": "127.0.0.1",
+}
+Load = Callable[..., "DataFrame"]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session of two threads that knows the data source."""
+    place = tmp_path_factory.mktemp("spark")
+    try:
+        session = spark_dumps.session("local[2]", {**SETTINGS, "spark.sql.warehouse.dir": str(place)})
+    except UsageError as unavailable:
+        pytest.skip(f"no Spark: {unavailable}")
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def load(spark: SparkSession) -> Load:
+    """`load(path, schema=None, option=value …)` is a table of the data source."""
+
+    def load_table(path: Path | str, schema: str | None = None, **options: Any) -> DataFrame:
+        reader = spark.read.format("kafka_segments")
+        for name, value in options.items():
+            reader = reader.option(name, value)
+        return (reader if schema is None else reader.schema(schema)).load(str(path))
+
+    return load_table

@@ -1,0 +1,41 @@
+"""The data source without a JVM: options, tasks and their rows as Spark's driver and workers ask for them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from spark_dumps.schemas import columns_of, struct_of
+from spark_dumps.source import KafkaSegments
+
+Row = dict[str, Any]
+
+
+class Planned:
+    """One query: planned when it is made, read when it is asked for."""
+
+    def __init__(self, path: Path | str, schema: str | None = None, **options: Any) -> None:
+        texts = {name: str(value) for name, value in options.items()}
+        source = KafkaSegments({"path": str(path), **texts})
+        chosen = source.schema() if schema is None else struct_of(columns_of(schema))
+        self.reader = source.reader(chosen)
+        self.tasks: list[InputPartition] = pickle.loads(pickle.dumps(list(self.reader.partitions())))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """What all tasks give, through a pickled reader as on an executor."""
+        reader = pickle.loads(pickle.dumps(self.reader))
+        for task in self.tasks:
+            yield from reader.read(task)
+
+    def rows(self) -> list[Row]:
+        """The same as dicts."""
+        return [row for batch in self.batches() for row in batch.to_pylist()]
+
+    def offsets(self) -> list[int]:
+        """The column `offset`."""
+        return [row["offset"] for row in self.rows()]

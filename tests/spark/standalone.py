@@ -1,0 +1,72 @@
+"""A standalone Spark cluster on this machine, of what PySpark ships: a master, and workers of one core each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+START_SECONDS = 90
+STOP_SECONDS = 30
+PACKAGE = "org.apache.spark.deploy"
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"  # tests end before the C2 compiler pays
+SETTINGS = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@contextlib.contextmanager
+def cluster(directory: Path, worker_count: int, *, is_pinned: bool = False) -> Iterator[str]:
+    """The address of the master once all workers are there; logs and work lie in `directory`.
+
+    Args:
+        is_pinned: worker 0 and all that it starts run on the first processor alone, worker 1 on the second, and so on.
+    """
+    processors = sorted(os.sched_getaffinity(0)) if is_pinned else []
+    port, web_port = _free_ports(2)
+    address = f"spark://127.0.0.1:{port}"
+    with contextlib.ExitStack() as stack:
+        log = directory / "master.log"
+        ports = ["--port", str(port), "--webui-port", str(web_port)]
+        master = stack.enter_context(_running([f"{PACKAGE}.master.Master", "--host", "127.0.0.1", *ports], log))
+        _wait_for(log, "I have been elected leader", 1, master)
+        for number in range(worker_count):
+            place = ["--work-dir", str(directory / f"work-{number}"), "--webui-port", "0", "--host", "127.0.0.1"]
+            words = [f"{PACKAGE}.worker.Worker", "--cores", "1", "--memory", "1g", *place, address]
+            worker = stack.enter_context(_running(words, directory / f"worker-{number}.log"))
+            if is_pinned:
+                os.sched_setaffinity(worker.pid, {processors[number]})  # what it starts inherits that
+        _wait_for(log, "Registering worker", worker_count, master)
+        yield address
+
+
+@contextlib.contextmanager
+def _running(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    import pyspark
+
+    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+    with log.open("wb") as out:
+        process = subprocess.Popen([str(program), *words], stdout=out, stderr=out, env={**os.environ, **SETTINGS})
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(STOP_SECONDS)
+
+
+def _wait_for(log: Path, text: str, count: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while log.read_text(errors="replace").count(text) < count:
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the cluster did not start: {log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.2)
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -1,0 +1,103 @@
+"""A directory that is written, rolled, cleaned or deleted while a query runs: consistent answers, or a clear error."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from logstore.errors import DataDirectoryError, UsageError
+from spark_dumps import ranges
+from spark_dumps.directories import Partition
+from tests.spark.planned import Planned
+from tests.spark.segment_files import batch, write_partition, write_segment
+
+ALL = list(range(600))
+
+
+def test_what_is_written_after_planning_is_not_read(tmp_path: Path) -> None:
+    paths = write_partition(tmp_path)
+    planned = Planned(tmp_path)
+    with paths[-1].open("ab") as log:
+        log.write(batch(60))
+    write_segment(tmp_path / "orders-0", 610, batch(61))
+    write_partition(tmp_path, "orders-1")
+    assert planned.offsets() == ALL
+    assert len(Planned(tmp_path).offsets()) == 2 * 600 + 20
+
+
+def test_a_segment_that_retention_took_is_an_error(tmp_path: Path) -> None:
+    path = write_partition(tmp_path)[0]
+    planned = Planned(tmp_path)
+    path.rename(path.with_name(path.name + ".deleted"))
+    with pytest.raises(DataDirectoryError, match="run the query again"):
+        planned.rows()
+    assert Planned(tmp_path).offsets() == ALL[200:]
+
+
+def test_a_partition_that_was_deleted_is_an_error(tmp_path: Path) -> None:
+    write_partition(tmp_path)
+    planned = [Planned(tmp_path, table=table) for table in ("records", "topics", "producers")]
+    shutil.rmtree(tmp_path / "orders-0")
+    for one in planned:
+        with pytest.raises(DataDirectoryError, match="orders-0"):
+            one.rows()
+
+
+@pytest.mark.parametrize("min_partitions", [1, 9])
+def test_a_segment_that_the_cleaner_replaced_is_an_error(min_partitions: int, tmp_path: Path) -> None:
+    path = write_partition(tmp_path)[1]
+    planned = Planned(tmp_path, minPartitions=min_partitions)
+    write_segment(path.parent, 200, b"".join(map(batch, range(21, 40))))
+    with pytest.raises(DataDirectoryError, match=path.name):
+        planned.rows()
+
+
+def test_a_segment_of_the_same_length_but_other_batches_is_an_error(tmp_path: Path) -> None:
+    path = write_partition(tmp_path)[1]
+    planned = Planned(tmp_path)
+    write_segment(path.parent, 200, b"".join(batch(number) for number in [20 + 50, *range(21, 40)]))
+    with pytest.raises(DataDirectoryError, match="not the one that was planned"):
+        planned.rows()
+
+
+def test_a_log_that_was_truncated_is_an_error(tmp_path: Path) -> None:
+    path = write_partition(tmp_path)[-1]
+    planned = Planned(tmp_path)
+    path.write_bytes(path.read_bytes()[: 5 * len(batch(0))])
+    with pytest.raises(DataDirectoryError, match="shorter than at planning"):
+        planned.rows()
+
+
+def test_planning_lists_again_when_a_file_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_partition(tmp_path)[0]
+    real = ranges.plan_segments
+
+    def take_away(partition: Partition) -> object:
+        path.unlink(missing_ok=True)
+        return real(partition)
+
+    monkeypatch.setattr(ranges, "plan_segments", take_away)
+    assert Planned(tmp_path).offsets() == ALL[200:]
+
+
+def test_planning_gives_up_on_a_directory_that_does_not_hold_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(tmp_path)
+
+    def fail(partition: Partition) -> None:
+        raise DataDirectoryError("gone", path="0.log")
+
+    monkeypatch.setattr(ranges, "plan_segments", fail)
+    with pytest.raises(DataDirectoryError, match=r"0\.log"):
+        Planned(tmp_path)
+
+
+def test_replicas_of_one_partition_are_refused(tmp_path: Path) -> None:
+    write_partition(tmp_path / "broker-1")
+    write_partition(tmp_path / "broker-2")
+    with pytest.raises(UsageError, match="orders-0 is there twice"):
+        Planned(tmp_path / "broker-*")
+    assert Planned(tmp_path / "broker-1").offsets() == ALL

@@ -1,0 +1,191 @@
+"""Which partitions, offsets and times are read, and calls that are refused before anything is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logstore.errors import DataDirectoryError, UsageError
+from spark_dumps.options import parse_options
+from tests.naive.encoder import SOME_TIME
+from tests.spark.planned import Planned
+from tests.spark.segment_files import write_partition
+
+COUNT = 600
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`orders` of two partitions, `payments` and an internal topic; a record n of each has time SOME_TIME + n."""
+    root = tmp_path_factory.mktemp("data")
+    for name in ("orders-0", "orders-1", "payments-0", "__internal-0"):
+        write_partition(root, name)
+    return root
+
+
+def partitions_of(path: Path | str, **options: object) -> set[str]:
+    return {f"{row['topic']}-{row['partition']}" for row in Planned(path, **options).rows()}
+
+
+def test_topics_and_partitions_are_chosen_as_for_the_kafka_source(data: Path) -> None:
+    assert partitions_of(data) == {"orders-0", "orders-1", "payments-0"}
+    assert partitions_of(data, subscribe="payments, __internal") == {"payments-0", "__internal-0"}
+    assert partitions_of(data, subscribePattern="^o|rnal") == {"orders-0", "orders-1", "__internal-0"}
+    assert partitions_of(data, assign='{"orders": [1], "payments": [0, 7]}') == {"orders-1", "payments-0"}
+
+
+def test_paths_are_directories_partitions_lists_and_patterns(data: Path) -> None:
+    assert partitions_of(f"{data}/orders-1") == {"orders-1"}
+    assert partitions_of(f"{data}/__internal-0") == {"__internal-0"}
+    assert partitions_of(f"{data}/orders-1, {data}/payments-0") == {"orders-1", "payments-0"}
+    assert partitions_of(f"{data}/orders-*") == {"orders-0", "orders-1"}
+    assert partitions_of(f"file://{data}") == {"orders-0", "orders-1", "payments-0"}
+    listed = json.dumps([f"{data}/orders-0", f"{data}/orders-1"])
+    assert partitions_of("ignored", paths=listed) == {"orders-0", "orders-1"}
+
+
+def test_a_data_directory_may_be_called_like_a_partition(tmp_path: Path) -> None:
+    write_partition(tmp_path / "kafka-1")
+    assert partitions_of(tmp_path / "kafka-1") == {"orders-0"}
+
+
+@pytest.mark.parametrize(
+    ("starting", "ending", "expected"),
+    [
+        ("earliest", "latest", (0, 600)),
+        ("latest", "latest", (0, 0)),
+        ({"0": -2}, {"0": -1}, (0, 600)),
+        ({"0": 0}, {"0": 600}, (0, 600)),
+        ({"0": 5}, {"0": 6}, (5, 6)),
+        ({"0": 199}, {"0": 201}, (199, 201)),
+        ({"0": 200}, {"0": 400}, (200, 400)),
+        ({"0": 333}, {"0": 334}, (333, 334)),
+        ({"0": 599}, {"0": 600}, (599, 600)),
+        ({"0": 600}, {"0": 600}, (0, 0)),
+        ({"0": 50}, {"0": 20}, (0, 0)),
+    ],
+)
+def test_offsets(starting: object, ending: object, expected: tuple[int, int], data: Path) -> None:
+    options = {
+        "startingOffsets": starting if isinstance(starting, str) else json.dumps({"orders": starting}),
+        "endingOffsets": ending if isinstance(ending, str) else json.dumps({"orders": ending}),
+    }
+    planned = Planned(data, assign='{"orders": [0]}', **options)
+    assert planned.offsets() == list(range(*expected))
+
+
+def test_few_offsets_read_few_bytes(data: Path) -> None:
+    planned = Planned(
+        data, assign='{"orders": [0]}', startingOffsets='{"orders":{"0":300}}', endingOffsets='{"orders":{"0":306}}'
+    )
+    whole = Planned(data, assign='{"orders": [0]}')
+    assert sum(one.size for task in planned.tasks for one in task.slices) * 15 < sum(
+        one.size for task in whole.tasks for one in task.slices
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [(0, 600, (0, 600)), (7, 8, (7, 8)), (195, 205, (195, 205)), (400, 10_000, (400, 600)), (595, 599, (595, 599))],
+)
+def test_times(start: int, end: int, expected: tuple[int, int], data: Path) -> None:
+    by_all = {"startingTimestamp": SOME_TIME + start, "endingTimestamp": SOME_TIME + end}
+    assert Planned(data, subscribe="payments", **by_all).offsets() == list(range(*expected))
+    by_partition = {
+        "startingOffsetsByTimestamp": json.dumps({"payments": {"0": SOME_TIME + start}}),
+        "endingOffsetsByTimestamp": json.dumps({"payments": {"0": SOME_TIME + end}}),
+    }
+    assert Planned(data, subscribe="payments", **by_partition).offsets() == list(range(*expected))
+
+
+def test_a_starting_time_that_no_record_reaches(data: Path) -> None:
+    with pytest.raises(UsageError, match="no record as young"):
+        Planned(data, startingTimestamp=SOME_TIME + COUNT)
+    late = {"startingTimestamp": SOME_TIME + COUNT, "startingOffsetsByTimestampStrategy": "latest"}
+    assert Planned(data, **late).offsets() == []
+
+
+def test_offsets_that_are_not_there(data: Path) -> None:
+    options = {"subscribe": "payments", "startingOffsets": '{"payments": {"0": 601}}'}
+    with pytest.raises(UsageError, match="does not hold offset 601"):
+        Planned(data, **options)
+    assert Planned(data, failOnDataLoss="false", **options).offsets() == []
+    with pytest.raises(UsageError, match="names no orders-1"):
+        Planned(data, subscribe="orders", startingOffsets='{"orders": {"0": 1}}')
+
+
+def test_tasks_are_as_many_as_asked_for_and_cut_segments(data: Path) -> None:
+    assert len(Planned(data).tasks) == 1
+    planned = Planned(data, minPartitions=30)
+    assert 30 <= len(planned.tasks) <= 45
+    rows = [(row["topic"], row["partition"], row["offset"]) for row in planned.rows()]
+    assert rows == [(row["topic"], row["partition"], row["offset"]) for row in Planned(data).rows()]
+    sizes = [sum(one.size for one in task.slices) for task in planned.tasks]
+    assert max(sizes) < 2 * sum(sizes) / 30
+
+
+def test_producers_are_chosen_by_their_ids(golden: Callable[[str], Path]) -> None:
+    path = golden("transactions")
+    everything = Planned(path, "producer_id long, offset long").rows()
+    ids = {row["producer_id"] for row in everything}
+    assert {-1, 0, 1} < ids
+    for chosen in ({1}, {-1}, {0, 7}, {10**15}):
+        found = Planned(path, "producer_id long, offset long", producerIds=",".join(map(str, chosen))).rows()
+        assert found == [row for row in everything if row["producer_id"] in chosen]
+    batches = Planned(path, "producer_id long", table="batches", producerIds="9").rows()
+    assert {row["producer_id"] for row in batches} == {9}
+
+
+def test_the_schema_prunes_columns(data: Path) -> None:
+    (batch, *_) = Planned(data, "value binary, offset long").batches()
+    assert batch.schema.names == ["value", "offset"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "path is missing"),
+        ({"path": " , "}, "path is missing"),
+        ({"path": "/d", "isolationLevel": "read_committed"}, "no option 'isolationLevel'"),
+        ({"path": "/d", "kafka.bootstrap.servers": "localhost:9092"}, r"no option 'kafka\.bootstrap\.servers'"),
+        ({"path": "/d", "isolation_level": "serializable"}, "isolation_level"),
+        ({"path": "/d", "subscribe": "a", "assign": "{}"}, "exclude each other"),
+        ({"path": "/d", "subscribePattern": "("}, "no pattern"),
+        ({"path": "/d", "startingOffsets": "newest"}, "no JSON"),
+        ({"path": "/d", "startingOffsets": "[]"}, "startingOffsets"),
+        ({"path": "/d", "startingOffsets": '{"t": 1}'}, "startingOffsets"),
+        ({"path": "/d", "startingOffsets": '{"t": {"0": -3}}'}, "from -2"),
+        ({"path": "/d", "startingOffsets": '{"t": {"x": 3}}'}, "a partition in startingOffsets"),
+        ({"path": "/d", "startingOffsets": '{"t": {"0": 1.5}}'}, "startingOffsets"),
+        ({"path": "/d", "endingTimestamp": "yesterday"}, "endingTimestamp"),
+        ({"path": "/d", "minPartitions": "0"}, "minPartitions"),
+        ({"path": "/d", "producerIds": "7;9"}, "producerIds"),
+        ({"path": "/d", "includeHeaders": "yes"}, "includeHeaders"),
+        ({"path": "s3://bucket/data"}, "mounted"),
+    ],
+)
+def test_a_wrong_option_is_refused(options: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse_options(options)
+
+
+def test_isolation_goes_by_the_consumers_name_too() -> None:
+    levels = [
+        parse_options({"path": "/d", name: "READ_COMMITTED"}).isolation_level
+        for name in ("isolation_level", "kafka.isolation.level", "KAFKA.ISOLATION.LEVEL")
+    ]
+    assert levels == ["read_committed"] * 3
+
+
+def test_wrong_tables_columns_and_paths_are_refused(data: Path) -> None:
+    with pytest.raises(UsageError, match="no such table"):
+        Planned(data, table="offsets")
+    with pytest.raises(UsageError, match="no column 'payload'"):
+        Planned(data, "payload binary")
+    with pytest.raises(UsageError, match="another type"):
+        Planned(data, "offset int")
+    with pytest.raises(DataDirectoryError, match="no such directory"):
+        Planned("/no/such/directory")

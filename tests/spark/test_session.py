@@ -1,0 +1,103 @@
+"""The session that is made for the user, and what it says where something is missing."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import spark_dumps
+from logstore.errors import UsageError
+from spark_dumps.session import check_java, check_pyspark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.spark.conftest import Load
+
+
+def java_that_says(directory: Path, text: str, code: int = 0) -> Path:
+    program = directory / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit {code}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return directory
+
+
+def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="openjdk-17-jre-headless"):
+        spark_dumps.session()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    with pytest.raises(UsageError, match="JAVA_HOME"):
+        check_java()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_new_enough"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', True),
+        ('openjdk version "21" 2023-09-19', True),
+        ('java version "1.8.0_392"', False),
+        ('openjdk version "11.0.2" 2019-01-15', False),
+        ("not a Java at all", False),
+    ],
+)
+def test_the_version_of_java_is_looked_at(
+    text: str, is_new_enough: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_that_says(tmp_path, text)))
+    if is_new_enough:
+        assert check_java() is None
+    else:
+        with pytest.raises(UsageError, match="Java 17"):
+            check_java()
+
+
+def test_without_pyspark_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"pip install 'logstore-kafka\[spark\]'"):
+        check_pyspark()
+
+
+def test_an_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    monkeypatch.setattr(pyspark, "__version__", "4.0.1")
+    with pytest.raises(UsageError, match=r"expected 4\.2 or newer, found 4\.0\.1"):
+        check_pyspark()
+
+
+def test_workers_run_with_the_same_python(spark: SparkSession) -> None:
+    assert os.environ["PYSPARK_PYTHON"]
+    found = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
+    assert [Path(path).resolve() for path in found] == [Path(os.environ["PYSPARK_PYTHON"]).resolve()]
+
+
+def test_a_table_is_there_for_sql(spark: SparkSession, golden: Callable[[str], Path]) -> None:
+    spark.sql(f"CREATE TEMPORARY VIEW ends USING kafka_segments OPTIONS (path '{golden('demo')}', table 'topics')")
+    assert spark.sql("SELECT sum(log_end_offset) FROM ends").first() == (69,)
+
+
+def test_a_dataframe_may_be_filtered_in_different_ways(golden: Callable[[str], Path], load: Load) -> None:
+    frame = load(golden("demo")).where("topic = 'orders'")
+    low, high = frame.where("offset < 10"), frame.where("offset >= 20")
+    counts = low.count(), high.count(), frame.count(), low.union(high).count()
+    assert counts[0] > 0
+    assert counts[1] > 0
+    assert counts[2] > counts[0] + counts[1] == counts[3]
+
+
+def test_an_error_names_the_file_and_what_to_do(golden: Callable[[str], Path], load: Load) -> None:
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException, match="no such table"):
+        load(golden("demo"), table="offsets").count()
+    with pytest.raises(PySparkException, match="orders-0"):
+        load(golden("demo"), startingOffsets='{"orders": {"0": 999}}', subscribe="orders").count()
