@@ -97,9 +97,9 @@ def test_threads_that_need_the_kernels_first_load_them_once(monkeypatch: pytest.
         time.sleep(0.05)
         return load(path)
 
-    monkeypatch.setattr(native, "_engine", None)
+    monkeypatch.setattr(native, "_engines", {})
     monkeypatch.setattr(native, "_load", slow_load)
-    threads = [threading.Thread(target=native.function_address, args=["scan_batches"]) for _ in range(4)]
+    threads = [threading.Thread(target=native.function_address, args=["scan", "scan_batches"]) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
