@@ -1,22 +1,37 @@
-"""Decompression of one batch: 100-byte records, half words and half noise, as each codec leaves them."""
+"""One batch decompressed and compressed: 100-byte records, half words and half noise; the floor is the library."""
 
 from __future__ import annotations
 
 import gzip
 import random
 import struct
+import zlib
 from collections.abc import Callable
 
 import cramjam
+import numpy as np
+import numpy.typing as npt
 import pytest
 import xxhash
+from isal import igzip
 
-from logstore.codec import decompress
+from benchmarks.floors import Bytes, Floor, copying, library
+from benchmarks.measured import Measured
+from logstore.codec import compress, decompress
+from logstore.codec.streams import decompress_streams
+from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.kernel import Kernel
+from logstore.kernels.lz4_streams import decode_lz4_streams
+from logstore.kernels.snappy_streams import decode_snappy_streams
 from logstore.model import Codec
 
+Int64Array = npt.NDArray[np.int64]
+
+COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
 STREAM_SIZE = 16 * 1024
 STREAM_HASH = 0x7040278C889A54C9
 SIZE_MAX = 1 << 30
+STREAM_COUNT = 64  # at a time, where many are asked for
 
 
 def record_stream(size: int) -> bytes:
@@ -58,9 +73,108 @@ ENCODERS: dict[Codec, Callable[[bytes], bytes]] = {
 }
 
 
+def library_decompress(codec: Codec, data: bytes) -> Floor:
+    """The library alone, on its own framing where Kafka's is another."""
+    stream = record_stream(STREAM_SIZE)
+    if codec is Codec.NONE:
+        return copying(STREAM_SIZE)
+    if codec is Codec.GZIP:
+        return library("isal", igzip.decompress, data)
+    if codec is Codec.SNAPPY:
+        return library("cramjam", cramjam.snappy.decompress_raw, bytes(cramjam.snappy.compress_raw(stream)))
+    if codec is Codec.LZ4:
+        return library("cramjam", cramjam.lz4.decompress_block, bytes(cramjam.lz4.compress_block(stream)))
+    return library("cramjam", cramjam.zstd.decompress, data)
+
+
+def library_compress(codec: Codec) -> Floor:
+    """The library that is called, at the level that Kafka has by default."""
+    stream = record_stream(STREAM_SIZE)
+    if codec is Codec.NONE:
+        return copying(STREAM_SIZE)
+    if codec is Codec.GZIP:
+        return library("zlib", zlib.compress, stream)
+    if codec is Codec.SNAPPY:
+        return library("cramjam", cramjam.snappy.compress_raw, stream)
+    if codec is Codec.LZ4:
+        return library("cramjam", cramjam.lz4.compress_block, stream)
+    return library("cramjam", _zstd_stream, stream)
+
+
+def _zstd_stream(stream: bytes) -> None:
+    compressor = cramjam.zstd.Compressor(level=3)
+    compressor.compress(stream)
+    compressor.finish()
+
+
 @pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)
-def test_decompress_a_batch(benchmark: Callable[..., object], codec: Codec) -> None:
-    payload = memoryview(ENCODERS[codec](record_stream(STREAM_SIZE)))
-    outcome = benchmark(decompress, codec, payload, 2, SIZE_MAX)
-    assert outcome.error is None  # type: ignore[attr-defined]
-    assert xxhash.xxh64_intdigest(outcome.data) == STREAM_HASH  # type: ignore[attr-defined]
+def test_decompress_a_batch(measured: Measured, codec: Codec) -> None:
+    data = ENCODERS[codec](record_stream(STREAM_SIZE))
+    outcome = measured(
+        decompress,
+        *(codec, memoryview(data), 2, SIZE_MAX),
+        title=f"decompress {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
+        size=STREAM_SIZE,
+        floor=library_decompress(codec, data),
+        hashed=lambda outcome: outcome.data,
+    )
+    assert outcome.error is None
+    assert xxhash.xxh64_intdigest(outcome.data) == STREAM_HASH
+
+
+def places(size: int) -> tuple[Int64Array, Int64Array]:
+    """Where streams of a size start and end, one behind the other."""
+    ends = np.arange(1, STREAM_COUNT + 1) * size
+    return ends - size, ends
+
+
+@pytest.mark.parametrize("codec", COMPRESSED, ids=lambda codec: codec.kafka_name)
+def test_decompress_batches(measured: Measured, codec: Codec) -> None:
+    payload = ENCODERS[codec](record_stream(STREAM_SIZE))
+    data = np.frombuffer(payload * STREAM_COUNT, np.uint8)
+    out = np.empty(STREAM_COUNT * 2 * STREAM_SIZE, np.uint8)
+    starts, ends = measured(
+        decompress_streams,
+        *(codec, data, *places(len(payload)), out, out.size),
+        title=f"decompress {STREAM_COUNT} batches of {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
+        size=STREAM_SIZE * STREAM_COUNT,
+        floor=copying(STREAM_SIZE * STREAM_COUNT),
+        hashed=lambda places: [out[start:end] for start, end in zip(*places, strict=True)],
+    )
+    streams = [out[start:end] for start, end in zip(starts, ends, strict=True)]
+    assert {xxhash.xxh64_intdigest(stream) for stream in streams} == {STREAM_HASH}
+    assert len(streams) == STREAM_COUNT
+
+
+def measure_kernel(measured: Measured, kernel: Kernel, codec: Codec) -> Bytes:
+    """What the kernel puts out, of which all streams are the same."""
+    payload = ENCODERS[codec](record_stream(STREAM_SIZE))
+    data = np.frombuffer(payload * STREAM_COUNT, np.uint8)
+    size = STREAM_SIZE * STREAM_COUNT
+    out, out_ends = np.empty(size + SLACK_SIZE, np.uint8), np.empty(STREAM_COUNT, np.int64)
+    arguments = (data, data.size, *places(len(payload)), STREAM_COUNT, out, size, size, out_ends)
+    assert measured(kernel, *arguments, size=size, floor=copying(size)) == STREAM_COUNT
+    return out[:size]
+
+
+def test_decode_lz4_streams(measured: Measured) -> None:
+    out = measure_kernel(measured, decode_lz4_streams, Codec.LZ4)
+    assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
+
+
+def test_decode_snappy_streams(measured: Measured) -> None:
+    out = measure_kernel(measured, decode_snappy_streams, Codec.SNAPPY)
+    assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
+
+
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)
+def test_compress_a_batch(measured: Measured, codec: Codec) -> None:
+    stream = memoryview(record_stream(STREAM_SIZE))
+    data = measured(
+        compress,
+        *(codec, stream),
+        title=f"compress {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
+        size=STREAM_SIZE,
+        floor=library_compress(codec),
+    )
+    assert xxhash.xxh64_intdigest(decompress(codec, memoryview(data), 2, SIZE_MAX).data) == STREAM_HASH

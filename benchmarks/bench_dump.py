@@ -1,40 +1,85 @@
-"""The dump of one segment at three depths, from the mapped file to text in memory."""
+"""The dump of one segment at three depths: as a command beside the real tool, and in this process to text in memory.
+
+The command's output goes to a file and is compared with the real tool's byte for byte.
+"""
 
 from __future__ import annotations
 
+import filecmp
 import io
-import os
 from pathlib import Path
 
 import pytest
-import xxhash
-from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.floors import reading_file, writing
+from benchmarks.measured import Growth, Measured, digest
+from benchmarks.peers.kafka_dump_log import kafka_dump_log
+from benchmarks.peers.processes import LOGSTORE, Run, run
 from benchmarks.segments import write_segment
-from logstore_tools.dump import run
+from benchmarks.sizes import KIB, MIB, scaled, steps
+from logstore_tools.dump import run as dump_run
 
-SIZE = int(os.environ.get("LOGSTORE_BENCH_SIZE", 256 * 1024))
+SIZE_TINY = 256 * KIB
+SIZE, SIZE_IN_PROCESS = scaled(SIZE_TINY, 256 * MIB), scaled(SIZE_TINY, 32 * MIB)
 SEGMENT = "00000000000000000000.log"
+DEPTHS = {"batch level": (), "--deep-iteration": ("--deep-iteration",), "--print-data-log": ("--print-data-log",)}
 TINY_HASHES = {
-    (): "a0891189c7e2e52c",
-    ("--deep-iteration",): "d8a18b6a5d7dc92c",
-    ("--print-data-log",): "dede25cab31dec8f",
+    "batch level": "a0891189c7e2e52c",
+    "--deep-iteration": "d8a18b6a5d7dc92c",
+    "--print-data-log": "dede25cab31dec8f",
 }
 
 
-@pytest.mark.parametrize("options", TINY_HASHES, ids=" ".join)
-def test_dump_of_a_segment(
-    options: tuple[str, ...], benchmark: BenchmarkFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_segment(tmp_path / SEGMENT, SIZE)
+@pytest.fixture(scope="module")
+def segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dump") / SEGMENT
+    write_segment(path, SIZE)
+    return path
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_dump_as_a_command(measured: Measured, segment: Path, depth: str, tmp_path: Path) -> None:
+    argv, cwd = ["--files", SEGMENT, *DEPTHS[depth]], segment.parent
+    ours, kafkas = tmp_path / "logstore.txt", tmp_path / "kafka.txt"
+    runs: list[Run] = []
 
     def dump() -> bytes:
-        stdout = io.BytesIO()
-        assert run(["--files", SEGMENT, *options], stdout, io.StringIO()) == 0
-        return stdout.getvalue()
+        runs.append(run([*LOGSTORE, "dump", *argv], ours, cwd))
+        return ours.read_bytes() if SIZE == SIZE_TINY else b""
 
-    text = benchmark(dump)
-    benchmark.extra_info["bytes"] = SIZE
-    if SIZE == 256 * 1024:
-        assert xxhash.xxh64_hexdigest(text) == TINY_HASHES[options]
+    text = measured(
+        dump,
+        title=f"`logstore dump`, {SIZE / MIB:.4g} MiB, {depth}",
+        size=SIZE,
+        peers={"kafka-dump-log": kafka_dump_log(argv, kafkas, cwd)},
+        floor=reading_file(segment),
+        rounds=3,
+    )
+    figures = {"memory MiB": max(each.memory_max for each in runs) / MIB}
+    measured.benchmark.extra_info["figures"] = figures
+    assert not kafkas.exists() or filecmp.cmp(ours, kafkas, shallow=False)
+    assert SIZE != SIZE_TINY or digest(text) == TINY_HASHES[depth]
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_dump_in_process(measured: Measured, depth: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_segment(tmp_path / SEGMENT, SIZE_IN_PROCESS)
+    text = measured(dump_text, depth, size=SIZE_IN_PROCESS, floor=writing(tmp_path / "floor", SIZE_IN_PROCESS))
+    assert SIZE_IN_PROCESS != SIZE_TINY or digest(text) == TINY_HASHES[depth]
+
+
+def dump_text(depth: str) -> bytes:
+    """What the dump of the segment in the working directory prints."""
+    stdout = io.BytesIO()
+    assert dump_run(["--files", SEGMENT, *DEPTHS[depth]], stdout, io.StringIO()) == 0
+    return stdout.getvalue()
+
+
+@pytest.mark.parametrize("size", steps(64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB))
+def test_dump_by_size(measured: Measured, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_segment(tmp_path / SEGMENT, size)
+    growth = Growth("bytes of a segment", "dump --print-data-log", size)
+    title = f"dump in process, {size / MIB:.4g} MiB, --print-data-log"
+    assert len(measured(dump_text, "--print-data-log", title=title, size=size, growth=growth)) > size

@@ -1,18 +1,20 @@
-"""Every fold kernel alone: batches a second are the `batches` in `extra_info` over the time.
+"""Every fold kernel alone.
 
-LOGSTORE_BENCH_PRODUCERS sets the largest number of producers. A step must cost what memory costs, not more, however
-many producers there are: compare `test_fold_producers[1]` with the others.
+A step must cost what memory costs, not more, however many producers there are: compare `test_fold_producers[1]` with
+the others.
 """
 
 from __future__ import annotations
 
-import os
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.floors import copying, reading
+from benchmarks.measured import Growth, Measured
+from benchmarks.sizes import steps
 from logstore.columns.batch_table import BatchTable
 from logstore.folds import producer_update, segment_indexes
 from logstore.folds.producer_state import ProducerState
@@ -24,9 +26,9 @@ from logstore.kernels.fold_producers import apply_updates, fold_producers
 from logstore.kernels.producer_entries import index_entries
 
 BATCH_COUNT = 10_000
+BATCHES: dict[str, Any] = {"count": BATCH_COUNT, "unit": "batches"}
 BATCH_SIZE = 200
-PRODUCER_COUNT_MAX = int(os.environ.get("LOGSTORE_BENCH_PRODUCERS", "1000"))
-PRODUCER_COUNTS = sorted({1, 1000, PRODUCER_COUNT_MAX})
+PRODUCER_COUNTS = steps(1, 1000, 1_000_000)
 
 Bytes = npt.NDArray[np.uint8]
 NO_DATA: Bytes = np.zeros(1, np.uint8)  # the records of idempotent batches are not looked at
@@ -47,35 +49,34 @@ def table_of(batch_count: int, producer_count: int, *, first_offset: int = 0) ->
     return BatchTable(matrix, batch_count, scan.END, batch_count * BATCH_SIZE)
 
 
-def test_fold_indexes(benchmark: BenchmarkFixture) -> None:
+def test_fold_indexes(measured: Measured) -> None:
     table = table_of(BATCH_COUNT, 1)
-    assert fold_indexes.name in benchmark.name
+    assert fold_indexes.name in measured.benchmark.name
 
     def fold_all() -> SegmentIndexes:
         state = SegmentIndexes(0)
         segment_indexes.step(state, table, 0, len(table))
         return state
 
-    state = benchmark(fold_all)
-    benchmark.extra_info["batches"] = BATCH_COUNT
+    state = measured(fold_all, **BATCHES, hashed=lambda state: state.offset_index_bytes())
     assert len(state.offset_entries) == (BATCH_COUNT - 1) // 21
 
 
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
-def test_fold_producers(benchmark: BenchmarkFixture, producer_count: int) -> None:
+def test_fold_producers(measured: Measured, producer_count: int) -> None:
     table = table_of(BATCH_COUNT, producer_count)
     state = ProducerState("bench-0")
     filled = table_of(producer_count, producer_count)
     producer_update.step(state, NO_DATA, filled, 0, producer_count)
-    assert fold_producers.name in benchmark.name
-    benchmark(producer_update.step, state, NO_DATA, table, 0, BATCH_COUNT)
-    benchmark.extra_info["batches"] = BATCH_COUNT
+    assert fold_producers.name in measured.benchmark.name
+    growth = Growth("producers", f"fold of {BATCH_COUNT:,} batches", producer_count)
+    measured(producer_update.step, state, NO_DATA, table, 0, BATCH_COUNT, **BATCHES, growth=growth, hashed=len)
     assert len(state) == producer_count
     assert state.map_end_offset == BATCH_COUNT
 
 
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
-def test_an_append_of_one_batch(benchmark: BenchmarkFixture, producer_count: int) -> None:
+def test_an_append_of_one_batch(measured: Measured, producer_count: int) -> None:
     """All that one append asks of the producer state, with everything that is Python about it."""
     state = ProducerState("bench-0")
     producer_update.step(state, NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
@@ -88,15 +89,15 @@ def test_an_append_of_one_batch(benchmark: BenchmarkFixture, producer_count: int
         assert update.step(NO_DATA, table, 0, 1) is None
         return len(update.commit(producer_count + 1))
 
-    assert benchmark(append) == 0
+    assert measured(append, count=1, unit="batches") == 0
     assert len(state) == producer_count
 
 
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
-def test_apply_updates(benchmark: BenchmarkFixture, producer_count: int) -> None:
+def test_apply_updates(measured: Measured, producer_count: int) -> None:
     """A segment of as many batches as producers, rebuilt."""
     table = table_of(producer_count, producer_count)
-    assert apply_updates.name in benchmark.name
+    assert apply_updates.name in measured.benchmark.name
 
     def rebuild() -> ProducerState:
         state = ProducerState("bench-0")
@@ -105,11 +106,12 @@ def test_apply_updates(benchmark: BenchmarkFixture, producer_count: int) -> None
         update.commit(producer_count)
         return state
 
-    assert len(benchmark(rebuild)) == producer_count
+    counted = {"count": producer_count, "unit": "batches", "hashed": len}
+    assert len(measured(rebuild, floor=reading(table.matrix.reshape(-1).view(np.uint8)), **counted)) == producer_count
 
 
-def test_index_entries(benchmark: BenchmarkFixture) -> None:
-    count = PRODUCER_COUNT_MAX
+def test_index_entries(measured: Measured) -> None:
+    count = PRODUCER_COUNTS[-1]
     entries = np.zeros((count, producer_entries.ENTRY_WIDTH), np.int64)
     entries[:, producer_entries.PRODUCER_ID] = np.arange(count) * 1000
     bits = (2 * count).bit_length()
@@ -119,12 +121,14 @@ def test_index_entries(benchmark: BenchmarkFixture) -> None:
         index[:] = 0
         return index_entries(entries, count, index, bits, 12345)
 
-    assert benchmark(index_all) == count
+    assert measured(index_all, count=count, unit="producers", floor=copying(index.nbytes)) == count
     assert np.count_nonzero(index) == count
 
 
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
-def test_a_snapshot(benchmark: BenchmarkFixture, producer_count: int) -> None:
+def test_a_snapshot(measured: Measured, producer_count: int) -> None:
+    """Its bytes alone; `bench_snapshot` writes them."""
     state = ProducerState("bench-0")
     producer_update.step(state, NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
-    assert len(benchmark(state.to_snapshot_bytes)) == 10 + 46 * producer_count
+    size = 10 + 46 * producer_count
+    assert len(measured(state.to_snapshot_bytes, size=size, count=producer_count, unit="producers")) == size

@@ -6,10 +6,18 @@ import random
 import struct
 from pathlib import Path
 
+import numpy as np
+
+from logstore.columns.record_building import build_batches
+from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.kernels.crc32c import crc32c
+from logstore.model import Codec
 
 BASE_TIMESTAMP_MS = 1_700_000_000_000
 TEMPLATE_COUNT = 64
+TRANSACTIONAL = 0x10  # of a batch's attributes
+WORD_COUNT, WORD_SIZE = 2000, 6
+RECORDS_AT_ONCE = 100_000
 _ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
 
 
@@ -40,6 +48,47 @@ def write_segment(path: Path, size: int, *, value_size: int = 100, batch_size: i
             batch_count += 1
 
 
+def write_producers(path: Path, producer_count: int, *, is_transactional: bool, now_ms: int) -> int:
+    """Write a batch of one record for each producer from 0 on, so that all are known, or all have one open transaction.
+
+    Returns:
+        The number of records.
+    """
+    body, _ = _records(random.Random(1), 8, 30)
+    with path.open("wb") as file:
+        for producer_id in range(producer_count):
+            attributes = TRANSACTIONAL if is_transactional else 0
+            file.write(_batch(body, 1, producer_id, now_ms, attributes=attributes, producer=(producer_id, 0, 0)))
+    return producer_count
+
+
+def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size: int = 16 * 1024) -> int:
+    """Write batches of records of 100 bytes, half words and half noise, of about `size` bytes before compression.
+
+    Returns:
+        The number of records.
+    """
+    rng = np.random.default_rng(20261121)
+    words = rng.integers(97, 123, (WORD_COUNT, WORD_SIZE), np.uint8)
+    words[:, -1] = ord(" ")
+    record_count = offset = size // 100
+    with path.open("wb") as file:
+        for start in range(0, record_count, RECORDS_AT_ONCE):
+            offset, count = start, min(RECORDS_AT_ONCE, record_count - start)
+            text = words[rng.integers(0, WORD_COUNT, (count, 60 // WORD_SIZE))].reshape(count, 60)
+            noise = rng.integers(33, 127, (count, 30), np.uint8)
+            values = np.ascontiguousarray(np.concatenate([text, noise], axis=1)).reshape(-1)
+            columns = RecordColumns(
+                count,
+                None,
+                BytesColumn.of_offsets(values, np.arange(count + 1) * 90),
+                np.full(count, BASE_TIMESTAMP_MS, np.int64),
+            )
+            built = build_batches(columns, batch_size=batch_size, base_offset=offset, codec=codec)
+            file.write(built.data.data)
+    return record_count
+
+
 def _records(rng: random.Random, value_size: int, size_max: int) -> tuple[bytes, int]:
     records, count = bytearray(), 0
     while True:
@@ -52,8 +101,17 @@ def _records(rng: random.Random, value_size: int, size_max: int) -> tuple[bytes,
         count += 1
 
 
-def _batch(body: bytes, count: int, base_offset: int, timestamp_ms: int) -> bytes:
-    checked = struct.pack(">hiqqqhii", 0, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count) + body
+def _batch(
+    body: bytes,
+    count: int,
+    base_offset: int,
+    timestamp_ms: int,
+    *,
+    attributes: int = 0,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> bytes:
+    times = (timestamp_ms, timestamp_ms)
+    checked = struct.pack(">hiqqqhii", attributes, count - 1, *times, *producer, count) + body
     return struct.pack(">qiibI", base_offset, 9 + len(checked), 0, 2, crc32c(checked)) + checked
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.kafka.oracle import Oracle
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measured import Side
+from benchmarks.peers.processes import run
+from benchmarks.peers.warm_kafka import oracle
 
 DUMP_CLASS = "org.apache.kafka.tools.DumpLogSegments"
 
@@ -20,6 +25,10 @@ JVM_OPTIONS = (
 )
 
 
-def kafka_dump_log(oracle: Oracle, *argv: str) -> list[str]:
-    """The command line of the real tool; raises OracleUnavailableError through `oracle` where it cannot run."""
-    return oracle.command(DUMP_CLASS, *argv, options=JVM_OPTIONS)
+def kafka_dump_log(argv: Sequence[str], output: Path, cwd: Path) -> Side:
+    """Seconds of the tool from start to exit, what it prints going to `output`."""
+
+    def side() -> float:
+        return run(oracle().command(DUMP_CLASS, *argv, options=JVM_OPTIONS), output, cwd).wall_s
+
+    return side

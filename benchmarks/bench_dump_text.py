@@ -1,35 +1,27 @@
-"""Every kernel alone, on buffers in memory: bytes a second are the size in `extra_info` over the time.
-
-LOGSTORE_BENCH_SIZE sets the bytes of the segment. The results of the default size are known by their hashes.
-"""
+"""The kernels that print: batches and records as the dump has them, text, numbers. Tiny results are known by hash."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import xxhash
-from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.segments import write_segment
+from benchmarks.bench_scan import segment_of
+from benchmarks.floors import reading
+from benchmarks.measured import Measured, digest
+from benchmarks.sizes import KIB, MIB, scaled
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.record_table import BatchRecords
-from logstore.kernels import crc32c, decode, dump_text, text
-from logstore.kernels import scan as scan_kernels
+from logstore.kernels import decode, dump_text, text
 from logstore.kernels.text import DECIMAL_SIZE_MAX, SLACK_SIZE
 
-SIZE_DEFAULT = 256 * 1024
-SIZE = int(os.environ.get("LOGSTORE_BENCH_SIZE", SIZE_DEFAULT))
+SIZE_TINY = 256 * KIB
+SIZE = scaled(SIZE_TINY, 32 * MIB)
 OUT_SIZE = 4 * 1024 * 1024
 HASHES = {
-    "test_crc32c_range": "0ab485b3cf237605",
-    "test_crc32c_range_by_tables": "0ab485b3cf237605",
-    "test_scan_batches": "70002f6e2e61f073",
-    "test_check_batches": "bcc5615133e47337",
-    "test_decode_records": "32a5eaa6c22ac31f",
     "test_dump_batches[shallow]": "6b66d871fa9a03ad",
     "test_dump_batches[deep]": "9084bd2240b41b39",
     "test_dump_batches[contents]": "3acb809a92c1587f",
@@ -42,9 +34,7 @@ Bytes = npt.NDArray[np.uint8]
 @pytest.fixture(scope="module")
 def segment(tmp_path_factory: pytest.TempPathFactory) -> Bytes:
     """The bytes of a segment of uncompressed batches."""
-    path = tmp_path_factory.mktemp("benchmark") / "00000000000000000000.log"
-    write_segment(path, SIZE)
-    return np.fromfile(path, np.uint8)
+    return segment_of(tmp_path_factory.mktemp("benchmark"), SIZE)
 
 
 @pytest.fixture(scope="module")
@@ -54,58 +44,16 @@ def table(segment: Bytes) -> BatchTable:
 
 
 @pytest.fixture
-def check_timed(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Callable[..., None]:
+def check_timed(measured: Measured, segment: Bytes, request: pytest.FixtureRequest) -> Callable[..., None]:
     """`check_timed(size, function)`: time a function that handles `size` bytes; check what it returns by its hash."""
 
     def run(size: int, function: Callable[[], Bytes | npt.NDArray[np.int64] | bytes]) -> None:
-        result = benchmark(function)
-        benchmark.extra_info["bytes"] = size
+        result = measured(function, size=size, floor=reading(segment[:size]))
         assert len(result) > 0
-        if SIZE == SIZE_DEFAULT:
-            assert xxhash.xxh64_hexdigest(result) == HASHES[request.node.name]
+        if SIZE == SIZE_TINY:
+            assert digest(result) == HASHES[request.node.name]
 
     return run
-
-
-def test_crc32c_range(segment: Bytes, check_timed: Callable[..., None]) -> None:
-    check_timed(segment.size, lambda: b"%08x" % crc32c.crc32c_range(segment, 0, segment.size))
-
-
-def test_crc32c_range_by_tables(segment: Bytes, check_timed: Callable[..., None]) -> None:
-    check_timed(segment.size, lambda: b"%08x" % crc32c.crc32c_range_by_tables(segment, 0, segment.size))
-
-
-def test_scan_batches(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
-    matrix = np.zeros_like(table.matrix)
-    result = np.zeros(scan_kernels.RESULT_COUNT, np.int64)
-
-    def scan_all() -> npt.NDArray[np.int64]:
-        size = segment.size
-        scan_kernels.scan_batches(segment, size, 0, size, size, matrix, matrix.shape[1], result)
-        return matrix
-
-    check_timed(segment.size, scan_all)
-
-
-def test_check_batches(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
-    def check_all() -> npt.NDArray[np.int64]:
-        scan_kernels.check_batches(segment, table.matrix, table.capacity, 0, table.count)
-        return table.matrix
-
-    check_timed(segment.size, check_all)
-
-
-def test_decode_records(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
-    records = BatchRecords(segment, table, 0)
-    start = records.state.copy()
-    matrix = np.zeros((decode.COLUMN_COUNT, int(table.record_count[0])), np.int64)
-
-    def decode_one() -> npt.NDArray[np.int64]:
-        records.state[:] = start
-        decode.decode_records(segment, records.state, matrix, matrix.shape[1])
-        return matrix
-
-    check_timed(int(table.size[0]), decode_one)
 
 
 class Dump:
@@ -170,24 +118,23 @@ def test_dump_records(segment: Bytes, table: BatchTable, check_timed: Callable[.
 
 
 @pytest.mark.parametrize("kind", ["ascii", "characters", "broken"])
-def test_text_of_utf8(kind: str, benchmark: BenchmarkFixture) -> None:
+def test_text_of_utf8(kind: str, measured: Measured) -> None:
     part = {"ascii": b"abcdefgh", "characters": "aé世😀".encode(), "broken": b"a\xff\xe4\xb8\xed\xa0\x80"}[kind]
     data = np.frombuffer(part * (SIZE // len(part)), np.uint8)
     out = np.zeros(3 * data.size + SLACK_SIZE, np.uint8)
-    size = benchmark(text.text_of_utf8, data, 0, data.size, dump_text.POOL, out)
-    benchmark.extra_info["bytes"] = data.size
+    arguments = (data, 0, data.size, dump_text.POOL, out)
+    size = measured(text.text_of_utf8, *arguments, size=data.size, floor=reading(data))
     printed = {"ascii": part, "characters": part, "broken": "a\ufffd\ufffd\ufffd".encode()}[kind]
     assert out[:size].tobytes() == printed * (SIZE // len(part))
 
 
-def test_text_of_decimal(benchmark: BenchmarkFixture) -> None:
+def test_text_of_decimal(measured: Measured) -> None:
     values = [sign * 7**power for power in range(22) for sign in (1, -1)]
     out = np.zeros(DECIMAL_SIZE_MAX + SLACK_SIZE, np.uint8)
 
     def print_all() -> list[int]:
         return [text.text_of_decimal(value, dump_text.POOL, out) for value in values]
 
-    sizes = benchmark(print_all)
-    benchmark.extra_info["bytes"] = sum(sizes)
+    sizes = measured(print_all, count=len(values), unit="numbers")
     assert sizes == [len(str(value)) for value in values]
     assert out[: sizes[-1]].tobytes() == str(values[-1]).encode()

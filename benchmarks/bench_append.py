@@ -1,0 +1,179 @@
+"""Appends of an idempotent producer to a running log, 100 bytes a record: calls of 1 to 1000, columns, and the kernels.
+
+Kafka's side is `MemoryRecords.withIdempotentRecords` and `appendAsLeader`, the records being in memory; its columns
+are appends of 1000 records, as many of them as there are records. Both sides of these begin a new log each time, so
+that neither writes to memory that the system has yet to find, or waits for what it wrote before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.bench_folds import NO_DATA, PRODUCER_COUNTS, table_of
+from benchmarks.floors import copying, writing
+from benchmarks.logs import opened, values
+from benchmarks.measured import Growth, Measured, Side
+from benchmarks.peers.warm_kafka import WarmKafka
+from benchmarks.sizes import scaled, steps
+from logstore.clock import now_ms
+from logstore.columns.record_building import build_batch
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
+from logstore.kernels import append_slots as slot
+from logstore.kernels import scan as fields
+from logstore.kernels.append_records import commit_append, prepare_append, prepare_placed
+from logstore.log.partition_log import PartitionLog
+
+VALUE_SIZE = 100
+RECORD_SIZE = 107  # of a record of such a value, on average
+HEADER_SIZE = 61
+KAFKA_CALLS = {1: 20_000, 10: 10_000, 100: 2_000, 1000: 300}  # a round, by records a call
+COLUMN_RECORD_COUNT = scaled(20_000, 1_000_000)
+IDEMPOTENT = {"producer_id": 7, "producer_epoch": 0}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[PartitionLog]:
+    log = opened(tmp_path / "t-0")
+    yield log
+    log.close()
+
+
+def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count: int) -> Side:
+    """Seconds of an append of so many records, one of so many to a new log."""
+    sizes = {"records": record_count, "count": call_count, "keySize": 0, "valueSize": VALUE_SIZE}
+
+    def side() -> float:
+        shutil.rmtree(place, ignore_errors=True)
+        order = {"op": "append", "build": True, "idempotent": True, "dir": str(place), **sizes}
+        return kafka.seconds(**order, call_count=call_count, expected_count=call_count * record_count)
+
+    return side
+
+
+@pytest.mark.parametrize("record_count", KAFKA_CALLS)
+def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_count: int, tmp_path: Path) -> None:
+    batch = values(record_count)
+    call_count = scaled(20, KAFKA_CALLS[record_count])
+    sequence = 0
+
+    def append() -> int:
+        nonlocal sequence
+        log.append_records(batch, base_sequence=sequence, **IDEMPOTENT)
+        sequence += record_count
+        return record_count
+
+    size = HEADER_SIZE + record_count * RECORD_SIZE
+    measured(
+        append,
+        title=f"append, {record_count:,} records a call",
+        size=size,
+        count=record_count,
+        peers={"Kafka": kafkas_appends(kafka, tmp_path / "kafka", record_count, call_count)},
+        floor=writing(tmp_path / "floor", size, 500),
+        growth=Growth("records of an append", "append", record_count),
+    )
+    assert log.log_end_offset == sequence
+
+
+def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) -> None:
+    count = COLUMN_RECORD_COUNT
+    data = np.frombuffer(b"".join(values(26)) * (count // 26 + 1), np.uint8)[: count * VALUE_SIZE]
+    column = BytesColumn.of_offsets(data, np.arange(count + 1) * VALUE_SIZE)
+    columns = RecordColumns(count, None, column, np.full(count, now_ms(), np.int64))
+    call_count = count // 1000
+    kafkas = kafkas_appends(kafka, tmp_path / "kafka", 1000, call_count)
+    logs: list[PartitionLog] = []
+
+    def begin() -> None:
+        for log in logs:
+            log.close()
+        shutil.rmtree(tmp_path / "ours", ignore_errors=True)
+        (tmp_path / "ours").mkdir()
+        logs[:] = [opened(tmp_path / "ours" / "t-0")]
+
+    def append() -> int:
+        return logs[0].append_columns(columns, base_sequence=0, **IDEMPOTENT).record_count
+
+    size = count * RECORD_SIZE
+    appended_count = measured(
+        append,
+        title=f"columns of {count:,} records; Kafka: appends of 1000",
+        size=size,
+        count=count,
+        peers={"Kafka": lambda: kafkas() * call_count},
+        floor=writing(tmp_path / "floor", size),
+        prepare=begin,
+    )
+    assert appended_count == logs[0].log_end_offset == count
+    logs[0].close()
+
+
+@pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
+def test_append_beside_producers(measured: Measured, log: PartitionLog, producer_count: int) -> None:
+    """One record of each producer in turn: what it costs must grow as memory does, and not otherwise."""
+    update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT)
+    update.step(NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
+    update.commit()
+    log.append_records(values(1))
+    numbers = itertools.count(1)
+    batch = values(1)
+
+    def append() -> int:
+        number = next(numbers)
+        producer_id, sequence = number * 7919 % producer_count, 1 + (number - 1) // producer_count
+        log.append_records(batch, producer_id=producer_id, producer_epoch=0, base_sequence=sequence)
+        return 1
+
+    title = f"append of a record beside {producer_count:,} producers"
+    measured(append, title=title, count=1, growth=Growth("producers", "append", producer_count))
+    assert len(log.producers.state) == producer_count
+
+
+@pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
+def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_count: int) -> None:
+    """What it costs must not grow with the segments that are there."""
+    batch = values(1)
+    for _ in range(segment_count - 1):
+        log.append_records(batch)
+        log.roll()
+
+    def append() -> int:
+        log.append_records(batch)
+        return 1
+
+    title = f"append of a record behind {segment_count:,} segments"
+    measured(append, title=title, count=1, growth=Growth("segments", "append", segment_count))
+    assert len(log.segments) == segment_count
+
+
+def test_prepare_append(measured: Measured, log: PartitionLog) -> None:
+    for _ in range(2):
+        log.append_records(values(100))
+    assert prepare_append.name in measured.benchmark.name
+    log.active.file[slot.WRITE_ADDRESS] = 0  # nothing is written, so the next call prepares the same
+    call = (values(100), None, None, now_ms(), -1, -1, -1, False, 0)
+    size = measured(log.quick._prepare, *call, count=100, floor=copying(100 * RECORD_SIZE), hashed=bool)
+    assert size > 100 * VALUE_SIZE
+
+
+def test_prepare_placed(measured: Measured, log: PartitionLog) -> None:
+    columns = RecordColumns(1, None, BytesColumn.of_values(values(1)), np.array([now_ms()]))
+    for _ in range(2):
+        log.append_as_leader(build_batch(columns))
+    log.quick._placed_matrix[fields.BASE_OFFSET] = log.log_end_offset
+    assert prepare_placed.name in measured.benchmark.name
+    assert measured(log.quick._prepare_placed, count=1, floor=copying(HEADER_SIZE + RECORD_SIZE)) > VALUE_SIZE
+
+
+def test_commit_append(measured: Measured, log: PartitionLog) -> None:
+    for _ in range(2):
+        log.append_records(values(1))
+    assert commit_append.name in measured.benchmark.name
+    assert measured(log.quick._commit, count=1) > 2

@@ -1,0 +1,154 @@
+"""Batches to records: files with every checksum beside Kafka's iteration, memory beside the Python clients' parsers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from benchmarks.bench_scan import segment_of
+from benchmarks.floors import Bytes, reading, reading_file
+from benchmarks.measured import Growth, Measured
+from benchmarks.peers.python_clients import PARSERS, parsed
+from benchmarks.peers.warm_kafka import WarmKafka
+from benchmarks.segments import write_compressed_segment, write_segment
+from benchmarks.sizes import KIB, MIB, scaled, steps
+from logstore.columns.batch_table import scan
+from logstore.columns.in_order import in_order
+from logstore.columns.record_table import BatchRecords, RecordTable
+from logstore.columns.record_windows import RecordWindow, record_windows
+from logstore.disk.mapped import MappedFile
+from logstore.kernels import decode
+from logstore.kernels.decode_batches import decode_streams
+from logstore.layout.batch import HEADER_SIZE
+from logstore.log.read import Fetched, OffsetMetadata, ReadBounds
+from logstore.log.window_decoder import WindowDecoder
+from logstore.model import Codec
+
+CODECS = [codec for codec in Codec if codec is not Codec.NONE]
+THREADS = ["one thread", "two threads"]
+INT64_MAX = 2**63 - 1
+
+
+def partition(directory: Path) -> Path:
+    """The path of the only segment of a partition."""
+    (directory / "t-0").mkdir()
+    return directory / "t-0" / "00000000000000000000.log"
+
+
+def decode_all(path: Path, *, is_ahead: bool) -> int:
+    """The number of records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
+
+    Two threads decode ahead, or all is done in turn.
+    """
+    data = MappedFile(str(path)).data
+    bounds = ReadBounds("t-0", 0, INT64_MAX, INT64_MAX, INT64_MAX)
+    fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
+    decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
+    parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
+    windows = (window for part in parts for window in part.windows)
+    return sum(len(window.records) for window in windows if isinstance(window, RecordWindow))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    path = partition(tmp_path_factory.mktemp("decode"))
+    return path, write_segment(path, scaled(256 * KIB, 256 * MIB))
+
+
+@pytest.fixture(scope="module", params=CODECS, ids=lambda codec: codec.kafka_name)
+def compressed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    path = partition(tmp_path_factory.mktemp("decode"))
+    return path, write_compressed_segment(path, scaled(256 * KIB, 48 * MIB), request.param)
+
+
+def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int], threads: str, title: str) -> int:
+    """Records of a segment that ours and Kafka's iteration count."""
+    path, record_count = segment
+    return measured(
+        lambda: decode_all(path, is_ahead=threads == "two threads"),
+        title=title,
+        size=path.stat().st_size,
+        count=record_count,
+        peers={"Kafka": lambda: kafka.seconds(op="read", file=str(path), expected_count=record_count)},
+        floor=reading_file(path),
+    )
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_decode_file(measured: Measured, kafka: WarmKafka, plain: tuple[Path, int], threads: str) -> None:
+    title = f"decode with CRC, {threads}"
+    assert measure_file(measured, kafka, plain, threads, title) == plain[1]
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_decode_file_of(
+    measured: Measured,
+    kafka: WarmKafka,
+    compressed: tuple[Path, int],
+    threads: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    codec = request.node.callspec.params["compressed"].kafka_name
+    title = f"decode of {codec} with CRC, {threads}"
+    assert measure_file(measured, kafka, compressed, threads, title) == compressed[1]
+
+
+@pytest.mark.parametrize("size", steps(64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB))
+def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None:
+    """Without checksums, as the two parsers; they make a Python object of each record, we a table."""
+    data = segment_of(tmp_path, size)
+    content, table = data.tobytes(), scan(data)
+    record_count = int(table.record_count.sum())
+
+    def tables() -> list[RecordTable]:
+        windows = record_windows(data, table, np.arange(len(table)))
+        return [window.records for window in windows if isinstance(window, RecordWindow)]
+
+    few = size <= 4 * MIB
+    found = measured(
+        tables,
+        title=f"decode {size / MIB:.4g} MiB in memory",
+        size=data.size,
+        count=record_count,
+        peers={name: parsed(name, content, record_count) for name in PARSERS} if few else {},
+        floor=reading(data),
+        growth=Growth("bytes of a segment", "decode", size),
+        hashed=lambda found: [each.matrix for each in found],
+    )
+    assert sum(map(len, found)) == record_count
+
+
+def test_decode_records(measured: Measured, segment: Bytes) -> None:
+    table = scan(segment)
+    records = BatchRecords(segment, table, 0)
+    start = records.state.copy()
+    matrix = np.zeros((decode.COLUMN_COUNT, int(table.record_count[0])), np.int64)
+
+    def decode_one() -> npt.NDArray[np.int64]:
+        records.state[:] = start
+        decode.decode_records(segment, records.state, matrix, matrix.shape[1])
+        return matrix
+
+    size = int(table.size[0])
+    measured(decode_one, size=size, count=matrix.shape[1], floor=reading(segment[:size]))
+    assert matrix[decode.OFFSET].tolist() == list(range(matrix.shape[1]))
+
+
+def test_decode_streams(measured: Measured, segment: Bytes) -> None:
+    table = scan(segment)
+    starts, ends = table.position + HEADER_SIZE, table.position + table.size
+    record_count = int(table.record_count.sum())
+    state, rows = np.zeros(decode.STATE_COUNT, np.int64), np.zeros(len(table) + 1, np.int64)
+    records = np.zeros((decode.COLUMN_COUNT, record_count), np.int64)
+    arguments = (segment, starts, ends, table.matrix, table.capacity, 0, len(table), state, records, record_count, rows)
+    status = measured(decode_streams, *arguments, size=segment.size, count=record_count, floor=reading(segment))
+    assert status == decode.OK
+    assert records[decode.OFFSET].tolist() == list(range(record_count))
+
+
+@pytest.fixture(scope="module")
+def segment(tmp_path_factory: pytest.TempPathFactory) -> Bytes:
+    return segment_of(tmp_path_factory.mktemp("decode"), 64 * KIB)

@@ -1,0 +1,23 @@
+"""Keys to the hashes that partitions are chosen by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.floors import reading
+from benchmarks.measured import Measured
+from benchmarks.sizes import scaled
+from logstore.client.partitioner import murmur2
+from logstore.kernels.murmur2 import murmur2_keys
+
+KEY_COUNT = scaled(10_000, 1_000_000)
+KEY_SIZE = 16
+
+
+def test_murmur2_keys(measured: Measured) -> None:
+    data = np.frombuffer(b"".join(b"%016d" % number for number in range(KEY_COUNT)), np.uint8)
+    starts = np.arange(KEY_COUNT, dtype=np.int64) * KEY_SIZE
+    hashes = np.zeros(KEY_COUNT, np.int64)
+    arguments = (data, starts, starts + KEY_SIZE, KEY_COUNT, hashes)
+    assert measured(murmur2_keys, *arguments, count=KEY_COUNT, unit="keys", floor=reading(data)) == KEY_COUNT
+    assert hashes[-1] == murmur2(b"%016d" % (KEY_COUNT - 1))

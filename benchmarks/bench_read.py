@@ -1,0 +1,178 @@
+"""Reads: all records of a log in both isolation levels beside Kafka's, a fetch, an offset by time, a live directory.
+
+Of the transactions in the log every other one was aborted; producers take turns, so that transactions lie over each
+other. Kafka's side reads with `UnifiedLog.read` and leaves out what a consumer does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.floors import reading, reading_file
+from benchmarks.logs import NAME, SEGMENT, opened, twin, values
+from benchmarks.measured import Growth, Measured
+from benchmarks.peers.warm_kafka import WarmKafka
+from benchmarks.segments import BASE_TIMESTAMP_MS, write_segment
+from benchmarks.sizes import KIB, MIB, scaled, steps
+from logstore.columns.batch_table import BatchTable
+from logstore.columns.in_order import in_order
+from logstore.columns.record_windows import RecordWindow
+from logstore.folds import committed_filter
+from logstore.folds.committed_filter import CommittedFilter
+from logstore.kernels import scan
+from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.log.follower import LogFollower
+from logstore.log.partition_log import PartitionLog
+from logstore.log.read import INT_MAX
+from logstore.log.reader import PartitionReader
+from logstore.log.window_decoder import WindowDecoder
+from logstore.model import FetchIsolation
+
+SIZE = scaled(256 * KIB, 64 * MIB)
+TRANSACTION_COUNT = scaled(20, 2000)
+PRODUCER_COUNT, BATCH_RECORD_COUNT = 5, 100
+FETCH_SIZE = 1024 * 1024
+BATCH_COUNT = 10_000
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> PartitionReader:
+    """One segment of uncompressed batches of 16 KiB, values of 100 bytes."""
+    directory = tmp_path_factory.mktemp("bench") / "t-0"
+    directory.mkdir()
+    write_segment(directory / SEGMENT, SIZE)
+    return PartitionReader(str(directory))
+
+
+@pytest.fixture(scope="module")
+def transactions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PartitionLog, Path]]:
+    """The log, and a copy of its directory for Kafka."""
+    directory = tmp_path_factory.mktemp("transactions") / NAME
+    log, batch = opened(directory), values(BATCH_RECORD_COUNT)
+    for number in range(TRANSACTION_COUNT):
+        for part in range(2):
+            for producer_id in range(PRODUCER_COUNT):
+                sequence = (2 * number + part) * BATCH_RECORD_COUNT
+                producer = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+                log.append_records(batch, is_transactional=True, **producer)
+        for producer_id in range(PRODUCER_COUNT):
+            is_commit = (number + producer_id) % 2 == 0
+            end = {"is_commit": is_commit, "coordinator_epoch": 0, "transaction_version": 1}
+            log.append_end_transaction(producer_id, 0, **end)
+    log.flush()
+    yield log, twin(directory)
+    log.close()
+
+
+@pytest.mark.parametrize("isolation", [FetchIsolation.READ_UNCOMMITTED, FetchIsolation.READ_COMMITTED])
+def test_read(
+    measured: Measured, kafka: WarmKafka, transactions: tuple[PartitionLog, Path], isolation: FetchIsolation
+) -> None:
+    log, copy = transactions
+    is_committed = isolation is FetchIsolation.READ_COMMITTED
+    written_count = TRANSACTION_COUNT * PRODUCER_COUNT * 2 * BATCH_RECORD_COUNT
+
+    def read_all() -> int:
+        return sum(map(len, log.records(isolation=isolation).chunks()))
+
+    def kafkas() -> float:
+        kafka.measure(op="hold", dir=str(copy), clean=False)
+        order = {"op": "fetch", "committed": is_committed, "size": 50 * MIB}
+        seconds = kafka.seconds(**order, expected_count=seen_count)
+        kafka.measure(op="release")
+        return seconds
+
+    seen_count = read_all()
+    size = sum(path.stat().st_size for path in Path(log.directory.path).glob("*.log"))
+    count = measured(
+        read_all,
+        title=f"read {size / MIB:.4g} MiB of transactions, {isolation.name.lower()}",
+        size=size,
+        count=seen_count,
+        peers={"Kafka": kafkas},
+        floor=reading_file(Path(log.directory.path) / SEGMENT),
+    )
+    assert count == (written_count // 2 if is_committed else written_count)
+
+
+@pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
+def test_a_fetch_among_segments(measured: Measured, tmp_path: Path, segment_count: int) -> None:
+    """What it costs must not grow with the segments that there are."""
+    log, batch = opened(tmp_path / NAME), values(1)
+    for _ in range(segment_count - 1):
+        log.append_records(batch)
+        log.roll()
+    log.append_records(batch)
+    title, growth = f"fetch among {segment_count:,} segments", Growth("segments", "fetch", segment_count)
+    fetch = {"title": title, "count": 1, "unit": "fetches", "growth": growth}
+    found = measured(log.read, segment_count // 2, FETCH_SIZE, **fetch, hashed=lambda found: found.data.size)
+    assert found.start.message_offset == segment_count // 2
+    log.close()
+
+
+def test_a_fetch(measured: Measured, reader: PartitionReader) -> None:
+    offset = reader.bounds.log_end_offset // 2
+    fetched = measured(
+        reader.read,
+        offset,
+        FETCH_SIZE,
+        FetchIsolation.READ_COMMITTED,
+        count=1,
+        unit="fetches",
+        hashed=lambda found: found.data,
+    )
+    assert 0 < fetched.data.size <= FETCH_SIZE
+    assert fetched.aborted_transactions == []
+
+
+def test_an_offset_by_time(measured: Measured, reader: PartitionReader) -> None:
+    found = measured(reader.offset_for_timestamp, BASE_TIMESTAMP_MS + 5, count=1, unit="questions")
+    assert found is not None
+    assert found.timestamp == BASE_TIMESTAMP_MS + 5
+
+
+@pytest.mark.parametrize("thread_count", [1, 2])
+def test_all_records(measured: Measured, reader: PartitionReader, thread_count: int) -> None:
+    fetched = reader.read(0, INT_MAX)
+
+    def decode() -> int:
+        decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
+        parts = decoder.decoded() if thread_count == 1 else in_order(decoder.next_window, decoder.decode)
+        windows = (window for part in parts for window in part.windows)
+        return sum(len(window.records) for window in windows if isinstance(window, RecordWindow))
+
+    count = reader.bounds.log_end_offset
+    assert measured(decode, size=fetched.data.size, count=count, floor=reading(fetched.data)) == count
+
+
+@pytest.mark.parametrize("aborted_count", [0, 1, 1000])
+def test_the_committed_filter(measured: Measured, aborted_count: int) -> None:
+    matrix = np.zeros((scan.COLUMN_COUNT, BATCH_COUNT), np.int64)
+    matrix[scan.BASE_OFFSET] = np.arange(BATCH_COUNT)
+    matrix[scan.ATTRIBUTES] = TRANSACTIONAL_FLAG
+    matrix[scan.PRODUCER_ID] = np.arange(BATCH_COUNT) % 2000
+    table = BatchTable(matrix, BATCH_COUNT, scan.END, 0)
+    aborted = [(producer_id, 0) for producer_id in range(aborted_count)]
+    no_data = np.zeros(0, np.uint8)
+
+    def filter_all() -> int:
+        return int(committed_filter.step(CommittedFilter(aborted), no_data, table, 0, BATCH_COUNT).sum())
+
+    expected = BATCH_COUNT * aborted_count // 2000
+    assert measured(filter_all, count=BATCH_COUNT, unit="batches") == expected
+
+
+def test_a_first_look(measured: Measured, reader: PartitionReader) -> None:
+    size = Path(reader.path, SEGMENT).stat().st_size
+    found = measured(PartitionReader, reader.path, size=size, hashed=lambda found: found.bounds)
+    assert found.bounds == reader.bounds
+
+
+def test_a_look_when_nothing_is_new(measured: Measured, reader: PartitionReader) -> None:
+    measured(reader.refresh)
+    assert isinstance(reader._follower, LogFollower)
+    assert reader.bounds.log_end_offset > 0

@@ -1,0 +1,72 @@
+"""The producer snapshot of a log, made and written and synced; beside Kafka's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.floors import writing
+from benchmarks.logs import NAME, SEGMENT, opened, twin, values
+from benchmarks.measured import Growth, Measured
+from benchmarks.peers.warm_kafka import WarmKafka
+from benchmarks.segments import write_producers
+from benchmarks.sizes import steps
+from logstore.clock import now_ms
+
+ENTRY_SIZE = 46
+
+
+class KafkasSnapshots:
+    """Kafka's log over a copy, held open from the first round on."""
+
+    def __init__(self, kafka: WarmKafka, directory: Path, producer_id: int) -> None:
+        self.kafka = kafka
+        self.directory = directory
+        self.producer_id = producer_id
+        self.sequence = 0
+
+    def run(self) -> float:
+        """Seconds of one snapshot."""
+        if self.sequence == 0:
+            self.kafka.measure(op="hold", dir=str(self.directory), clean=False)
+        seconds = self.kafka.seconds(op="snapshot", id=self.producer_id, sequence=self.sequence)
+        self.sequence += 1
+        return seconds
+
+
+@pytest.mark.parametrize("producer_count", steps(1, 1000, 10_000, 100_000, 1_000_000))
+def test_snapshot(measured: Measured, kafka: WarmKafka, tmp_path: Path, producer_count: int) -> None:
+    directory = tmp_path / "ours" / NAME
+    directory.mkdir(parents=True)
+    write_producers(directory / SEGMENT, producer_count, is_transactional=False, now_ms=now_ms())
+    kafkas = KafkasSnapshots(kafka, twin(directory), producer_count)
+    log = opened(directory, was_clean=False)
+    sequence = 0
+
+    def append() -> None:  # a snapshot is only written when the log has gone on
+        nonlocal sequence
+        log.append_records(values(1), producer_id=producer_count, producer_epoch=0, base_sequence=sequence)
+        sequence += 1
+
+    def snapshot() -> bytes:
+        log.producers.take_snapshot()
+        return (directory / f"{log.log_end_offset:020d}.snapshot").read_bytes()[:2]
+
+    size = ENTRY_SIZE * (producer_count + 1)
+    measured(
+        snapshot,
+        title=f"snapshot of {producer_count:,} producers",
+        size=size,
+        count=producer_count,
+        unit="producers",
+        prepare=append,
+        peers={"Kafka": kafkas.run},
+        floor=writing(tmp_path / "floor", size),
+        growth=Growth("producers", "snapshot", producer_count),
+    )
+    if kafkas.sequence:
+        kafka.measure(op="release")
+    written = directory / f"{log.log_end_offset:020d}.snapshot"
+    assert written.stat().st_size == 10 + size
+    log.close()

@@ -1,0 +1,159 @@
+"""Whole Spark queries: `kafka_segments` beside Spark's own Kafka source, ready Arrow batches, and next to no records.
+
+Where the real Kafka runs, a real broker holds the topic and its data directory is what we read, beside it; else the
+directory is one of ours and the broker's users are absent. Every full answer must be the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import spark_dumps
+from benchmarks.measured import HAS_PEERS, Measured, PeerAbsentError, Side, timed
+from benchmarks.peers.local_broker import LocalBroker
+from benchmarks.peers.warm_kafka import oracle
+from benchmarks.segments import write_segment
+from benchmarks.sizes import MIB, SCALE, scaled
+from logstore.errors import UsageError
+from tests.kafka.oracle import OracleUnavailableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TOPIC, PARTITION_COUNT, VALUE_SIZE = "bench", 2, 1000
+SIZE = scaled(MIB, 256 * MIB)
+SUM = "sum(length(value))"
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+@dataclass
+class Topic:
+    """The records, a session, and where a broker has the same; None without one, for the reason."""
+
+    spark: SparkSession
+    directory: Path
+    record_count: int
+    bootstrap: str | None
+    reason: str = ""
+
+    def ours(self, options: dict[str, str] | None = None) -> DataFrame:
+        """Values alone."""
+        reader = self.spark.read.format("kafka_segments").schema("value binary").options(**options or {})
+        return reader.option("subscribe", TOPIC).load(str(self.directory))
+
+    def all_of_ours(self) -> DataFrame:
+        """Everything, in at least two tasks."""
+        return self.ours({"minPartitions": str(PARTITION_COUNT)})
+
+    def sum(self, frame: DataFrame) -> int:
+        """Bytes of all values."""
+        row = frame.selectExpr(SUM).first()
+        assert row is not None
+        return int(row[0])
+
+    def answered(self, frame: DataFrame) -> None:
+        """RuntimeError when the sum is not that of all values."""
+        found = self.sum(frame)
+        if found != self.record_count * VALUE_SIZE:
+            raise RuntimeError(f"{found} bytes instead of {self.record_count * VALUE_SIZE}")
+
+    def kafka_source(self) -> float:
+        """Seconds of Spark's own Kafka source."""
+        from benchmarks.peers.spark_kafka_source import kafka_frame
+
+        if self.bootstrap is None:
+            raise PeerAbsentError(self.reason)
+        bootstrap = self.bootstrap
+        return timed(lambda: self.answered(kafka_frame(self.spark, bootstrap)))()
+
+    def ready_batches(self) -> float:
+        """Seconds of a source that yields as many Arrow batches which are there already, two tasks."""
+        return timed(lambda: self.answered(self._ready(self.record_count, PARTITION_COUNT)))()
+
+    def one_record(self) -> float:
+        """Seconds of a query whose source yields one record: what Spark takes for itself."""
+        return timed(lambda: self.sum(self._ready(1, 1)))()
+
+    def _ready(self, record_count: int, task_count: int) -> DataFrame:
+        from benchmarks.peers.spark_kafka_source import ReadyBatches
+
+        self.spark.dataSource.register(ReadyBatches)
+        sizes = {"records": record_count, "size": VALUE_SIZE, "tasks": task_count}
+        return self.spark.read.format("ready_batches").options(**sizes).load()
+
+
+@pytest.fixture(scope="module")
+def topic(tmp_path_factory: pytest.TempPathFactory, broker: LocalBroker) -> Iterator[Topic]:
+    """Filled by Kafka's own tool where there is a broker; a session that has the jars of the Kafka source then."""
+    pytest.importorskip("pyspark")
+    from benchmarks.peers.spark_kafka_source import kafka_source_jars, produce
+
+    directory, bootstrap, reason, jars = tmp_path_factory.mktemp("spark"), None, "", {}
+    record_count = SIZE // VALUE_SIZE
+    try:
+        if not (SCALE and HAS_PEERS):
+            raise PeerAbsentError("tiny, or without peers")
+        jars = {"spark.jars": kafka_source_jars()}
+        bootstrap = broker.bootstrap
+        produce(oracle(), bootstrap, record_count, VALUE_SIZE, PARTITION_COUNT)
+        directory = broker.directory
+    except (PeerAbsentError, OracleUnavailableError) as absent:
+        reason, record_count = str(absent), 0
+        for number in range(PARTITION_COUNT):
+            (directory / f"{TOPIC}-{number}").mkdir()
+            path = directory / f"{TOPIC}-{number}" / f"{0:020d}.log"
+            record_count += write_segment(path, SIZE // PARTITION_COUNT, value_size=VALUE_SIZE)
+    try:
+        spark = spark_dumps.session(f"local[{PARTITION_COUNT}]", {**SETTINGS, **jars})
+    except UsageError as unavailable:
+        pytest.skip(f"no Spark: {unavailable}")
+    spark.sparkContext.setLogLevel("OFF")
+    yield Topic(spark, directory, record_count, bootstrap, reason)
+    if bootstrap is not None:
+        spark.stop()  # otherwise other tests of the process may have it still
+
+
+def test_sum_of_lengths(measured: Measured, topic: Topic) -> None:
+    peers: dict[str, Side] = {
+        "Spark's Kafka source": topic.kafka_source,
+        "ready Arrow batches": topic.ready_batches,
+    }
+    found = measured(
+        lambda: topic.sum(topic.all_of_ours()),
+        title=f"`{SUM}` of {SIZE / MIB:.4g} MiB on Spark",
+        size=SIZE,
+        count=topic.record_count,
+        peers=peers,
+    )
+    assert found == topic.record_count * VALUE_SIZE
+
+
+def test_filter_of_offsets(measured: Measured, topic: Topic) -> None:
+    count = topic.record_count // PARTITION_COUNT
+    few = count // 100
+    ends = {"startingOffsets": count // 2, "endingOffsets": count // 2 + few}
+    options = {
+        name: json.dumps({TOPIC: dict.fromkeys(map(str, range(PARTITION_COUNT)), offset)})
+        for name, offset in ends.items()
+    }
+    found = measured(
+        lambda: topic.sum(topic.ours(options)),
+        title="the same of 1 % of the offsets",
+        count=few * PARTITION_COUNT,
+        peers={
+            "full read": timed(lambda: topic.answered(topic.all_of_ours())),
+            "one ready record": topic.one_record,
+        },
+    )
+    assert found == few * PARTITION_COUNT * VALUE_SIZE

@@ -1,0 +1,130 @@
+"""Opening and closing a data directory, by its number of partitions, after a clean stop and after a crash.
+
+Kafka's own time for the same directory is what its broker prints as `Loaded … logs in … ms`; ours has the metadata and
+the lock in it too. After a clean stop a log is opened when it is first asked for, so a row asks for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import logstore
+from benchmarks.measured import Growth, Measured
+from benchmarks.peers.broker_loading import broker_loading
+from benchmarks.sizes import steps
+from logstore.layout import clean_shutdown
+from logstore.store.store import Store
+
+PARTITION_COUNTS = steps(1, 100, 1000)
+CRASHED_COUNTS = PARTITION_COUNTS[:2]  # a recovery of the largest takes seconds
+RECORD_COUNT = 100  # in each partition
+ROUND_COUNT = 3  # of those with a broker, which takes seconds to start
+PICTURE = "partitions of a store"
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """The directory of so many partitions, made once; whoever opens it closes it."""
+    return cache(lambda partition_count: made(tmp_path_factory.mktemp("store") / "data", partition_count))
+
+
+def made(root: Path, partition_count: int) -> Path:
+    with logstore.open(root) as store:
+        store.create_topic("orders", partition_count)
+        for number in range(partition_count):
+            store.log("orders", number).append_records([b"v" * 100] * RECORD_COUNT)
+    return root
+
+
+def end_offsets(store: Store) -> list[int]:
+    """Of all partitions, each of which is opened for it."""
+    return [store.log("orders", number).log_end_offset for number in range(store.topics["orders"].partition_count)]
+
+
+class Openings:
+    """A directory that is opened again and again; what was opened last is closed first."""
+
+    def __init__(self, root: Path, *, was_clean: bool) -> None:
+        self.root, self.was_clean = root, was_clean
+        self.opened: list[Store] = []
+
+    def close_last(self) -> None:
+        while self.opened:
+            self.opened.pop().close()
+        if not self.was_clean:
+            (self.root / clean_shutdown.FILE_NAME).unlink()
+
+    def open(self) -> Store:
+        self.opened.append(logstore.open(self.root))
+        return self.opened[0]
+
+
+@pytest.mark.parametrize(
+    ("partition_count", "stop"),
+    [*((count, "clean") for count in PARTITION_COUNTS), *((count, "crash") for count in CRASHED_COUNTS)],
+)
+def test_open(measured: Measured, laid_out: Callable[[int], Path], partition_count: int, stop: str) -> None:
+    root = laid_out(partition_count)
+    openings = Openings(root, was_clean=stop == "clean")
+    is_largest = openings.was_clean and partition_count == PARTITION_COUNTS[-1]
+    found = measured(
+        openings.open,
+        title=f"open {partition_count:,} partitions after a {stop}{' stop' if openings.was_clean else ''}",
+        count=partition_count,
+        unit="partitions",
+        peers={"broker": broker_loading(root, partition_count)} if is_largest else None,
+        prepare=openings.close_last,
+        rounds=ROUND_COUNT if is_largest else None,
+        growth=Growth(PICTURE, f"open after a {stop}", partition_count),
+        hashed=end_offsets,
+    )
+    assert end_offsets(found) == [RECORD_COUNT] * partition_count
+    openings.opened.pop().close()
+
+
+@pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
+def test_open_every_log(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
+    openings = Openings(laid_out(partition_count), was_clean=True)
+    offsets = measured(
+        lambda: end_offsets(openings.open()),
+        title=f"open {partition_count:,} partitions after a clean stop, and each of their logs",
+        count=partition_count,
+        unit="partitions",
+        prepare=openings.close_last,
+        growth=Growth(PICTURE, "open after a clean stop, and each log", partition_count),
+    )
+    assert offsets == [RECORD_COUNT] * partition_count
+    openings.opened.pop().close()
+
+
+@pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
+def test_close(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
+    root = laid_out(partition_count)
+    opened: list[Store] = []
+    measured(
+        lambda: opened.pop().close(),
+        title=f"close {partition_count:,} partitions of which none was used",
+        count=partition_count,
+        unit="partitions",
+        prepare=lambda: opened.append(logstore.open(root)),
+        growth=Growth(PICTURE, "close", partition_count),
+    )
+    assert (root / clean_shutdown.FILE_NAME).exists()
+
+
+@pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
+def test_open_read_only(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
+    root = laid_out(partition_count)
+    store = measured(
+        lambda: logstore.open(root, read_only=True),
+        title=f"open {partition_count:,} partitions to read only",
+        count=partition_count,
+        unit="partitions",
+        growth=Growth(PICTURE, "open to read only", partition_count),
+        hashed=lambda store: store.topics["orders"].partition_count,
+    )
+    assert store.topics["orders"].partition_count == partition_count

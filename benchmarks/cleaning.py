@@ -1,0 +1,81 @@
+"""Logs to be cleaned by key, the same bytes for both sides."""
+
+from __future__ import annotations
+
+import filecmp
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.peers.warm_kafka import WarmKafka
+from logstore.columns.record_building import build_batches
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+
+NOW_MS = 1_700_000_000_000
+KEY_SIZE, VALUE_SIZE = 16, 70  # with the rest of a record some 100 bytes
+BATCH_SIZE = 16_384
+RECORDS_AT_ONCE = 500_000
+SEGMENT_SIZE = 128 << 20
+CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(1 << 30)}
+
+
+def records(rng: np.random.Generator, count: int, key_count: int) -> RecordColumns:
+    """Keys by chance, values that are noise."""
+    digits = np.char.zfill(rng.integers(0, key_count, count).astype(f"U{KEY_SIZE}"), KEY_SIZE).astype(f"S{KEY_SIZE}")
+    keys = np.frombuffer(digits.tobytes(), np.uint8)
+    values = np.frombuffer(rng.bytes(count * VALUE_SIZE), np.uint8)
+    return RecordColumns(
+        count,
+        BytesColumn.of_offsets(keys, np.arange(count + 1) * KEY_SIZE),
+        BytesColumn.of_offsets(values, np.arange(count + 1) * VALUE_SIZE),
+        np.full(count, NOW_MS, np.int64),
+    )
+
+
+def write_log(directory: Path, record_count: int, key_count: int) -> int:
+    """Segments of records, and an active one behind them; the bytes of the segments."""
+    directory.mkdir(parents=True)
+    rng = np.random.default_rng(20231114)
+    offset, path = 0, directory / f"{0:020d}.log"
+    while offset < record_count:
+        count = min(RECORDS_AT_ONCE, record_count - offset)
+        built = build_batches(records(rng, count, key_count), batch_size=BATCH_SIZE, base_offset=offset)
+        if path.exists() and path.stat().st_size + built.data.size > SEGMENT_SIZE:
+            path = directory / f"{offset:020d}.log"
+        with path.open("ab") as file:
+            file.write(built.data.data)
+        offset += count
+    size = sum(each.stat().st_size for each in directory.glob("*.log"))
+    last = build_batches(records(rng, 1, 1), batch_size=BATCH_SIZE, base_offset=offset)
+    (directory / f"{offset:020d}.log").write_bytes(last.data.tobytes())
+    opened(directory, was_clean=False).close()
+    return size
+
+
+def opened(directory: Path, *, was_clean: bool) -> PartitionLog:
+    """The log, to be cleaned at NOW_MS."""
+    settings = LoadSettings(
+        was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=parse_config(CONFIG)
+    )
+    return PartitionLog.open(str(directory), settings, now_ms=lambda: NOW_MS)
+
+
+def kafkas_clean(kafka: WarmKafka, directory: Path, key_count: int) -> float:
+    """Seconds of Kafka's cleaner."""
+    return kafka.seconds(op="clean", dir=str(directory), slots=buffer_size(key_count) // 24, config=CONFIG)
+
+
+def buffer_size(key_count: int) -> int:
+    """Bytes of a map with room for all keys at a load of 0.8."""
+    return 24 * (key_count * 5 // 4 + 1000)
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether the segments hold the same bytes."""
+    names = sorted(path.name for path in one.glob("*.log"))
+    return names == sorted(path.name for path in other.glob("*.log")) and all(
+        filecmp.cmp(one / name, other / name, shallow=False) for name in names
+    )

@@ -1,0 +1,65 @@
+"""The least that an operation can take on this machine, measured in the same round: memory read, memory copied, bytes
+given to the system, or the library that does the work."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.measured import Floor, timed
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def reading(data: Bytes) -> Floor:
+    """Every byte read once, by numpy."""
+    words = data[: data.size // 8 * 8]
+    if words.ctypes.data % 8:
+        words = words.copy()
+    return Floor("memory read", timed(np.bitwise_or.reduce, words.view(np.int64)))
+
+
+def copying(size: int) -> Floor:
+    """So many bytes copied from memory to memory."""
+    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
+    return Floor("memory copied", timed(np.copyto, target, source))
+
+
+def writing(path: Path, size: int, call_count: int = 1) -> Floor:
+    """So many bytes handed to the system in one call, to a file that grows (page cache, no sync)."""
+    data = bytes(size)
+
+    def side() -> float:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        start = time.perf_counter()
+        for _ in range(call_count):
+            os.write(descriptor, data)
+        seconds = (time.perf_counter() - start) / call_count
+        os.close(descriptor)
+        path.unlink()
+        return seconds
+
+    return Floor("bare write", side)
+
+
+def reading_file(path: Path) -> Floor:
+    """The bytes of a file read into memory, page cache warm."""
+    buffer = bytearray(1 << 20)
+
+    def read() -> None:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(buffer):
+                pass
+
+    return Floor("file read", timed(read))
+
+
+def library(name: str, function: Callable[..., object], *arguments: Any) -> Floor:
+    """The library that does the work, called with nothing around it."""
+    return Floor(name, timed(function, *arguments))

@@ -1,0 +1,260 @@
+"""The fixture `measured`: one operation of ours beside its peers and its floor, in alternating rounds.
+
+    def test_scan(measured, segment):
+        measured(scan, segment, title="scan", size=segment.size, floor=reading(segment))
+
+A round asks every peer, then the floor, then us, so that all see the machine as it is at that moment; a ratio is one
+of times of the same round. What ours returns is hashed, so that no work can be left out, and two commits that
+answer differently are told apart.
+
+While pytest-benchmark is disabled, as in `make test`, ours runs once and nothing else does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import xxhash
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from benchmarks.sizes import SECONDS
+
+Result = TypeVar("Result")
+Side = Callable[[], float]  # runs what is compared once or more, and returns the seconds of once
+
+ROUND_COUNTS = range(3, 31)
+ROUND_SECONDS_MIN = 0.02  # below it the clock, the loop and cold caches would be seen
+STEADY_COUNT = 3  # rounds in which a peer has not become faster
+IMPROVEMENT_MIN = 0.05  # of a peer that is warming up, from one round to the next
+CALL_COUNT_MAX = 20_000
+HAS_PEERS = os.environ.get("LOGSTORE_BENCH_PEERS") != "off"
+
+
+class PeerAbsentError(Exception):
+    """A peer cannot run here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What no way of doing it can be faster than."""
+
+    name: str
+    side: Side
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A point of a picture: `size` of what its `picture` is named after, on the line `series`."""
+
+    picture: str
+    series: str
+    size: int
+
+
+class Sides:
+    """The peers and the floor of one benchmark, and their times."""
+
+    def __init__(self, peers: Mapping[str, Side], floor: Floor | None) -> None:
+        self.sides = dict(peers) if HAS_PEERS else {}
+        self.floor = floor if HAS_PEERS else None
+        self.times: dict[str, list[float]] = {name: [] for name in self.sides}
+        self.floor_times: list[float] = []
+        self.reasons: dict[str, str] = {}
+
+    def run(self) -> None:
+        """One round; a peer that cannot run is not asked again."""
+        for name, side in list(self.sides.items()):
+            try:
+                self.times[name].append(side())
+            except PeerAbsentError as absent:
+                self.reasons[name] = str(absent)
+                del self.sides[name]
+        if self.floor is not None:
+            self.floor_times.append(self.floor.side())
+
+    def warm_up(self) -> None:
+        """Rounds that do not count: one, and of each peer as many as make it faster, as a JVM that compiles becomes."""
+        start_s = time.perf_counter()
+        self.run()
+        end_s = start_s + SECONDS
+        for name in self.sides:
+            self._settle(name, end_s)
+        self.forget()
+
+    def forget(self) -> None:
+        """The rounds so far do not count."""
+        for times in [*self.times.values(), self.floor_times]:
+            times.clear()
+
+    def _settle(self, name: str, end_s: float) -> None:
+        times, steady_count = self.times[name], 0
+        while steady_count < STEADY_COUNT and time.perf_counter() < end_s:
+            times.append(self.sides[name]())
+            is_faster = times[-1] < min(times[:-1]) * (1 - IMPROVEMENT_MIN)
+            steady_count = 0 if is_faster else steady_count + 1
+
+    def info(self) -> dict[str, Any]:
+        """For the JSON file."""
+        peers = {name: {"times_s": self.times[name]} for name in self.sides}
+        absent = {name: {"absent": reason} for name, reason in self.reasons.items()}
+        floor = {"floor": {"name": self.floor.name, "times_s": self.floor_times}} if self.floor else {}
+        return {"peers": {**peers, **absent}, **floor}
+
+
+class Measured:
+    """What the fixture is."""
+
+    def __init__(self, benchmark: BenchmarkFixture) -> None:
+        self.benchmark = benchmark
+
+    def __call__(
+        self,
+        ours: Callable[..., Result],
+        *arguments: Any,
+        title: str | None = None,
+        size: int = 0,
+        count: int = 0,
+        unit: str = "records",
+        peers: Mapping[str, Side] | None = None,
+        floor: Floor | None = None,
+        prepare: Callable[[], object] | None = None,
+        rounds: int | None = None,
+        growth: Growth | None = None,
+        hashed: Callable[[Result], Any] = lambda result: result,
+    ) -> Result:
+        """Run `ours(*arguments)` as often as its time allows.
+
+        Args:
+            title: in the table; None: the words of the test's name.
+            size: bytes that one call handles.
+            count: how many of `unit` one call handles.
+            peers: by name, each returns the seconds of what one call does.
+            prepare: runs before each round of ours, outside its time; then a round is one call.
+            rounds: None: as many as the seconds allow, after one to warm up; a number: so many, and none before.
+            hashed: what of the result is hashed: bytes, arrays, numbers, text, and sequences of them.
+
+        Returns:
+            The last result.
+        """
+        sides = Sides(peers or {}, floor)
+        call_count = 1
+        if self.benchmark.enabled and rounds is None:
+            rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
+
+        def before() -> None:
+            if self.benchmark.enabled:
+                sides.run()
+            if prepare is not None:
+                prepare()
+
+        def one_round() -> Result:
+            for _ in range(call_count - 1):
+                ours(*arguments)
+            return ours(*arguments)
+
+        result: Result = self.benchmark.pedantic(one_round, setup=before, rounds=rounds or 1)
+        info = {
+            "title": title or title_of(self.benchmark.name),
+            "calls": call_count,
+            "bytes": size,
+            "count": count,
+            "unit": unit,
+        }
+        self.benchmark.extra_info.update(info, hash=digest(hashed(result)), **sides.info())
+        if growth is not None:
+            self.benchmark.extra_info["growth"] = vars(growth)
+        return result
+
+    def _warm_up(
+        self,
+        ours: Callable[..., object],
+        arguments: tuple[Any, ...],
+        sides: Sides,
+        prepare: Callable[[], object] | None,
+    ) -> tuple[int, int]:
+        """(rounds, calls a round)."""
+        sides.warm_up()
+        call_count = 1 if prepare is not None else calls_of_a_round(ours, *arguments)
+        start = time.perf_counter()
+        sides.run()
+        sides.forget()
+        if prepare is not None:
+            prepare()
+        seconds_of(call_count, ours, *arguments)
+        spent = time.perf_counter() - start
+        return max(ROUND_COUNTS[0], min(ROUND_COUNTS[-1], int(SECONDS / spent))), call_count
+
+
+def title_of(test: str) -> str:
+    """
+    >>> title_of("test_scan_batches"), title_of("test_dump_batches[deep]")
+    ('scan batches', 'dump batches, deep')
+    """
+    name, _, parameters = test.removeprefix("test_").partition("[")
+    return name.replace("_", " ") + (f", {parameters[:-1]}" if parameters else "")
+
+
+def seconds_of(call_count: int, function: Callable[..., object], *arguments: Any) -> float:
+    """Of so many calls together."""
+    start = time.perf_counter()
+    for _ in range(call_count):
+        function(*arguments)
+    return time.perf_counter() - start
+
+
+def calls_of_a_round(function: Callable[..., object], *arguments: Any) -> int:
+    """How many calls last long enough to be measured.
+
+    The faster of two tries says it: a first call loads, compiles and allocates, and any may be interrupted.
+    """
+    call_count = 1
+    while True:
+        seconds = min(seconds_of(call_count, function, *arguments) for _ in range(2))
+        if seconds >= ROUND_SECONDS_MIN or call_count == CALL_COUNT_MAX:
+            return call_count
+        more = math.ceil(call_count * ROUND_SECONDS_MIN / max(seconds, 1e-9))
+        call_count = min(CALL_COUNT_MAX, more, 4 * call_count)  # cold calls say too little
+
+
+def timed(function: Callable[..., object], *arguments: Any) -> Side:
+    """A side that is Python in this process: a call, or the mean of as many as last long enough."""
+    call_count = 0
+
+    def side() -> float:
+        nonlocal call_count
+        call_count = call_count or calls_of_a_round(function, *arguments)
+        return seconds_of(call_count, function, *arguments) / call_count
+
+    return side
+
+
+def digest(value: Any) -> str:
+    """XXH64 of a result, in hexadecimal; the same for the same bytes, numbers and text.
+
+    >>> digest(b"abc") == digest(np.frombuffer(b"abc", np.uint8)), digest((1, "a")) == digest((1, "b"))
+    (True, False)
+    """
+    hasher = xxhash.xxh64()
+    _add(hasher, value)
+    return hasher.hexdigest()
+
+
+def _add(hasher: Any, value: Any) -> None:
+    if isinstance(value, bytes | bytearray | memoryview):
+        hasher.update(value)
+    elif isinstance(value, np.ndarray):
+        hasher.update(np.ascontiguousarray(value))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            _add(hasher, each)
+            hasher.update(b"\0")
+    elif value is None or isinstance(value, int | float | str | np.number):
+        hasher.update(str(value).encode())
+    else:
+        raise TypeError(f"a {type(value).__name__} has no hash of its own: say with `hashed` what of it counts")

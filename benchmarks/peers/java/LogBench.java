@@ -1,0 +1,187 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.Iterator;
+import java.util.Optional;
+import java.util.Properties;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.record.internal.FileLogInputStream;
+import org.apache.kafka.common.record.internal.FileRecords;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.record.internal.SimpleRecord;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.CloseableIterator;
+import org.apache.kafka.server.common.RequestLocal;
+import org.apache.kafka.server.util.KafkaScheduler;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.Cleaner;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogToClean;
+import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
+import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
+import org.apache.kafka.storage.internals.log.VerificationGuard;
+import org.apache.kafka.storage.internals.utils.Throttler;
+import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+
+/**
+ * Times the real log in process. One order a line on stdin, one answer a line on stdout; the process stays warm:
+ *
+ *   {"op": "append", "dir": path, "records": per batch, "count": appends, "build": bool, "idempotent": bool,
+ *    "keySize": n, "valueSize": n, "compression": name}            a new log in dir; build: the batch is made inside the time
+ *   {"op": "open", "dir": path, "clean": bool, "config": {…}}     opens (recovers) and closes
+ *   {"op": "read", "file": path}                                  every batch checked, every record iterated
+ *   {"op": "clean", "dir": path, "slots": n, "config": {…}}       cleans all but the active segment
+ *   and those of RecordBench, HeldLog and HeldClients
+ *   → {"ns": time, "count": n, "bytes": n}
+ */
+public class LogBench {
+    static final ObjectMapper JSON = new ObjectMapper();
+    private static KafkaScheduler scheduler; // of the log that was opened last
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            JsonNode order = JSON.readTree(line);
+            ObjectNode answer = switch (order.get("op").asText()) {
+                case "append" -> append(order);
+                case "open" -> reopen(order);
+                case "read" -> read(order);
+                case "clean" -> clean(order);
+                case "crc" -> RecordBench.crc(order);
+                case "encode" -> RecordBench.encode(order);
+                case "searchOffsets" -> RecordBench.search(order, false);
+                case "searchTimes" -> RecordBench.search(order, true);
+                case "hold" -> HeldLog.hold(order);
+                case "mark" -> HeldLog.mark(order);
+                case "snapshot" -> HeldLog.snapshot(order);
+                case "fetch" -> HeldLog.fetch(order);
+                case "times" -> HeldLog.times(order);
+                case "release" -> HeldLog.release();
+                case "transact" -> HeldClients.transact(order);
+                case "chain" -> HeldClients.chain(order);
+                default -> throw new IllegalArgumentException(line);
+            };
+            System.out.println(JSON.writeValueAsString(answer));
+        }
+        System.out.flush();
+        Runtime.getRuntime().halt(0);
+    }
+
+    static ObjectNode append(JsonNode order) throws Exception {
+        File directory = new File(order.get("dir").asText(), "t-0");
+        Files.createDirectories(directory.toPath());
+        UnifiedLog log = open(directory, order, true);
+        Compression compression = Compression.of(order.path("compression").asText("none")).build();
+        boolean isBuilt = order.get("build").asBoolean();
+        boolean isIdempotent = order.path("idempotent").asBoolean();
+        int recordCount = order.get("records").asInt();
+        long now = System.currentTimeMillis();
+        SimpleRecord[] records = records(recordCount, order.get("keySize").asInt(), order.get("valueSize").asInt(), now);
+        MemoryRecords made = batch(compression, records, isIdempotent, 0);
+        ByteBuffer original = made.buffer();
+        int count = order.get("count").asInt();
+        ByteBuffer[] copies = new ByteBuffer[isBuilt ? 0 : count];
+        for (int i = 0; i < copies.length; i++) copies[i] = copyOf(isIdempotent ? batch(compression, records, true, i * recordCount).buffer() : original);
+        RequestLocal requestLocal = RequestLocal.withThreadConfinedCaching();
+        long start = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+            MemoryRecords batch = isBuilt
+                ? batch(compression, records, isIdempotent, i * recordCount)
+                : MemoryRecords.readableRecords(copies[i]);
+            log.appendAsLeader(batch, 0, AppendOrigin.CLIENT, requestLocal, VerificationGuard.SENTINEL, (short) 2);
+            log.updateHighWatermark(log.logEndOffsetMetadata());
+        }
+        long ns = System.nanoTime() - start;
+        ObjectNode answer = JSON.createObjectNode().put("ns", ns).put("count", log.logEndOffset()).put("bytes", log.size());
+        log.close();
+        return answer;
+    }
+
+    static MemoryRecords batch(Compression compression, SimpleRecord[] records, boolean isIdempotent, int sequence) {
+        return isIdempotent
+            ? MemoryRecords.withIdempotentRecords(compression, 7L, (short) 0, sequence, records)
+            : MemoryRecords.withRecords(compression, records);
+    }
+
+    static ByteBuffer copyOf(ByteBuffer buffer) {
+        ByteBuffer copy = ByteBuffer.allocate(buffer.remaining());
+        copy.put(buffer.duplicate());
+        copy.flip();
+        return copy;
+    }
+
+    static SimpleRecord[] records(int count, int keySize, int valueSize, long now) {
+        SimpleRecord[] records = new SimpleRecord[count];
+        for (int i = 0; i < count; i++) {
+            byte[] key = keySize == 0 ? null : String.format("%0" + keySize + "d", i).getBytes(StandardCharsets.UTF_8);
+            byte[] value = new byte[valueSize];
+            for (int j = 0; j < valueSize; j++) value[j] = (byte) ('a' + (i * 31 + j * 7) % 26);
+            records[i] = new SimpleRecord(now, key, value);
+        }
+        return records;
+    }
+
+    static ObjectNode reopen(JsonNode order) throws Exception {
+        File directory = new File(order.get("dir").asText());
+        long start = System.nanoTime();
+        UnifiedLog log = open(directory, order, order.get("clean").asBoolean());
+        long ns = System.nanoTime() - start;
+        ObjectNode answer = JSON.createObjectNode().put("ns", ns).put("count", log.logEndOffset()).put("bytes", log.size());
+        log.close();
+        scheduler.shutdown(); // a checkpoint that is written later would meet the next log of this directory
+        return answer;
+    }
+
+    static ObjectNode read(JsonNode order) throws Exception {
+        long count = 0;
+        long bytes = 0;
+        long start = System.nanoTime();
+        try (FileRecords records = FileRecords.open(new File(order.get("file").asText()), false);
+             BufferSupplier buffers = BufferSupplier.create()) {
+            for (FileLogInputStream.FileChannelRecordBatch batch : records.batches()) {
+                batch.ensureValid();
+                try (CloseableIterator<Record> iterator = batch.streamingIterator(buffers)) {
+                    while (iterator.hasNext()) {
+                        Record record = iterator.next();
+                        count++;
+                        bytes += record.valueSize() + record.offset() % 2;
+                    }
+                }
+            }
+        }
+        return JSON.createObjectNode().put("ns", System.nanoTime() - start).put("count", count).put("bytes", bytes);
+    }
+
+    static ObjectNode clean(JsonNode order) throws Exception {
+        UnifiedLog log = open(new File(order.get("dir").asText()), order, true);
+        log.updateHighWatermark(log.logEndOffset());
+        Cleaner cleaner = new Cleaner(0, new SkimpyOffsetMap(order.get("slots").asInt() * 24 + 1024), 512 * 1024, 10 * 1024 * 1024, 0.9,
+            new Throttler(Double.MAX_VALUE, 300, "throttler", "entries", Time.SYSTEM), Time.SYSTEM, topicPartition -> { });
+        long start = System.nanoTime();
+        long end = cleaner.clean(new LogToClean(log, log.logStartOffset(), log.activeSegment().baseOffset(), false)).getKey();
+        long ns = System.nanoTime() - start;
+        ObjectNode answer = JSON.createObjectNode().put("ns", ns).put("count", end).put("bytes", log.size());
+        log.close();
+        return answer;
+    }
+
+    static UnifiedLog open(File directory, JsonNode order, boolean isClean) throws Exception {
+        Properties config = new Properties();
+        if (order.has("config")) order.get("config").fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
+        scheduler = new KafkaScheduler(1, true, "bench-");
+        scheduler.startup();
+        return UnifiedLog.create(directory, new LogConfig(config), 0L, 0L, scheduler, new BrokerTopicStats(false),
+            Time.SYSTEM, 900000, new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(1), isClean, Optional.empty());
+    }
+}

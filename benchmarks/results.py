@@ -1,0 +1,107 @@
+"""What a run of the benchmarks found, read from pytest-benchmark's JSON file."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measured import title_of
+
+PLAIN_UNITS = ("records", "batches", "keys")  # that benchmarks without the fixture `measured` give their count under
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as long another side takes, of rounds that were run in turn."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, others: Sequence[float], ours: Sequence[float]) -> Ratio:
+        """The ratio of the medians, and the smallest and largest of a round."""
+        rounds = [other / our for other, our in zip(others, ours, strict=True)]
+        return cls(statistics.median(others) / statistics.median(ours), min(rounds), max(rounds))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One benchmark.
+
+    Attributes:
+        identity: `operation::test[parameters]`, the operation being the file's name without `bench_`.
+        times_s: of one call, a round each.
+        size, count, unit: bytes of one call, and how many of the unit; 0 where that says nothing.
+        peers: ratios to those that ran. `absent`: why the others did not.
+        floor: its name and the ratio of it to ours, 1 when nothing is lost.
+        growth: picture, line and size of a point, if it is one.
+    """
+
+    identity: str
+    title: str
+    times_s: list[float]
+    size: int
+    count: int
+    unit: str
+    digest: str
+    peers: dict[str, Ratio] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    floor: tuple[str, Ratio] | None = None
+    growth: tuple[str, str, int] | None = None
+    figures: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def operation(self) -> str:
+        """What was measured."""
+        return self.identity.partition("::")[0]
+
+    @property
+    def median_s(self) -> float:
+        """Of one call."""
+        return statistics.median(self.times_s)
+
+    @property
+    def rate(self) -> float | None:
+        """`unit` a second."""
+        return self.count / self.median_s if self.count else None
+
+
+def read_results(path: Path) -> list[Measurement]:
+    """All, in the order of the run."""
+    return [_measurement(each) for each in json.loads(path.read_text())["benchmarks"]]
+
+
+def identity_of(fullname: str) -> str:
+    """
+    >>> identity_of("benchmarks/bench_append.py::test_append[10]")
+    'append::test_append[10]'
+    """
+    path, _, test = fullname.partition("::")
+    return f"{Path(path).stem.removeprefix('bench_')}::{test}"
+
+
+def _measurement(benchmark: dict[str, Any]) -> Measurement:
+    info = benchmark["extra_info"]
+    times_s = [round_s / info.get("calls", 1) for round_s in benchmark["stats"]["data"]]
+    floor, growth, peers = info.get("floor"), info.get("growth"), info.get("peers", {})
+    ran = {name: peer["times_s"] for name, peer in peers.items() if "times_s" in peer}
+    unit = info.get("unit") or next((unit for unit in PLAIN_UNITS if unit in info), "records")
+    return Measurement(
+        identity=identity_of(benchmark["fullname"]),
+        title=info.get("title") or title_of(benchmark["name"]),
+        times_s=times_s,
+        size=info.get("bytes", 0),
+        count=info.get("count") or info.get(unit, 0),
+        unit=unit,
+        digest=info.get("hash", ""),
+        peers={name: Ratio.of(times, times_s) for name, times in ran.items()},
+        absent={name: peer["absent"] for name, peer in peers.items() if "absent" in peer},
+        floor=(floor["name"], Ratio.of(floor["times_s"], times_s)) if floor else None,
+        growth=(growth["picture"], growth["series"], growth["size"]) if growth else None,
+        figures=info.get("figures", {}),
+    )

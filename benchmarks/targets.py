@@ -1,0 +1,156 @@
+"""The ratios that were asked for, each beside what was seen.
+
+`TARGETS` names them with the benchmark that measures each. A target is held to what it says: one that needs more than a
+run had (a size, a peer, a part that is not built) is said to be not measured, never guessed from another row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from benchmarks.results import Measurement
+
+KAFKA, TOOL, BROKER = "Kafka", "kafka-dump-log", "broker"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One of them.
+
+    Attributes:
+        source: the issue.
+        words: what it asks.
+        identity: of the benchmark; None: none yet, and `missing` says why.
+        peer: whose ratio is asked; None: it is the `figure`, or the rate (`unit` a second).
+        least: what is to be reached; `most` instead where less is better.
+    """
+
+    source: int
+    words: str
+    identity: str | None
+    peer: str | None = None
+    least: float | None = None
+    most: float | None = None
+    figure: str | None = None
+    missing: str = ""
+
+    def seen(self, measurements: dict[str, Measurement]) -> tuple[float | None, str]:
+        """(value, what the table says of it)."""
+        if self.identity is None:
+            return None, self.missing
+        found = measurements.get(self.identity)
+        if found is None:
+            return None, "not in this run"
+        if self.figure is not None:
+            value = found.figures.get(self.figure)
+            return (None, "not in this run") if value is None else (value, _number(value))
+        if self.peer is None:
+            return found.rate, f"{_number(found.rate or 0)} {found.unit}/s"
+        ratio = found.peers.get(self.peer)
+        if ratio is None:
+            return None, found.absent.get(self.peer, f"{self.peer} did not run")
+        return ratio.median, f"{ratio.median:.2f}× ({ratio.lowest:.2f} to {ratio.highest:.2f})"
+
+    def is_reached(self, value: float) -> bool:
+        """Whether what was seen is enough."""
+        return value >= self.least if self.least is not None else self.most is not None and value <= self.most
+
+    @property
+    def asked(self) -> str:
+        """As the table writes it."""
+        sign, value = ("≥", self.least) if self.least is not None else ("≤", self.most)
+        return f"{sign} {_number(value or 0)}{'×' if self.peer else ''}"
+
+
+def _number(value: float) -> str:
+    """
+    >>> _number(1.8), _number(14e9), _number(60e6), _number(250)
+    ('1.8', '14 G', '60 M', '250')
+    """
+    for factor, letter in ((1e9, " G"), (1e6, " M")):
+        if value >= factor:
+            return f"{value / factor:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+CODECS = ("gzip", "snappy", "lz4", "zstd")
+
+TARGETS = (
+    *(
+        Target(3, f"dump of a segment, {words}", f"dump::test_dump_as_a_command[{words}]", TOOL, least)
+        for words, least in (("--print-data-log", 40), ("--deep-iteration", 25), ("batch level", 4))
+    ),
+    Target(3, "dump of 10 KB, start to exit", "startup::test_dump_of_a_small_file", TOOL, 1),
+    Target(
+        3,
+        "dump: memory of the process, mapped pages included, MiB",
+        "dump::test_dump_as_a_command[--print-data-log]",
+        figure="memory MiB",
+        most=250,
+    ),
+    *(
+        Target(4, f"append, {count} records a call", f"append::test_append[{count}]", KAFKA, least)
+        for count, least in ((1, 1.0), (10, 1.8), (100, 3.5), (1000, 5))
+    ),
+    Target(4, "columns, by the record, to appends of 1000", "append::test_append_columns", KAFKA, 8),
+    Target(4, "recovery after a crash", "recovery::test_recovery_of_a_crashed_log", KAFKA, 7),
+    Target(4, "decode with CRC, one thread", "decode::test_decode_file[one thread]", KAFKA, 4),
+    Target(4, "decode with CRC, two threads", "decode::test_decode_file[two threads]", KAFKA, 6),
+    Target(4, "cleaning by key", "cleaning::test_clean_a_log", KAFKA, 5),
+    *(
+        Target(5, f"transactions of {count:,} records", f"transactions::test_transaction[{count}]", BROKER, 5)
+        for count in (1, 10, 1000)
+    ),
+    Target(5, "consume-transform-produce", "consume_transform_produce::test_chain", BROKER, 5),
+    Target(5, "single `send()` calls", "send::test_send", "confluent-kafka", 2),
+    Target(5, "`send_columns`", "send_columns::test_send_columns", "confluent-kafka", 20),
+    Target(5, "opening 1,000 partitions after a clean stop", "store::test_open[1000-clean]", BROKER, 5),
+    *(
+        Target(
+            5,
+            f"{words} beside 10,000 open transactions and 100,000 groups, to one beside one of each",
+            f"commits::test_commit_beside_many[{what}]",
+            "beside one",
+            1 / 1.2,
+        )
+        for what, words in (("transaction", "a transaction with an offset"), ("group", "a commit of an offset"))
+    ),
+    Target(6, "`sum(length(value))`", "spark_queries::test_sum_of_lengths", "Spark's Kafka source", 5),
+    Target(6, "the same, to ready Arrow batches", "spark_queries::test_sum_of_lengths", "ready Arrow batches", 1 / 1.5),
+    Target(6, "1 % of the offsets, to the full read", "spark_queries::test_filter_of_offsets", "full read", 20),
+    Target(6, "two workers, to one", "spark_workers::test_two_workers", "one worker", 1.7),
+    Target(6, "verify, to reading with CRC", "verify::test_verify[16384]", "read with CRC", 1 / 2),
+    *(
+        Target(7, f"dump of a segment, {words}", f"dump::test_dump_as_a_command[{words}]", TOOL, least)
+        for words, least in (("--print-data-log", 50), ("batch level", 6))
+    ),
+    Target(7, "dump of 10 KB, start to exit", "startup::test_dump_of_a_small_file", TOOL, 2),
+    Target(7, "CRC of bytes in memory", "crc::test_crc_of_memory", least=14e9),
+    Target(7, "the same, to the `crc32c` package", "crc::test_crc_of_memory", "crc32c", 1),
+    *(
+        Target(7, f"iteration of {codec}, {threads}", f"decode::test_decode_file_of[{codec}-{threads}]", KAFKA, least)
+        for threads, least in (("one thread", 1.7), ("two threads", 3))
+        for codec in CODECS
+    ),
+    Target(7, "records to Arrow", "arrow::test_record_batches[views-100]", least=60e6),
+)
+
+
+def target_table(measurements: Iterable[Measurement], operations: Collection[str], scale: float) -> str:
+    """Markdown: a row for each target that these operations answer, and for those that none answers yet.
+
+    Nothing is said to be reached, or not, by a run below the real sizes.
+    """
+    by_identity = {each.identity: each for each in measurements}
+    lines = ["| issue | what | asked | seen | reached |", "|---|---|---|---|---|"]
+    for target in TARGETS:
+        if target.identity is not None and target.identity.partition("::")[0] not in operations:
+            continue
+        value, words = target.seen(by_identity)
+        verdict = "not at this size" if scale < 1 else "**no**"
+        if scale >= 1 and value is not None and target.is_reached(value):
+            verdict = "yes"
+        reached = "not measured" if value is None else verdict
+        lines.append(f"| {target.source} | {target.words} | {target.asked} | {words} | {reached} |")
+    return "\n".join(lines)
