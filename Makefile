@@ -2,8 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+LIVE := tests/kafka tests/spark
+LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test lint bench bench-dump golden lock clean
+.PHONY: help setup demo test test-live test-here prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -15,7 +17,7 @@ setup: .venv/.done ## make .venv with .venv/bin/logstore in it
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m compileall -q logstore tools
+	$(BIN)/python -m compileall -q logstore tools spark_dumps
 	$(BIN)/logstore kernels
 	@touch $@
 
@@ -23,24 +25,52 @@ demo: setup ## dump a directory that a real broker wrote
 	@$(BIN)/python tests/stories/demo.py
 
 test: setup lint ## check everything (the real Kafka too, where Java and Maven are there)
-	$(PYTEST) -q
+	@$(MAKE) --no-print-directory -j2 test-live test-here
+
+# One core waits for JVMs most of the time, so the other tests run beside them; the output comes when they are done.
+test-live: setup
+	@$(PYTEST) -q -p no:cacheprovider $(LIVE) > .test-live.log 2>&1; code=$$?; cat .test-live.log; exit $$code
+
+test-here: setup
+	$(PYTEST) -q $(addprefix --ignore=,$(LIVE))
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -q tests/unit tests/properties -k kernel
+
+prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as opened again (an hour)
+	LOGSTORE_ORACLE_CASES=10000 $(PYTEST) -q $(LONG) tests/kafka/test_append_against_kafka.py tests/kafka/test_written_logs_open_in_kafka.py
+
+crash: setup ## stop 100 random logs and their cleaning, stores and recoveries before each system call (half an hour)
+	LOGSTORE_CRASH_CASES=100 $(PYTEST) -q $(LONG) tests/crash tests/kafka/test_crashes_against_kafka.py
+
+prove-exactly-once: setup ## kill a program that consumes, transforms and produces a thousand times, and count (an hour)
+	LOGSTORE_KILL_ROUNDS=1000 $(PYTEST) -q $(LONG) tests/stories/test_exactly_once.py
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench-dump: setup ## time the dump against kafka-dump-log on a 1 GiB segment
-	$(BIN)/python -m benchmarks.dump_against_kafka
+# The peers that are Python packages are in .venv only once a benchmark is asked for.
+.venv/.bench: .venv/.done requirements-bench.lock
+	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
+bench: .venv/.bench ## measure everything beside its peers, under 15 minutes; ONLY="operation …", SCALE=part, into bench-out
+	$(BIN)/python -m benchmarks.run $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
+
+bench-compare: setup ## what changed since BASE=commit; ONLY="operation …", SCALE=part
+	$(BIN)/python -m benchmarks.compare $(BASE) $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
+
+bench-dump: setup ## time the dump of 1 GiB, and of 10 KB, against kafka-dump-log
+	$(BIN)/python -m benchmarks.run --only dump --only startup --scale 4
 
 golden: setup ## make the golden directories and their answers again, with the real Kafka
 	$(BIN)/python -m tests.kafka.make_golden
 
 lock: setup ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --no-header --output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra spark --no-header --output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra bench --constraint requirements.lock --no-header --output-file requirements-bench.lock pyproject.toml
 
 clean: ## remove what the other targets made
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf .venv bench-out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-live.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
