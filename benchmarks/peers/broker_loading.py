@@ -8,9 +8,7 @@ import signal
 from pathlib import Path
 
 from benchmarks.measured import Side
-from benchmarks.peers.local_broker import SETTINGS
-from benchmarks.peers.warm_kafka import oracle
-from tests.kafka.broker import Broker
+from benchmarks.peers.local_broker import default_broker
 
 _LOADED = re.compile(r"Loaded (\d+) logs in (\d+)ms")
 
@@ -25,7 +23,7 @@ def broker_loading(directory: Path, log_count: int) -> Side:
     def side() -> float:
         if not copy.exists():
             shutil.copytree(directory, copy)
-        broker = Broker(oracle(), copy, SETTINGS, [], is_formatted=True)
+        broker = default_broker(copy, is_formatted=True)
         with broker.running(signal.SIGTERM):
             pass
         found = _LOADED.search(broker.log.read_text())

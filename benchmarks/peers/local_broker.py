@@ -6,10 +6,30 @@ import contextlib
 import signal
 from pathlib import Path
 
+from benchmarks.peers.kafka_log import BROKER_JVM_OPTIONS
 from benchmarks.peers.warm_kafka import oracle
 from tests.kafka.broker import Broker
 
-SETTINGS = {"log.segment.bytes": "1073741824", "log.index.size.max.bytes": "10485760"}  # as by default
+# what a broker has if nothing is said, where the brokers of the tests have less, to start quickly
+SETTINGS = {
+    "num.network.threads": "3",
+    "num.io.threads": "8",
+    "background.threads": "10",
+    "offsets.topic.num.partitions": "50",
+    "transaction.state.log.num.partitions": "50",
+    "log.segment.bytes": "1073741824",
+    "log.index.size.max.bytes": "10485760",
+    "log.cleaner.dedupe.buffer.size": "134217728",
+}
+
+
+def default_broker(directory: Path, *, is_formatted: bool = False) -> Broker:
+    """A broker as its own scripts start it, with a broker's own defaults.
+
+    Raises:
+        PeerAbsentError: the real Kafka cannot run here.
+    """
+    return Broker(oracle(), directory, SETTINGS, [], is_formatted=is_formatted, jvm_options=BROKER_JVM_OPTIONS)
 
 
 class LocalBroker:
@@ -30,7 +50,7 @@ class LocalBroker:
             PeerAbsentError: the real Kafka cannot run here.
         """
         if self._bootstrap is None:
-            broker = Broker(oracle(), self.directory, SETTINGS, [])
+            broker = default_broker(self.directory)
             self._bootstrap = self._stack.enter_context(broker.running(signal.SIGTERM))
         return self._bootstrap
 

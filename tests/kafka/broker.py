@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.kafka.oracle import Oracle
@@ -51,9 +51,14 @@ class Broker:
         features: list[str],
         *,
         is_formatted: bool = False,
+        jvm_options: Sequence[str] = (),
     ) -> None:
-        """A new directory is formatted with these features; one that is formatted stays as it is."""
+        """A new directory is formatted with these features; one that is formatted stays as it is.
+
+        The settings and the JVM are those of a broker that has to start quickly; `settings` and `jvm_options` come last.
+        """
         self.oracle = oracle
+        self.jvm_options = jvm_options
         self.directory = directory
         self.config = directory.with_suffix(".properties")
         self.log = directory.with_suffix(".log")
@@ -73,7 +78,7 @@ class Broker:
     @contextlib.contextmanager
     def running(self, stop_signal: signal.Signals) -> Iterator[str]:
         """The address of the started broker; at the end it gets `stop_signal`, always."""
-        options = [f"-Dkafka.logs.dir={self.directory.parent}", "-Dlogstore.log.level=INFO"]
+        options = [f"-Dkafka.logs.dir={self.directory.parent}", "-Dlogstore.log.level=INFO", *self.jvm_options]
         command = self.oracle.command("kafka.Kafka", str(self.config), options=options)
         with self.log.open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
             try:
