@@ -151,7 +151,7 @@ def fence_and_abort(
     if states.supports_epoch_bump(rules.transaction_version):
         outcome = _decided(current, states.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
         return replace(outcome, answer=answer, is_epoch_fence=True) if isinstance(outcome, Append) else outcome
-    before = replace(current, producer_epoch=fenced.producer_epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
+    before = current._replace(producer_epoch=fenced.producer_epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
     transition = states.prepare_abort_or_commit(
         before, states.PREPARE_ABORT, client_transaction_version=0, now_ms=now_ms
     )

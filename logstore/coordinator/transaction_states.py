@@ -15,7 +15,6 @@ of that is in the log, `complete_transition` makes it so. In between every reque
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import IllegalTransitionError, ProducerFencedError
@@ -155,7 +154,7 @@ def prepare_complete(current: Transaction, *, now_ms: int) -> Transition:
     if supports_epoch_bump(current.client_transaction_version) and current.next_producer_id != NO_PRODUCER_ID:
         producer_id, epoch = current.next_producer_id, 0
     return _prepare(
-        replace(current, has_failed_epoch_fence=False) if current.has_failed_epoch_fence else current,
+        current._replace(has_failed_epoch_fence=False) if current.has_failed_epoch_fence else current,
         COMPLETE_COMMIT if current.state == PREPARE_COMMIT else COMPLETE_ABORT,
         producer_id=producer_id,
         producer_epoch=epoch,
@@ -183,7 +182,7 @@ def _prepare(current: Transaction, target: TransactionState, **changes: Any) -> 
             f"Preparing transaction state transition to {current.state.name} while it already a pending state "
             f"{current.pending_state.name}"
         )
-    following = replace(current, state=target, previous_producer_id=current.producer_id, **changes)
+    following = current._replace(state=target, previous_producer_id=current.producer_id, **changes)
     if following.producer_id < 0:
         raise IllegalTransitionError(
             f"Illegal new producer id {following.producer_id}", java_class="java.lang.IllegalArgumentException"
@@ -197,7 +196,7 @@ def _prepare(current: Transaction, target: TransactionState, **changes: Any) -> 
             f"Preparing transaction state transition to {target.name} failed since the target state {target.name} is "
             f"not a valid previous state of the current state {current.state.name}"
         )
-    return Transition(replace(current, pending_state=target), following)
+    return Transition(current._replace(pending_state=target), following)
 
 
 def complete_transition(current: Transaction, following: Transaction) -> Transaction:
@@ -224,7 +223,7 @@ def complete_transition(current: Transaction, following: Transaction) -> Transac
         )
     if following.pending_state is None and following.has_failed_epoch_fence == current.has_failed_epoch_fence:
         return following
-    return replace(following, pending_state=None, has_failed_epoch_fence=current.has_failed_epoch_fence)
+    return following._replace(pending_state=None, has_failed_epoch_fence=current.has_failed_epoch_fence)
 
 
 def _follows(current: Transaction, following: Transaction) -> bool:

@@ -13,7 +13,6 @@ Whoever holds a table writes: an outcome that is an `Append` has to be logged an
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from ..errors import LogstoreError
 from ..topics.transaction_state import decode_key, encode_key
@@ -169,8 +168,8 @@ class TransactionTable:
         has_failed = before.has_failed_epoch_fence or (
             append.is_epoch_fence and not states.supports_epoch_bump(self.rules.transaction_version)
         )
-        self._transactions[before.transactional_id] = replace(
-            before, pending_state=None, has_failed_epoch_fence=has_failed
+        self._transactions[before.transactional_id] = before._replace(
+            pending_state=None, has_failed_epoch_fence=has_failed
         )
 
     def marker_written(self, completion: Completion, partition: Partition) -> bool:
@@ -181,7 +180,7 @@ class TransactionTable:
         current = self._transactions[completion.transition.current.transactional_id]
         if partition not in current.partitions:
             raise KeyError(partition)
-        current = replace(current, partitions=current.partitions - {partition})
+        current = current._replace(partitions=current.partitions - {partition})
         self._transactions[current.transactional_id] = current
         return not current.partitions
 
@@ -196,7 +195,7 @@ class TransactionTable:
     def expiry_failed(self, key: bytes) -> None:
         """The tombstone could not be written: the transactional id lives on."""
         transactional_id = decode_key(key)
-        self._transactions[transactional_id] = replace(self._transactions[transactional_id], pending_state=None)
+        self._transactions[transactional_id] = self._transactions[transactional_id]._replace(pending_state=None)
 
     def _at(self, now_ms: int) -> dict[str, int]:
         return {"coordinator_epoch": self.coordinator_epoch, "now_ms": now_ms}

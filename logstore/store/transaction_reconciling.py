@@ -14,7 +14,6 @@ Kafka has no such step: there other replicas have what one lost, and what is lef
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from ..coordinator.transaction import Partition, Transaction, log_record
 from ..coordinator.transaction_markers import Marker
@@ -92,7 +91,7 @@ def _end_of(transaction: Transaction | None, entry: ProducerEntry, partition: Pa
 
 def _raise_epoch(state: StatePartition, transaction: Transaction, epoch: int, topic: CoordinatorTopic) -> None:
     """The transactional id goes on from `epoch`, which was given before the record of it was lost."""
-    raised = replace(transaction, producer_epoch=epoch)
+    raised = transaction._replace(producer_epoch=epoch)
     key, value = log_record(raised, version=state.table.rules.record_version)
     topic.append(state.number, [(key, value)])
     with state.lock:

@@ -12,8 +12,10 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
 from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 from logstore.errors import SchemaError
 from logstore.topics.coordinator_record import read_key, read_value, write_key, write_value
@@ -24,6 +26,8 @@ TOPIC = "__transaction_state"
 
 _TABLE = "transaction_state"
 _TRANSACTION_LOG = 0
+_HEAD = struct.Struct(">hqhib")  # version, producer id, epoch, timeout, state; then the partitions
+_TIMES = struct.Struct(">qq")  # last update, start; then the tagged fields
 
 
 class TransactionState(IntEnum):
@@ -39,8 +43,7 @@ class TransactionState(IntEnum):
     PREPARE_EPOCH_FENCE = 7
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionMetadata:
+class TransactionMetadata(NamedTuple):
     """The value of a record: one transactional id at one moment.
 
     `partitions` are the (topic, partition) pairs that the transaction wrote to; timestamps are ms since 1970,
@@ -60,6 +63,10 @@ class TransactionMetadata:
     next_producer_id: int
     next_producer_epoch: int
     client_transaction_version: int
+
+
+#: of EMPTY, whose partitions are null, a single byte
+_NOTHING = TransactionMetadata(0, 0, TransactionState.EMPTY, 0, (), 0, 0, -1, -1, -1, 0)
 
 
 def decode_key(key: bytes, *, offset: int | None = None) -> str:
@@ -104,6 +111,44 @@ def encode_value(metadata: TransactionMetadata, *, version: int = 1) -> bytes:
             f"Transaction is not expected to have any partitions since its state is Empty: {metadata}",
             java_class="java.lang.IllegalStateException",
         )
+    if version != 1:
+        return _written(metadata, version)
+    try:
+        head = _HEAD.pack(
+            version,
+            metadata.producer_id,
+            metadata.producer_epoch,
+            metadata.transaction_timeout_ms,
+            metadata.state,
+        )
+        times = _TIMES.pack(metadata.last_update_timestamp_ms, metadata.start_timestamp_ms)
+    except struct.error:
+        return _written(metadata, version)  # which says what is wrong
+    partitions = _partitions_bytes(metadata.partitions if metadata.state else None)
+    return b"".join((head, partitions, times, _tagged_bytes(*metadata[7:])))
+
+
+@lru_cache(maxsize=1024)
+def _partitions_bytes(partitions: tuple[tuple[str, int], ...] | None) -> bytes:
+    """The partitions in a value of version 1, None being null, as the schema writes them."""
+    metadata = _NOTHING
+    if partitions is not None:
+        metadata = _NOTHING._replace(state=TransactionState.ONGOING, partitions=partitions)
+    value = _written(metadata, 1)
+    return value[_HEAD.size : len(value) - _TIMES.size - len(_tagged_bytes(*_NOTHING[7:]))]
+
+
+@lru_cache(maxsize=1024)
+def _tagged_bytes(
+    previous_producer_id: int, next_producer_id: int, next_producer_epoch: int, client_transaction_version: int
+) -> bytes:
+    """The end of a value of version 1, as the schema writes it."""
+    tagged = previous_producer_id, next_producer_id, next_producer_epoch, client_transaction_version
+    return _written(TransactionMetadata(*_NOTHING[:7], *tagged), 1)[_HEAD.size + 1 + _TIMES.size :]
+
+
+def _written(metadata: TransactionMetadata, version: int) -> bytes:
+    """A value as the schema writes it."""
     fields: Value = {
         "producerId": metadata.producer_id,
         "producerEpoch": metadata.producer_epoch,

@@ -55,7 +55,7 @@ class Broker:
     ) -> None:
         """A new directory is formatted with these features; one that is formatted stays as it is.
 
-        The settings and the JVM are those of a broker that has to start quickly; `settings` and `jvm_options` come last.
+        Settings and JVM are those of a broker that starts quickly; `settings` and `jvm_options` come last.
         """
         self.oracle = oracle
         self.jvm_options = jvm_options

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ def _comparable(result: dict[str, Any]) -> dict[str, Any]:
 def _meaning(value: str) -> tuple[TransactionMetadata, list[tuple[str, int]]]:
     metadata = decode_value(bytes.fromhex(value))
     assert metadata is not None
-    return replace(metadata, partitions=()), sorted(metadata.partitions)
+    return metadata._replace(partitions=()), sorted(metadata.partitions)
 
 
 def test_requests_are_answered_as_the_real_coordinator_answers_them(oracle: Oracle, tmp_path: Path) -> None:

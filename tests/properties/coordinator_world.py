@@ -175,7 +175,7 @@ class World:
         assert self.held is not None
         before = self.held[1].transition.current
         has_failed = before.has_failed_epoch_fence or (self.held[1].is_epoch_fence and self.version < 2)
-        current = replace(before, pending_state=None, has_failed_epoch_fence=has_failed)
+        current = before._replace(pending_state=None, has_failed_epoch_fence=has_failed)
         return replace(self, current=current, held=None)
 
     def _marked(self, index: int) -> World:
@@ -185,7 +185,7 @@ class World:
         partition = self.partitions[index].mark(
             marker.producer_id, marker.producer_epoch, marker.is_commit, marker.transaction_version
         )
-        current = replace(self.current, partitions=self.current.partitions - {NAMES[index]})
+        current = self.current._replace(partitions=self.current.partitions - {NAMES[index]})
         return replace(self._with_partition(index, partition), current=current)
 
     def _completed(self) -> World:

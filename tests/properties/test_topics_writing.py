@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from logstore.errors import SchemaError
 from logstore.layout.kafka_uuid import format_uuid
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
+from logstore.topics.coordinator_record import read_value, write_value
 from logstore.topics.reader import UNKNOWN_TAGGED_FIELDS, read
 from logstore.topics.schema import Field, Message, Struct, family
 from logstore.topics.transaction_state import TransactionState
@@ -81,7 +82,10 @@ def test_transaction_metadata_comes_back(state: TransactionState, data: st.DataO
         next_producer_epoch=-1,
         client_transaction_version=data.draw(st.integers(0, 2)),
     )
-    assert transaction_state.decode_value(transaction_state.encode_value(metadata)) == metadata
+    written = transaction_state.encode_value(metadata)
+    assert transaction_state.decode_value(written) == metadata
+    fields = read_value("transaction_state", 0, written).fields  # by the schema, which orders nothing else than ours
+    assert write_value("transaction_state", 0, 1, fields) == written
     transactional_id = data.draw(TEXTS)
     assert transaction_state.decode_key(transaction_state.encode_key(transactional_id)) == transactional_id
 
@@ -173,6 +177,14 @@ def test_an_empty_transaction_has_no_partitions() -> None:
     metadata = transaction_state.TransactionMetadata(1, 0, empty, 5, (("t", 0),), -1, 0, -1, -1, -1, 0)
     with pytest.raises(SchemaError, match="not expected to have any partitions"):
         transaction_state.encode_value(metadata)
+
+
+@pytest.mark.parametrize("field", ["producer_id", "producer_epoch", "client_transaction_version"])
+def test_a_number_too_large_for_transaction_metadata_is_named(field: str) -> None:
+    metadata = transaction_state.TransactionMetadata(1, 0, TransactionState.ONGOING, 5, (), -1, 0, -1, -1, -1, 2)
+    words = field.split("_")
+    with pytest.raises(SchemaError, match=words[0] + "".join(map(str.capitalize, words[1:]))):
+        transaction_state.encode_value(metadata._replace(**{field: 2**63}))
 
 
 def test_an_unknown_metadata_record_is_refused() -> None:

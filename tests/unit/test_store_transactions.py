@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -193,7 +192,7 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(tmp_path: Path) -> None
     for state in store.transactions._states:
         one = state.table.get("x")
         if one is not None:
-            state.table.replay(*log_record(replace(one, producer_epoch=32765), version=1))
+            state.table.replay(*log_record(one._replace(producer_epoch=32765), version=1))
     client.identity = (old_id, 32765)
     for number in range(3):
         client.send("a", str(number).encode())
