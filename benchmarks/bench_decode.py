@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cramjam
 import numpy as np
 import numpy.typing as npt
 import pytest
+from isal import igzip
 
 from benchmarks.bench_scan import segment_of
-from benchmarks.floors import Bytes, reading, reading_file
+from benchmarks.floors import Bytes, Floor, library_over, reading, reading_file
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.python_clients import PARSERS, parsed
 from benchmarks.peers.warm_kafka import WarmKafka
@@ -22,7 +24,7 @@ from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.kernels import decode
 from logstore.kernels.decode_batches import decode_streams
-from logstore.layout.batch import HEADER_SIZE
+from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
 from logstore.log.read import Fetched, OffsetMetadata, ReadBounds
 from logstore.log.window_decoder import WindowDecoder
 from logstore.model import Codec
@@ -64,6 +66,20 @@ def compressed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     return path, write_compressed_segment(path, scaled(256 * KIB, 48 * MIB), request.param)
 
 
+def floor_of(path: Path, thread_count: int) -> Floor:
+    """The library alone where it takes most of the time, over all streams; else the file read."""
+    with MappedFile(str(path)) as file:
+        table = scan(file.data)
+        codec = Codec(int(table.attributes[0]) & CODEC_MASK)
+        ends = zip((table.position + HEADER_SIZE).tolist(), (table.position + table.size).tolist(), strict=True)
+        streams = [file.data[start:end].tobytes() for start, end in ends]
+    if codec is Codec.GZIP:
+        return library_over("isal", igzip.decompress, streams, thread_count)
+    if codec is Codec.ZSTD:
+        return library_over("cramjam", cramjam.zstd.decompress, streams, thread_count)
+    return reading_file(path)
+
+
 def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int], threads: str, title: str) -> int:
     """Records of a segment that ours and Kafka's iteration count."""
     path, record_count = segment
@@ -73,7 +89,7 @@ def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int]
         size=path.stat().st_size,
         count=record_count,
         peers={"Kafka": lambda: kafka.seconds(op="read", file=str(path), expected_count=record_count)},
-        floor=reading_file(path),
+        floor=floor_of(path, THREADS.index(threads) + 1),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,20 @@ def reading_file(path: Path) -> Floor:
 def library(name: str, function: Callable[..., object], *arguments: Any) -> Floor:
     """The library that does the work, called with nothing around it."""
     return Floor(name, timed(function, *arguments))
+
+
+def library_over(name: str, function: Callable[[bytes], object], inputs: Sequence[bytes], thread_count: int) -> Floor:
+    """The same for many inputs, shared among threads."""
+
+    def work(part: Sequence[bytes]) -> None:
+        for each in part:
+            function(each)
+
+    def work_all() -> None:
+        if thread_count == 1:
+            work(inputs)
+        else:
+            with ThreadPoolExecutor(thread_count) as threads:
+                list(threads.map(work, [inputs[number::thread_count] for number in range(thread_count)]))
+
+    return Floor(name, timed(work_all))

@@ -25,7 +25,16 @@ from benchmarks.targets import target_table
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PYTEST_OPTIONS = ("-o", "addopts=--import-mode=importlib", "-p", "no:cacheprovider", "-q", "--no-header", "-rN")
+PYTEST_OPTIONS = (
+    "-o",
+    "addopts=--import-mode=importlib",
+    "-p",
+    "no:cacheprovider",
+    "-q",
+    "--no-header",
+    "-rN",
+    "--durations=30",
+)
 
 
 def operations() -> list[str]:
@@ -36,7 +45,7 @@ def operations() -> list[str]:
 def pytest_command(chosen: Sequence[str], json_path: Path) -> list[str]:
     """The command that measures operations; run it in the root of a checkout."""
     files = [f"benchmarks/bench_{operation}.py" for operation in chosen]
-    options = ["--benchmark-enable", "--benchmark-quiet", f"--benchmark-json={json_path}"]
+    options = ["--benchmark-enable", "--benchmark-quiet", "--durations=20", f"--benchmark-json={json_path}"]
     return [sys.executable, "-m", "pytest", *PYTEST_OPTIONS, *options, *files]
 
 
@@ -90,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=operations(), metavar="OPERATION", help="may be repeated")
     parser.add_argument("--scale", type=float, default=1, help="part of the real sizes; 0 is tiny")
-    parser.add_argument("--seconds", type=float, default=1.5, help="of the rounds of one benchmark")
+    parser.add_argument("--seconds", type=float, default=1.2, help="of the rounds of one benchmark")
     parser.add_argument("--out", type=Path, default=ROOT / "bench-out")
     options = parser.parse_args(argv)
     out: Path = options.out.resolve()

@@ -97,13 +97,27 @@ def test_absent_peers_are_listed_once_with_the_reason() -> None:
 def test_a_target_is_held_to_what_was_seen(seen: float, words: str) -> None:
     found = measurement(peers={"Kafka": Ratio(seen, seen, seen)})
     line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
-    assert line == f"| 4 | append, 1 records a call | ≥ 1× | {seen:.2f}× ({seen:.2f} to {seen:.2f}) | {words} |"
+    assert line == f"| 4 | append, 1 records a call | ≥ 1× | {seen:.2f}× ({seen:.2f} to {seen:.2f}) |  | {words} |"
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.5, "1.5× | **no**"), (0.9, "0.83× | **no**, nor by the floor")])
+def test_a_target_that_even_the_floor_misses_is_told_apart(share: float, words: str) -> None:
+    found = measurement(peers={"Kafka": Ratio(0.75, 0.7, 0.8)}, floor=("bare write", Ratio(share, share, share)))
+    line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
+    assert line.endswith(f"| {words} |")
+
+
+def test_another_peer_can_be_the_floor() -> None:
+    target = Target(6, "sum", "spark::test", "source", 5, floor_peer="ready batches")
+    found = measurement(peers={"source": Ratio(3, 3, 3), "ready batches": Ratio(0.75, 0.75, 0.75)})
+    assert target.of_floor({"spark::test": found}) == (4.0, "4×")
+    assert target.of_floor({"spark::test": measurement(peers={"source": Ratio(3, 3, 3)})}) == (None, "")
 
 
 def test_a_target_without_its_peer_is_not_measured() -> None:
     found = measurement(absent={"Kafka": "java is not installed"})
     line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
-    assert line.endswith("| java is not installed | not measured |")
+    assert line.endswith("| java is not installed |  | not measured |")
 
 
 def test_rates_and_figures_can_be_targets() -> None:
@@ -121,7 +135,7 @@ def test_rates_and_figures_can_be_targets() -> None:
 def test_nothing_is_said_to_be_reached_below_the_real_sizes() -> None:
     found = measurement(peers={"Kafka": Ratio(9, 9, 9)})
     line = next(line for line in target_table([found], ["append"], 0.5).splitlines() if "append, 1 records" in line)
-    assert line.endswith("| 9.00× (9.00 to 9.00) | not at this size |")
+    assert line.endswith("| 9.00× (9.00 to 9.00) |  | not at this size |")
 
 
 def test_only_targets_of_the_operations_are_listed() -> None:
