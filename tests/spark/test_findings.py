@@ -15,6 +15,7 @@ import pytest
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from tests.spark.planned import Planned
+from tests.unit.audit_twenty_faults import twenty_faults
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load
@@ -59,6 +60,15 @@ def test_findings_in_spark(golden: Callable[[str], Path], tmp_path: Path, load: 
     path = damaged(golden("transactions"), tmp_path / "damaged")
     counts = load(path, table="findings").groupBy("severity").count().collect()
     assert {row["severity"] for row in counts} >= {"error"}
+
+
+def test_twenty_faults_are_these_twenty_in_spark(tmp_path: Path, load: Load) -> None:
+    planted, now_ms = twenty_faults(tmp_path)
+    rows = load(tmp_path, table="findings", now=now_ms).collect()
+    assert sorted((row.rule, f"{row.topic}-{row.partition}") for row in rows) == sorted(planted.items())
+    found = [tuple(row) for row in rows]
+    expected = [told(finding) for finding in audit_directory(str(tmp_path), now_ms).findings]
+    assert sorted(found, key=str) == sorted(expected, key=str)
 
 
 def test_the_command_line_audits_with_spark(spark: object, golden: Callable[[str], Path], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from spark_dumps.options import parse_options
 from tests.naive.encoder import SOME_TIME
 from tests.spark.planned import Planned
 from tests.spark.segment_files import write_partition
+
+if TYPE_CHECKING:
+    from tests.spark.conftest import Load
 
 COUNT = 600
 
@@ -42,7 +46,6 @@ def test_paths_are_directories_partitions_lists_and_patterns(data: Path) -> None
     assert partitions_of(f"{data}/__internal-0") == {"__internal-0"}
     assert partitions_of(f"{data}/orders-1, {data}/payments-0") == {"orders-1", "payments-0"}
     assert partitions_of(f"{data}/orders-*") == {"orders-0", "orders-1"}
-    assert partitions_of(f"file://{data}") == {"orders-0", "orders-1", "payments-0"}
     listed = json.dumps([f"{data}/orders-0", f"{data}/orders-1"])
     assert partitions_of("ignored", paths=listed) == {"orders-0", "orders-1"}
 
@@ -164,12 +167,35 @@ def test_the_schema_prunes_columns(data: Path) -> None:
         ({"path": "/d", "minPartitions": "0"}, "minPartitions"),
         ({"path": "/d", "producerIds": "7;9"}, "producerIds"),
         ({"path": "/d", "includeHeaders": "yes"}, "includeHeaders"),
-        ({"path": "s3://bucket/data"}, "mounted"),
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         parse_options(options)
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://bucket/data", "s3a://bucket/data", "hdfs:/data", "gs://bucket/d*", "FTP://host/d"]
+)
+def test_a_url_says_what_to_do_instead(url: str) -> None:
+    for options in ({"path": f"/d,{url}"}, {"paths": json.dumps([url])}):
+        with pytest.raises(UsageError) as refused:
+            parse_options(options)
+        assert "have mounted" in str(refused.value)
+        assert (refused.value.found, refused.value.expected) == (url, "a path, or file:/…")
+        assert "mount the storage, or copy the directory" in str(refused.value.advice)
+
+
+def test_a_url_of_a_file_is_its_path(data: Path) -> None:
+    for url in (f"file:{data}", f"file://{data}", f"FILE://{data}/"):
+        assert parse_options({"path": url}).paths == (str(data),)
+        assert partitions_of(url) == {"orders-0", "orders-1", "payments-0"}
+
+
+def test_spark_hands_urls_over(data: Path, load: Load) -> None:
+    assert load(f"file://{data}", subscribe="payments").count() == COUNT
+    with pytest.raises(Exception, match=r"have mounted.*s3://bucket/data.*mount the storage"):
+        load("s3://bucket/data").count()
 
 
 def test_isolation_goes_by_the_consumers_name_too() -> None:

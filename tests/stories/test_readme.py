@@ -7,11 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from logstore.errors import UsageError
+from spark_dumps.session import check_java, check_pyspark
 from tests.stories.pages import pattern
 
 ROOT = Path(__file__).parents[2]
@@ -21,8 +23,31 @@ CONSOLE_BLOCKS = re.findall(r"```console\n\$ (.*?)\n(.*?)```", README, re.DOTALL
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
+def skip_without_spark(text: str) -> None:
+    """Skip what names Spark where it cannot run, with what is missing."""
+    if "spark" in text:
+        try:
+            check_pyspark()
+            check_java()
+        except UsageError as unavailable:
+            pytest.skip(f"no Spark: {unavailable}")
+
+
+@pytest.fixture
+def ends_spark() -> Iterator[None]:
+    """No session outlives the program that started it."""
+    yield
+    if "pyspark" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession()
+        if session is not None:
+            session.stop()
+
+
 @pytest.mark.parametrize(("command", "shown"), CONSOLE_BLOCKS, ids=[command for command, _ in CONSOLE_BLOCKS])
 def test_commands_print_what_is_shown(command: str, shown: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+    skip_without_spark(command)
     place = shutil.copytree(golden("demo"), tmp_path / "demo")
     words = shlex.split(command)
     assert words[0] == "logstore"
@@ -32,9 +57,11 @@ def test_commands_print_what_is_shown(command: str, shown: str, golden: Callable
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.usefixtures("ends_spark")
 def test_programs_run(
     program: str, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    skip_without_spark(program)
     monkeypatch.chdir(shutil.copytree(golden("demo"), tmp_path / "demo"))
     names: dict[str, object] = {}
     exec(program, names)
