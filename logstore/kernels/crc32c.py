@@ -31,7 +31,7 @@ def _tables() -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _shift_tables(zero_size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """table[i, b]: the register b << 8i after `zero_size` (a power of two) zero bytes, shape (4, 256).
+    """table[i, b]: the register b << 8i after `zero_size` zero bytes, a power of two, shape (4, 256).
 
     The CRC is linear in its register, so a table applied to itself doubles the number of zero bytes.
     """
@@ -39,13 +39,31 @@ def _shift_tables(zero_size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     rows = np.stack([np.arange(256, dtype=np.int64) << (8 * i) for i in range(4)])
     table = (rows >> 8) ^ byte_table[rows & 255]
     for _ in range(zero_size.bit_length() - 1):
-        table = table[0][table & 255] ^ table[1][table >> 8 & 255] ^ table[2][table >> 16 & 255] ^ table[3][table >> 24]
+        table = _applied(table, table)
     return np.ascontiguousarray(table)
 
 
+def _applied(
+    table: np.ndarray[Any, np.dtype[np.int64]], registers: np.ndarray[Any, np.dtype[np.int64]]
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The registers after the zero bytes of a table."""
+    return (
+        table[0][registers & 255]
+        ^ table[1][registers >> 8 & 255]
+        ^ table[2][registers >> 16 & 255]
+        ^ table[3][registers >> 24]
+    )
+
+
+def _small(table: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """In half the memory: beside what is decoded there is little room in the cache."""
+    return table.ravel().astype(np.uint32)
+
+
 TABLES = _tables().ravel()
-SHIFT_ONE = _shift_tables(BLOCK_SIZE).ravel()
-SHIFT_TWO = _shift_tables(2 * BLOCK_SIZE).ravel()
+SHIFT_ONE = _small(_shift_tables(BLOCK_SIZE))
+SHIFT_TWO = _small(_shift_tables(2 * BLOCK_SIZE))
+SHIFT_THREE = _small(_applied(_shift_tables(BLOCK_SIZE), _shift_tables(2 * BLOCK_SIZE)))
 
 
 @intrinsic("has_crc32c")
@@ -104,15 +122,16 @@ def _shifted(table: Any, crc: int) -> int:
 def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 3 * BLOCK_SIZE <= end:
+        first = 0  # not `crc`: the streams need not wait for the three before to be joined
         second = 0
         third = 0
         for line in range(position + AHEAD_SIZE, position + AHEAD_SIZE + 3 * BLOCK_SIZE, 64):
             prefetch_bytes(data, line)
         for at in range(position, position + BLOCK_SIZE, 8):
-            crc = crc32c_word(crc, load64(data, at))
+            first = crc32c_word(first, load64(data, at))
             second = crc32c_word(second, load64(data, at + BLOCK_SIZE))
             third = crc32c_word(third, load64(data, at + 2 * BLOCK_SIZE))
-        crc = _shifted(SHIFT_TWO, crc) ^ _shifted(SHIFT_ONE, second) ^ third
+        crc = _shifted(SHIFT_THREE, crc) ^ _shifted(SHIFT_TWO, first) ^ _shifted(SHIFT_ONE, second) ^ third
         position += 3 * BLOCK_SIZE
     while position + 8 <= end:
         crc = crc32c_word(crc, load64(data, position))

@@ -21,6 +21,7 @@ from .decode import (
     decode_record,
 )
 from .kernel import called, kernel
+from .primitives import prefetch_bytes
 from .quick_record import NOT_QUICK, quick_record
 
 # Beside the status of `kernels.decode`.
@@ -30,6 +31,8 @@ RECORDS_FULL = 13  # no room for the records of the row
 WRONG_CHECKSUM = 14
 
 TO_CHECK = -2  # in IS_VALID: the checksum is to be computed before the records are decoded, while the bytes are at hand
+TOGETHER = 8  # records that are not asked whether they are quick, once one is not: it is seldom alone
+AHEAD_SIZE = 16 * 1024  # bytes, about a batch: while records are decoded nothing else is asked of memory
 
 
 @called
@@ -55,6 +58,45 @@ def _check(data: Any, columns: Any, capacity: int, row: int) -> int:
 
 
 @called
+def _quick_records(data: Any, end: int, state: Any, records: Any, capacity: int, row: int, row_end: int) -> int:
+    """The records from state[NEXT_POSITION] on, up to one that is not quick, or `row_end`; where it stopped.
+
+    A loop of its own: beside all that a record may be, what it needs would not stay in registers.
+    """
+    position = state[NEXT_POSITION]
+    base_offset = state[BASE_OFFSET]
+    base_timestamp = state[BASE_TIMESTAMP]
+    base_sequence = state[BASE_SEQUENCE]
+    while row < row_end:
+        after = quick_record(data, position, end, base_offset, base_timestamp, base_sequence, records, capacity, row)
+        if after == NOT_QUICK:
+            break
+        prefetch_bytes(data, position + AHEAD_SIZE)
+        prefetch_bytes(data, position + AHEAD_SIZE + 64)
+        position = after
+        row += 1
+    state[NEXT_POSITION] = position
+    return row
+
+
+@called
+def _any_records(
+    data: Any, end: int, is_stream: int, state: Any, records: Any, capacity: int, row: int, row_end: int
+) -> int:
+    """The records from state[NEXT_POSITION] on, up to `row_end`; `row_end`, or minus the status of one that is bad."""
+    position = state[NEXT_POSITION]
+    while row < row_end:
+        after = decode_record(data, position, end, is_stream, state, records, capacity, row)
+        if after < 0:
+            row = after
+            break
+        position = after
+        row += 1
+    state[NEXT_POSITION] = position
+    return row
+
+
+@called
 def _decode_batch(
     data: Any,
     position: int,
@@ -67,21 +109,17 @@ def _decode_batch(
     record_row: int,
 ) -> int:
     """The records of a batch from `record_row` on; the status, with the position of what is wrong."""
-    base_offset = state[BASE_OFFSET]
-    base_timestamp = state[BASE_TIMESTAMP]
-    base_sequence = state[BASE_SEQUENCE]
     quick_end = end if state[LOG_APPEND_TIME] == 0 else position
-    for row in range(record_row, record_row + count):
-        after = quick_record(
-            data, position, quick_end, base_offset, base_timestamp, base_sequence, records, record_capacity, row
-        )
-        if after == NOT_QUICK:
-            after = decode_record(data, position, end, is_stream, state, records, record_capacity, row)
-        if after < 0:
-            state[NEXT_POSITION] = position
-            return -after
-        position = after
     state[NEXT_POSITION] = position
+    row = record_row
+    row_end = record_row + count
+    while row < row_end:
+        row = _quick_records(data, quick_end, state, records, record_capacity, row, row_end)
+        if row < row_end:
+            row = _any_records(data, end, is_stream, state, records, record_capacity, row, min(row + TOGETHER, row_end))
+            if row < 0:
+                return -row
+    position = state[NEXT_POSITION]
     return OK if position == end or count == 0 else RECORDS_REMAINING
 
 
