@@ -23,6 +23,7 @@ from .producer_batch import ProducerBatch
 from .producer_config import ProducerConfig
 from .producer_states import CLOSED
 from .producer_transactions import ProducerTransactions
+from .quick_batches import QuickBatches
 from .record_future import RecordFuture, future_of
 
 PARTITION_COUNT_AGE_MAX_S = 1.0
@@ -34,8 +35,8 @@ class Accumulator:
     Attributes:
         mutex: held for everything that is done with the lanes, writing included.
         written: a condition of it, notified when batches are done.
-        quick: by topic the batch that a record goes into that has neither key nor headers, nor a partition, if it
-            has room there; only while no other record came into it. To be used with the mutex held.
+        quick: the batches that a record goes into that has neither key nor headers, nor a partition, if there is
+            room for it.
         linger_s: how long a batch waits for more records.
         is_closed: nothing is taken any more.
         keep_going: called, with the mutex held, when there is something to write later, see `linger`.
@@ -47,10 +48,11 @@ class Accumulator:
         config: ProducerConfig,
         sender: BatchSender,
         transactions: ProducerTransactions | None,
+        quick: QuickBatches,
     ) -> None:
         self.mutex = threading.Lock()
         self.written = threading.Condition(self.mutex)
-        self.quick: dict[str, ProducerBatch] = {}
+        self.quick = quick
         self.is_closed = False
         self.keep_going: Callable[[], None] = lambda: None
         self._store, self._config, self._sender, self._transactions = store, config, sender, transactions
@@ -103,7 +105,7 @@ class Accumulator:
                 lane = lanes.lane(key, partition)
             if self._transactions is not None:
                 self._transactions.require_sendable(lane.topic_partition)
-            batch = lane.open
+            batch = self._held(lane)
             if batch is None or batch.size + size > self._batch_size:
                 lane, batch = self._with_room(lanes, key, partition, size)
             index = len(batch.timestamps)
@@ -212,9 +214,10 @@ class Accumulator:
             lanes.count(now_s)
         while True:
             lane = lanes.lane(key, partition)
-            if lane.open is not None and lane.open.size + size <= self._batch_size:
-                return lane, lane.open
-            if lane.open is not None:
+            batch = self._held(lane)
+            if batch is not None and batch.size + size <= self._batch_size:
+                return lane, batch
+            if batch is not None:
                 self._seal(lane)
                 self._drain(lane, now_s)
             elif self._free_size < reserved_size:
@@ -233,12 +236,17 @@ class Accumulator:
             self.keep_going()
         return lane, batch
 
+    def _held(self, lane: Lane) -> ProducerBatch | None:
+        """The open batch of a lane; from now on with what was done quickly in it, and nothing is done so."""
+        batch = lane.open
+        if batch is not None:
+            self.quick.take(lane.topic_partition.topic, batch)
+        return batch
+
     def _set_quick(self, topic: str, batch: ProducerBatch) -> None:
         """The sticky lane of the topic has this open batch."""
         if batch.keys is None and batch.headers is None:
-            self.quick[topic] = batch
-        else:
-            self.quick.pop(topic, None)
+            self.quick.put(topic, batch)
 
     def _wait_for_memory(self, size: int) -> None:
         """Write everything that can be, else wait; the mutex is given up meanwhile (`BufferPool.allocate`)."""
@@ -261,12 +269,10 @@ class Accumulator:
 
     def _seal(self, lane: Lane) -> None:
         """The open batch takes no more records, and waits to be written."""
-        if lane.open is not None:
-            topic = lane.topic_partition.topic
-            if self.quick.get(topic) is lane.open:
-                del self.quick[topic]
-            self._topics[topic].passed_on(lane, lane.open.size)
-            lane.queue.append(lane.open)
+        batch = self._held(lane)
+        if batch is not None:
+            self._topics[lane.topic_partition.topic].passed_on(lane, batch.size)
+            lane.queue.append(batch)
             lane.open = None
             del self._open_lanes[lane]
             self._waiting_lanes[lane] = None

@@ -33,9 +33,11 @@ from ..errors import (
     RequestTimedOutError,
     TransactionAbortedError,
 )
+from ..kernels.send_slots import RECORD_OVERHEAD_SIZE
 from ..layout.batch import HEADER_SIZE
 from ..layout.record import Headers, headers_bytes, varint
 from ..store.store import Store
+from . import native_send
 from .accumulator import Accumulator
 from .batch_sending import BatchSender
 from .columns_sending import ColumnsMetadata, ColumnsSender
@@ -45,11 +47,11 @@ from .linger import LingerThread
 from .producer_config import ProducerConfig
 from .producer_states import ProducerState
 from .producer_transactions import ProducerTransactions
+from .quick_batches import NativeQuickBatches, QuickBatches
 from .record_future import RecordFuture
 from .serializers import Serializer, serialized
 
 IN_TRANSACTION = ProducerState.IN_TRANSACTION
-RECORD_OVERHEAD_SIZE = 21  # `DefaultRecord.MAX_RECORD_OVERHEAD`
 _SIZES_OF_SIZES = 10  # of key and value, each up to five bytes
 _NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
 _NOT_IDEMPOTENT = (
@@ -83,12 +85,18 @@ class Producer:
         is_transactional = config["transactional.id"] is not None
         self._transactions = ProducerTransactions(store, config, idempotence) if is_transactional else None
         sender = BatchSender(store, config, idempotence, self._transactions)
-        self._accumulator = Accumulator(store, config, sender, self._transactions)
-        self._mutex = self._accumulator.mutex
         self._batch_size: int = max(config["batch.size"], 1)
         has_room_for_all = self._batch_size + _SIZES_OF_SIZES <= self._size_max
-        is_of_bytes = key_serializer is None and value_serializer is None
-        self._quick = self._accumulator.quick if has_room_for_all and is_of_bytes else {}
+        has_quick = has_room_for_all and key_serializer is None and value_serializer is None
+        is_native = has_quick and type(self).send is _SEND and native_send.is_usable()
+        batches = NativeQuickBatches() if is_native else QuickBatches()
+        self._accumulator = Accumulator(store, config, sender, self._transactions, batches)
+        self._mutex = self._accumulator.mutex
+        self._quick = batches.by_topic if has_quick and not is_native else {}
+        if isinstance(batches, NativeQuickBatches):
+            self.__dict__["send"] = native_send.native_send(
+                self.send, batches, self._transactions, batch_size=self._batch_size, has_clock=self._has_clock
+            )
         self._columns_sender = ColumnsSender(config, self._accumulator, idempotence, self._transactions)
         self._closing = threading.Lock()
         self._linger = LingerThread(self._accumulator, f"logstore-{config['client.id']}", self)
@@ -346,3 +354,6 @@ class Producer:
             if self.state is ProducerState.IN_TRANSACTION and self._transactions is not None:
                 self._transactions.batch_failed(error)
             raise error
+
+
+_SEND = Producer.send  # a subclass may have another

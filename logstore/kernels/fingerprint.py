@@ -25,7 +25,7 @@ COMPILERS = (
 )  # make its machine code
 
 _IMPORT = re.compile(r"^from (\.+)([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
-_KERNEL = re.compile(r"^@kernel\(", re.MULTILINE)
+_KERNEL = re.compile(r"^@kernel\(|^def object_code\(", re.MULTILINE)  # the latter are written for LLVM itself
 
 
 def kernel_modules() -> list[str]:

@@ -7,6 +7,7 @@ written, under names with the `fingerprint` of their sources, so a stale one is 
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -82,6 +83,9 @@ def _find(module: str) -> Path | None:
 
 
 def _compile(module: str) -> Path:
+    written = getattr(importlib.import_module(f"{__package__}.{module}"), "object_code", None)
+    if written is not None:
+        return _store(_file_name(module), written())
     from .compiler import compile_module
 
     return _store(_file_name(module), compile_module(module))

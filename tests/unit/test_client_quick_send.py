@@ -11,12 +11,19 @@ import pytest
 
 import logstore
 from logstore import clock
-from logstore.client import linger
+from logstore.client import linger, native_send
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer
 from logstore.errors import IllegalStateError
 
 LONG_MS = 600_000
+
+
+@pytest.fixture(params=["native", "python"], autouse=True)
+def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test with the function in machine code, where there is one, and without."""
+    if request.param == "python":
+        monkeypatch.setattr(native_send, "is_usable", lambda: False)
 
 
 @pytest.fixture
@@ -136,13 +143,15 @@ def test_outside_of_a_transaction_nothing_is_taken_quickly(store: EmbeddedStore)
     for number in range(3):
         producer.send("one", b"%d" % number)
     assert len(calls) == 1
-    with producer._mutex:
-        batch = producer._quick["one"]
+    quick = producer._accumulator.quick
+    batch = producer._accumulator.lanes_of("one").of_partition(0).open
+    assert batch is not None
+    assert list(quick.by_topic) == ["one"]
     producer.commit_transaction()
-    producer._quick["one"] = batch
+    quick.put("one", batch)
     with pytest.raises(IllegalStateError, match="while in state"):
         producer.send("one", b"after")
-    producer._quick.clear()
+    quick.take("one", batch)
     assert [value for _, value, _ in read(store)][:3] == [b"0", b"1", b"2"]
 
 
@@ -150,7 +159,7 @@ def test_a_batch_that_is_written_takes_no_more_records(store: EmbeddedStore) -> 
     producer = store.producer(linger_ms=LONG_MS)
     producer.send("one", b"0")
     producer.send_columns("one", [b"1", b"2"])
-    assert producer._quick == {}
+    assert producer._accumulator.quick.by_topic == {}
     producer.send("one", b"3")
     producer.flush()
     assert [value for _, value, _ in read(store)] == [b"0", b"1", b"2", b"3"]
