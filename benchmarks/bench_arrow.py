@@ -12,7 +12,14 @@ from logstore.columns.arrow_batches import record_batch
 from logstore.columns.record_building import BuiltBatches, build_batches
 from logstore.columns.record_table import RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
-from logstore.kernels.gather import SLACK_SIZE, VIEW_SIZE, gather_fields, write_views
+from logstore.kernels.gather import (
+    FOUND_COUNT,
+    SLACK_SIZE,
+    VIEW_SIZE,
+    gather_fields,
+    write_record_views,
+    write_views,
+)
 
 
 def built(value_size: int) -> BuiltBatches:
@@ -45,6 +52,19 @@ def test_write_views(measured: Measured, value_size: int) -> None:
     count = measured(write_views, *arguments, count=len(records), floor=copying(out.size))
     assert count == len(records)
     assert out[:4].view(np.int32).tolist() == [value_size]
+
+
+@pytest.mark.parametrize("value_size", [8, 100])
+def test_write_record_views(measured: Measured, value_size: int) -> None:
+    records = tables(built(value_size))[0]
+    count, capacity = len(records), records.matrix.shape[1]
+    offsets, timestamps = np.zeros((2, count), np.int64)
+    keys, values = np.zeros((2, count * VIEW_SIZE), np.uint8)
+    out = (offsets, timestamps, keys, values, np.zeros(FOUND_COUNT, np.int64))
+    size = sum(array.nbytes for array in out)
+    arguments = (records.data, records.data.size, records.matrix, capacity, count, *out)
+    assert measured(write_record_views, *arguments, count=count, floor=copying(size)) == count
+    assert offsets.tolist() == list(range(count))
 
 
 @pytest.mark.parametrize("value_size", [8, 100])

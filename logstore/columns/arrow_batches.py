@@ -63,6 +63,8 @@ def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_vie
     """
     import pyarrow as pa
 
+    if is_view and rows is None:
+        return _all_as_views(records)
     kept = slice(None) if rows is None else rows
     columns = [
         _int64s(records.offset[kept], pa.int64(), None),
@@ -72,6 +74,38 @@ def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_vie
         _headers(records, kept),
     ]
     return pa.record_batch(columns, schema=record_schema(is_view=is_view))
+
+
+def _all_as_views(records: RecordTable) -> RecordBatch:
+    """All records: no column is read twice, and only those are looked at again in which something is missing."""
+    import pyarrow as pa
+
+    count, matrix = len(records), np.ascontiguousarray(records.matrix)
+    (offset_buffer, offsets), (timestamp_buffer, timestamps) = _empty(count, np.int64), _empty(count, np.int64)
+    (key_buffer, keys), (value_buffer, values) = _empty(count * gather.VIEW_SIZE), _empty(count * gather.VIEW_SIZE)
+    found = np.empty(gather.FOUND_COUNT, np.int64)
+    data, capacity = records.data, matrix.shape[1]
+    arguments = (data, data.size, matrix, capacity, count, offsets, timestamps, keys, values, found)
+    if gather.write_record_views(*arguments) < count:
+        raise _not_there()
+    key_null_count, value_null_count, timestamp_null_count, with_headers_count = found.tolist()
+    data_buffer = pa.py_buffer(data)
+
+    def views(buffer: Any, sizes: Int64Array, null_count: int) -> Array:
+        if null_count == count:
+            return pa.nulls(count, pa.binary_view())
+        validity = _bits(sizes >= 0) if null_count else None
+        return pa.Array.from_buffers(pa.binary_view(), count, [validity, buffer, data_buffer], null_count)
+
+    has_time = _bits(timestamps != NO_TIMESTAMP) if timestamp_null_count else None
+    columns = [
+        pa.Array.from_buffers(pa.int64(), count, [None, offset_buffer], 0),
+        pa.Array.from_buffers(pa.timestamp("ms", "UTC"), count, [has_time, timestamp_buffer], timestamp_null_count),
+        views(key_buffer, records.key_size, key_null_count),
+        views(value_buffer, records.value_size, value_null_count),
+        _headers(records, slice(None)) if with_headers_count else _no_headers(count),
+    ]
+    return pa.record_batch(columns, schema=record_schema(is_view=True))
 
 
 def _empty(size: int, kind: type[Any] = np.uint8) -> tuple[Any, npt.NDArray[Any]]:
@@ -152,10 +186,7 @@ def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
 
     kind = record_schema().field("headers").type
     if not records.header_count[rows].any():
-        offsets_buffer, offsets = _empty(records.offset[rows].size + 1, np.int32)
-        offsets[:] = 0
-        children = [pa.array([], kind.value_type)]
-        return pa.Array.from_buffers(kind, offsets.size - 1, [None, offsets_buffer], children=children)
+        return _no_headers(records.offset[rows].size)
     headers = HeaderColumns.of_records(records, rows)
     count = len(headers.keys)
     key_buffers = _gathered(headers.keys.data, headers.keys.starts, headers.keys.sizes)
@@ -164,6 +195,15 @@ def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
     structs = pa.StructArray.from_arrays([keys, values], fields=list(kind.value_type))
     bounds = np.concatenate([headers.starts[:1], headers.ends]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind)
+
+
+def _no_headers(count: int) -> Array:
+    import pyarrow as pa
+
+    kind = record_schema().field("headers").type
+    offsets_buffer, offsets = _empty(count + 1, np.int32)
+    offsets[:] = 0
+    return pa.Array.from_buffers(kind, count, [None, offsets_buffer], 0, children=[pa.array([], kind.value_type)])
 
 
 def _not_there() -> UsageError:

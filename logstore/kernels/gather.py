@@ -10,14 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from ..layout.batch import NO_TIMESTAMP
 from . import copying
 from .copying import copy_words
+from .decode import HEADER_COUNT, KEY_POSITION, KEY_SIZE, OFFSET, TIMESTAMP, VALUE_POSITION, VALUE_SIZE
 from .kernel import device, kernel
 from .primitives import MASK32, load64, prefetch_bytes, store64
 
 VIEW_SIZE = 16
 SLACK_SIZE = copying.SLACK_SIZE
 INLINE_SIZE_MAX = 12
+# Slots of what `write_record_views` finds: rows without a key, a value or a timestamp, and rows with headers.
+KEY_NULL_COUNT = 0
+VALUE_NULL_COUNT = 1
+TIMESTAMP_NULL_COUNT = 2
+WITH_HEADERS_COUNT = 3
+FOUND_COUNT = 4
 _INT32_MAX = 2147483647
 _SHORT_SIZE_MAX = 16
 _AHEAD_COUNT = 32  # rows, whose bytes are asked for before they are needed: they lie too far apart to be foreseen
@@ -76,6 +84,14 @@ def _put_view(out: Any, o: int, data: Any, position: int, size: int, data_size: 
     return 0
 
 
+@device
+def _is_in_reach(position: int, size: int, data_size: int) -> bool:
+    """Whether a view can be made of a field; the size is not negative."""
+    return size == 0 or (
+        position >= 0 and size <= data_size and position <= data_size - size and position + size <= _INT32_MAX
+    )
+
+
 @kernel("u8*, i64, i64*, i64*, i64, u8*")
 def write_views(data: Any, data_size: int, positions: Any, sizes: Any, row_count: int, out: Any) -> int:
     """Write a view of the field of every row. Returns how many, up to one that is not there or too far away for a view.
@@ -86,9 +102,58 @@ def write_views(data: Any, data_size: int, positions: Any, sizes: Any, row_count
         prefetch_bytes(data, positions[min(row + _AHEAD_COUNT, row_count - 1)])
         size = max(sizes[row], 0)
         position = positions[row]
-        if size > 0 and (
-            position < 0 or size > data_size or position > data_size - size or position + size > _INT32_MAX
-        ):
+        if not _is_in_reach(position, size, data_size):
             return row
         _put_view(out, row * VIEW_SIZE, data, position, size, data_size)
+    return row_count
+
+
+@kernel("u8*, i64, i64*, i64, i64, i64*, i64*, u8*, u8*, i64*")
+def write_record_views(
+    data: Any,
+    data_size: int,
+    records: Any,
+    capacity: int,
+    row_count: int,
+    offsets: Any,
+    timestamps: Any,
+    keys: Any,
+    values: Any,
+    found: Any,
+) -> int:
+    """As `write_views` of keys and of values, with copies of offsets and timestamps, in one pass over the columns.
+
+    data: uint8[data_size]; records: int64[decode.COLUMN_COUNT, capacity]; offsets, timestamps: int64[row_count], out;
+    keys, values: uint8[row_count * VIEW_SIZE], out; found: int64[FOUND_COUNT], out if all rows are there.
+    """
+    key_null_count = 0
+    value_null_count = 0
+    timestamp_null_count = 0
+    header_count = 0
+    for row in range(row_count):
+        ahead = min(row + _AHEAD_COUNT, row_count - 1)
+        prefetch_bytes(data, records[VALUE_POSITION * capacity + ahead])
+        key_size = records[KEY_SIZE * capacity + row]
+        key_position = records[KEY_POSITION * capacity + row]
+        value_size = records[VALUE_SIZE * capacity + row]
+        value_position = records[VALUE_POSITION * capacity + row]
+        key_null_count += 1 if key_size < 0 else 0
+        value_null_count += 1 if value_size < 0 else 0
+        key_size = max(key_size, 0)
+        value_size = max(value_size, 0)
+        if not (
+            _is_in_reach(key_position, key_size, data_size) and _is_in_reach(value_position, value_size, data_size)
+        ):
+            return row
+        _put_view(keys, row * VIEW_SIZE, data, key_position, key_size, data_size)
+        _put_view(values, row * VIEW_SIZE, data, value_position, value_size, data_size)
+        offsets[row] = records[OFFSET * capacity + row]
+        timestamp = records[TIMESTAMP * capacity + row]
+        timestamps[row] = timestamp
+        timestamp_null_count += 1 if timestamp == NO_TIMESTAMP else 0
+        header_count += 1 if records[HEADER_COUNT * capacity + row] != 0 else 0
+    found[KEY_NULL_COUNT] = key_null_count
+    found[VALUE_NULL_COUNT] = value_null_count
+    found[TIMESTAMP_NULL_COUNT] = timestamp_null_count
+    found[WITH_HEADERS_COUNT] = header_count
     return row_count

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.kernels.gather import SLACK_SIZE, VIEW_SIZE, gather_fields, write_views
+from logstore.kernels import decode
+from logstore.kernels.gather import (
+    FOUND_COUNT,
+    SLACK_SIZE,
+    VIEW_SIZE,
+    gather_fields,
+    write_record_views,
+    write_views,
+)
 from tests.naive import gather
 from tests.unit.kernel_forms import run_both
 
@@ -52,6 +60,41 @@ def test_views_are_written_as_the_twin_does(content: bytes, of: list[gather.Plac
     expected = gather.views(content, of)
     assert count == len(expected)
     assert out.tobytes().startswith(b"".join(expected))
+
+
+@settings(max_examples=200)
+@given(data, st.lists(st.tuples(within | lies, within, st.integers(-2, 1), st.integers(0, 1)), min_size=1, max_size=6))
+def test_views_of_records_are_written_as_the_twin_does(
+    content: bytes, rows: list[tuple[gather.Place, gather.Place, int, int]]
+) -> None:
+    count, capacity = len(rows), len(rows) + 1
+    keys, values, times, header_counts = ([row[field] for row in rows] for field in range(4))
+    records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
+    for field, numbers in (
+        (decode.OFFSET, range(count)),
+        (decode.TIMESTAMP, times),
+        (decode.KEY_POSITION, [position for position, _ in keys]),
+        (decode.KEY_SIZE, [size for _, size in keys]),
+        (decode.VALUE_POSITION, [position for position, _ in values]),
+        (decode.VALUE_SIZE, [size for _, size in values]),
+        (decode.HEADER_COUNT, header_counts),
+    ):
+        records[field, :count] = numbers
+    offsets, timestamps = np.full(count, UNTOUCHED, np.int64), np.full(count, UNTOUCHED, np.int64)
+    key_views, value_views = np.full((2, count * VIEW_SIZE), 0x55, np.uint8)
+    found = np.full(FOUND_COUNT, UNTOUCHED, np.int64)
+    buffer = np.frombuffer(content, np.uint8)
+    out = (offsets, timestamps, key_views, value_views, found)
+    row_end = run_both(write_record_views, buffer, buffer.size, records, capacity, count, *out)
+    expected_keys, expected_values = gather.views(content, keys), gather.views(content, values)
+    assert row_end == min(len(expected_keys), len(expected_values))
+    assert key_views.tobytes().startswith(b"".join(expected_keys[:row_end]))
+    assert value_views.tobytes().startswith(b"".join(expected_values[:row_end]))
+    assert offsets.tolist() == [*range(row_end), *[UNTOUCHED] * (count - row_end)]
+    assert timestamps[:row_end].tolist() == times[:row_end]
+    nulls = [sum(size < 0 for _, size in places) for places in (keys, values)]
+    counts = [*nulls, times.count(-1), sum(header_counts)]
+    assert found.tolist() == (counts if row_end == count else [UNTOUCHED] * FOUND_COUNT)
 
 
 @pytest.mark.parametrize(("position", "is_written"), [(2**31 - 1 - 20, 1), (2**31 - 20, 0)])
