@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
+
+from .dump_program import dump_program
 
 
 class _AsKafka(click.Command):
@@ -19,20 +20,4 @@ class _AsKafka(click.Command):
 @click.command("dump", cls=_AsKafka, add_help_option=False)
 def command(argv: list[str]) -> None:
     """Print segments, indexes and snapshots as kafka-dump-log does."""
-    from .dump import run
-
-    try:
-        code = run(argv, sys.stdout.buffer, sys.stderr)
-    except BrokenPipeError:
-        _forget_stdout()  # the reader has what it wanted
-        code = 0
-    except OSError as error:
-        _forget_stdout()
-        sys.stderr.write(f"logstore: cannot write to standard output: {error.strerror}\n")
-        code = 1
-    sys.exit(code)
-
-
-def _forget_stdout() -> None:
-    """Let what Python still flushes at exit go nowhere, so that it does not complain too."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(dump_program(argv))

@@ -15,7 +15,7 @@ from numba.core.registry import cpu_target
 
 from .byte_pointer import BYTE_POINTER
 from .intrinsics import INTRINSICS
-from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Kernel
+from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Constants, Kernel
 from .list_intrinsics import LIST_INTRINSICS
 from .native import symbol
 from .python_function import add_python_function
@@ -63,7 +63,7 @@ def _add(library: Any, kernel: Kernel, cache: dict[Callable[..., Any], Any]) -> 
 
 
 def _with_compiled_globals(function: Callable[..., Any], cache: dict[Callable[..., Any], Any]) -> Any:
-    """A copy of `function` whose helpers are numba's: device functions jitted, intrinsics swapped in."""
+    """A copy of `function` whose helpers are numba's: device functions jitted, intrinsics and constants swapped in."""
     names = dict(function.__globals__)
     for name in function.__code__.co_names:
         helper = names.get(name)
@@ -71,6 +71,8 @@ def _with_compiled_globals(function: Callable[..., Any], cache: dict[Callable[..
             if helper not in cache:
                 cache[helper] = _compiled_helper(helper, cache)
             names[name] = cache[helper]
+        elif isinstance(helper, Constants):
+            names[name] = helper.array
     return python_types.FunctionType(function.__code__, names, function.__name__, function.__defaults__)
 
 

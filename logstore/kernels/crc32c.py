@@ -7,12 +7,13 @@ is decided by the processor that the kernels are loaded on. Polynomial 0x1EDC6F4
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .kernel import called, device, intrinsic, kernel
+from .kernel import Constants, called, device, intrinsic, kernel
 from .primitives import MASK32, load64, prefetch_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
 
 POLYNOMIAL = 0x82F63B78
 BLOCK_SIZE = 128  # bytes a stream advances before the three are joined: few, so that memory is read nearly in order
@@ -21,6 +22,8 @@ AHEAD_SIZE = 4096  # bytes; the processor itself does not look across the end of
 
 def _tables() -> np.ndarray[Any, np.dtype[np.int64]]:
     """table[k, b]: CRC register after byte b and k zero bytes, shape (8, 256)."""
+    import numpy as np
+
     first = np.arange(256, dtype=np.int64)
     for _ in range(8):
         first = np.where(first & 1, (first >> 1) ^ POLYNOMIAL, first >> 1)
@@ -35,6 +38,8 @@ def _shift_tables(zero_size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
     The CRC is linear in its register, so a table applied to itself doubles the number of zero bytes.
     """
+    import numpy as np
+
     byte_table = _tables()[0]
     rows = np.stack([np.arange(256, dtype=np.int64) << (8 * i) for i in range(4)])
     table = (rows >> 8) ^ byte_table[rows & 255]
@@ -57,13 +62,15 @@ def _applied(
 
 def _small(table: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """In half the memory: beside what is decoded there is little room in the cache."""
+    import numpy as np
+
     return table.ravel().astype(np.uint32)
 
 
-TABLES = _tables().ravel()
-SHIFT_ONE = _small(_shift_tables(BLOCK_SIZE))
-SHIFT_TWO = _small(_shift_tables(2 * BLOCK_SIZE))
-SHIFT_THREE = _small(_applied(_shift_tables(BLOCK_SIZE), _shift_tables(2 * BLOCK_SIZE)))
+TABLES = Constants(lambda: _tables().ravel())
+SHIFT_ONE = Constants(lambda: _small(_shift_tables(BLOCK_SIZE)))
+SHIFT_TWO = Constants(lambda: _small(_shift_tables(2 * BLOCK_SIZE)))
+SHIFT_THREE = Constants(lambda: _small(_applied(_shift_tables(BLOCK_SIZE), _shift_tables(2 * BLOCK_SIZE))))
 
 
 @intrinsic("has_crc32c")
@@ -76,7 +83,7 @@ def has_crc32c() -> int:
 def crc32c_word(crc: int, word: int) -> int:
     """The register after the 8 bytes of a little-endian word."""
     for byte in (word & ((1 << 64) - 1)).to_bytes(8, "little"):
-        crc = (crc >> 8) ^ int(TABLES[(crc ^ byte) & 255])
+        crc = (crc >> 8) ^ TABLES[(crc ^ byte) & 255]
     return crc
 
 
@@ -161,5 +168,7 @@ def crc32c_range_by_tables(data: Any, start: int, end: int) -> int:
 
 def crc32c(buffer: Any) -> int:
     """CRC-32C of a bytes-like object, unsigned 32 bits."""
+    import numpy as np
+
     data = np.frombuffer(buffer, dtype=np.uint8)
     return crc32c_range(data, 0, data.size)

@@ -69,7 +69,7 @@ PAYLOAD = literal(" payload: ")
 BARE_KEY = literal("| key: ")
 BARE_PAYLOAD = literal("| payload: ")
 
-POOL = literal_pool()
+LITERALS = literal_pool()
 
 BATCH_LINE_SIZE_MAX = 640
 RECORD_LINE_SIZE_MAX = 320  # without keys, values and header keys

@@ -21,9 +21,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -157,23 +159,52 @@ def _int64(number: Any) -> int:
 
 def address_of(argument: np.ndarray[Any, Any] | list[Any] | None) -> int:
     """Of an array's first item; of a list itself."""
-    if type(argument) is np.ndarray and _ADDRESS_IS_IN_HEAD:
-        return int(ctypes.c_int64.from_address(id(argument) + _HEAD_SIZE).value)
-    if argument is None or type(argument) is list:
-        return id(argument)
-    return int(argument.ctypes.data)  # type: ignore[union-attr]
+    return _ADDRESS_OF[type(argument)](argument)
 
 
-def _is_address_in_head() -> bool:
+def _asked_address(argument: Any) -> int:
+    return int(argument.ctypes.data)
+
+
+def _address_in_head(argument: Any) -> int:
+    return int(ctypes.c_int64.from_address(id(argument) + _HEAD_SIZE).value)
+
+
+class _AddressOf(dict[type, Callable[[Any], int]]):
+    """How the address of an argument is found, by its type; numpy, which a small dump does without, comes last."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], int]:
+        import numpy as np
+
+        self[np.ndarray] = _address_in_head if _is_address_in_head(np) else _asked_address
+        return self.get(kind, _asked_address)
+
+
+def _is_address_in_head(np: Any) -> bool:
     """Whether an array has its address right behind what all objects begin with: to ask numpy takes 7 times as long."""
     if sys.implementation.name != "cpython":
         return False
     probes = [np.zeros(size, np.int64)[skipped:] for size, skipped in ((1, 0), (9, 4), (4096, 1))]
-    return all(ctypes.c_int64.from_address(id(probe) + _HEAD_SIZE).value == probe.ctypes.data for probe in probes)
+    return all(_address_in_head(probe) == probe.ctypes.data for probe in probes)
 
 
 _HEAD_SIZE = object.__basicsize__
-_ADDRESS_IS_IN_HEAD = _is_address_in_head()
+_ADDRESS_OF = _AddressOf({list: id, type(None): id})
+
+
+class Constants:
+    """Numbers that kernels index, made when they are first asked for: by the compiler or an interpreted kernel."""
+
+    def __init__(self, make: Callable[[], np.ndarray[Any, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def array(self) -> np.ndarray[Any, Any]:
+        """int64 or uint32, 1-D: what the compiler puts in the place of this."""
+        return self._make()
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.array[index])
 
 
 def kernel(signature: str) -> Callable[[Callable[..., int]], Kernel]:

@@ -6,12 +6,14 @@ room, plus `SLACK_SIZE` bytes because literals are copied in whole words.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .kernel import called, device, kernel
+from .kernel import Constants, called, device, kernel
 from .primitives import load64, store64
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SLACK_SIZE = 64
 DECIMAL_SIZE_MAX = 20
@@ -27,20 +29,22 @@ def literal(text: str) -> int:
     return start * 128 + len(encoded)
 
 
-def literal_pool() -> np.ndarray[Any, np.dtype[np.uint8]]:
+def literal_pool() -> bytes:
     """The bytes of all literals, with slack for whole-word copies."""
-    return np.frombuffer(bytes(_pool) + bytes(SLACK_SIZE), dtype=np.uint8)
+    return bytes(_pool) + bytes(SLACK_SIZE)
 
 
 def _digit_words(form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     """For each number below 1000 its digits as the low bytes of a word and their count as the highest byte."""
+    import numpy as np
+
     texts = [form.format(n).encode() for n in range(1000)]
     words = [int.from_bytes(text, "little") | len(text) << 56 for text in texts]
     return np.array(words, dtype=np.int64)
 
 
-PADDED_DIGITS = _digit_words("{:03d}")
-LEADING_DIGITS = _digit_words("{}")
+PADDED_DIGITS = Constants(partial(_digit_words, "{:03d}"))
+LEADING_DIGITS = Constants(partial(_digit_words, "{}"))
 INT64_MIN = literal("-9223372036854775808")
 REPLACEMENT = literal("�")
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import logstore
 from logstore.model import FetchIsolation
 from logstore.store.store import Store
-from logstore_tools.main import logstore as command_line
+from logstore_tools.commands import logstore as command_line
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
 

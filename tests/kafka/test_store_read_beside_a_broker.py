@@ -17,7 +17,7 @@ import logstore
 from logstore.errors import DataDirectoryError, UnknownTopicOrPartitionError
 from logstore.model import FetchIsolation
 from logstore.store.read_only import ReadOnlyStore
-from logstore_tools.main import logstore as command_line
+from logstore_tools.commands import logstore as command_line
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
 from tests.kafka.test_store_against_kafka import ask

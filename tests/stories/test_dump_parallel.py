@@ -88,16 +88,16 @@ def test_an_error_in_one_file_drops_the_files_behind_it_and_all_findings(
 
 
 def test_threads_that_need_the_kernels_first_load_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code of an engine that another one replaces is freed, also under a thread that runs it."""
+    """LLVM frees the code of an engine that another one replaces, also under a thread that runs it."""
     loads = []
     load = native._load
 
-    def slow_load(path: Path) -> object:
+    def slow_load(path: str) -> object:
         loads.append(path)
         time.sleep(0.05)
         return load(path)
 
-    monkeypatch.setattr(native, "_engines", {})
+    monkeypatch.setattr(native, "_loaded", {})
     monkeypatch.setattr(native, "_load", slow_load)
     threads = [threading.Thread(target=native.function_address, args=["scan", "scan_batches"]) for _ in range(4)]
     for thread in threads:

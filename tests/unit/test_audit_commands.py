@@ -21,7 +21,7 @@ from logstore_tools import (
     topics_command,
 )
 from logstore_tools.audit_paths import data_directory_of, places
-from logstore_tools.main import COMMANDS, logstore
+from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.timestamps import utc_text
 from tests.unit.audit_faults import FAULTS, ROLLED
 from tests.unit.test_audit_verify import Golden

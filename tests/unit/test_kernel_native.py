@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -18,16 +21,17 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
     package = tmp_path / "logstore"
     for folder in ("kernels", "layout"):
         (package / folder).mkdir(parents=True)
-        for path in (fingerprint.SOURCES.parent / folder).glob("*.py"):
+        for path in (Path(fingerprint.SOURCES).parent / folder).glob("*.py"):
             (package / folder / path.name).write_bytes(path.read_bytes())
     for module in (fingerprint, native):
-        monkeypatch.setattr(module, "SOURCES", package / "kernels")
+        monkeypatch.setattr(module, "SOURCES", str(package / "kernels"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(compiler, "compile_module", lambda module: f"machine code of {module}".encode())
     return package / "kernels" / "__pycache__", tmp_path / "cache" / "logstore"
 
 
-def _edit(path: Path) -> None:
+def _edit(name: str) -> None:
+    path = Path(name)
     path.write_bytes(path.read_bytes() + b"\n")
     fingerprint.read_source.cache_clear()
 
@@ -66,15 +70,15 @@ def test_any_change_of_what_a_module_is_made_of_asks_for_it_anew() -> None:
 @pytest.mark.usefixtures("places")
 def test_a_change_leaves_alone_what_is_not_made_of_it() -> None:
     scan, text = native.object_file("scan"), native.object_file("dump_text")
-    _edit(fingerprint.SOURCES / "dump_lines.py")
+    _edit(f"{fingerprint.SOURCES}/dump_lines.py")
     assert native.object_file("scan") == scan
     assert native.object_file("dump_text") != text
 
 
 @pytest.mark.parametrize("module", fingerprint.kernel_modules())
 def test_a_module_is_made_of_all_that_it_imports(module: str) -> None:
-    sources = set(fingerprint.sources_of(module))
-    package = fingerprint.SOURCES.parent
+    sources = {Path(path) for path in fingerprint.sources_of(module)}
+    package = Path(fingerprint.SOURCES).parent
     for path in sources:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.level:
@@ -103,6 +107,48 @@ def test_every_kernel_has_an_address_of_its_own() -> None:
 def test_a_kernel_that_is_not_in_its_file_is_not_called() -> None:
     with pytest.raises(RuntimeError, match=r"scan-.*\.o has no kernel no_such_kernel"):
         native.function_address("scan", "no_such_kernel")
+
+
+def test_another_processor_or_another_compiler_asks_for_all_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = fingerprint.fingerprint("scan")
+    told = fingerprint._linux_processor()
+    fingerprint._machine.cache_clear()
+    monkeypatch.setattr(fingerprint, "_linux_processor", lambda: told + b" and an instruction more")
+    elsewhere = fingerprint.fingerprint("scan")
+    fingerprint._machine.cache_clear()
+    monkeypatch.setattr(fingerprint, "_llvmlite_version", lambda: b"of tomorrow")
+    assert len({here, elsewhere, fingerprint.fingerprint("scan")}) == 3
+    fingerprint._machine.cache_clear()
+
+
+def test_the_processor_is_known_by_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = b"processor\t: 0\nmodel\t\t: 1\nmodel name\t: X\ncpu MHz\t: 2.1\nflags\t\t: sse4_2 avx2\n\nmodel\t: 2\n"
+    monkeypatch.setattr(fingerprint, "_read", lambda path, size: told)
+    assert fingerprint._linux_processor() == b"model\t\t: 1\nflags\t\t: sse4_2 avx2"
+    monkeypatch.setattr(fingerprint, "_read", lambda path, size: b"processor\t: 0\nmodel name\t: X\n")
+    assert fingerprint._linux_processor() == b""  # then LLVM is asked
+    assert b"\n" in fingerprint._llvm_processor()
+
+
+def test_the_version_of_llvmlite_is_read_without_importing_it() -> None:
+    import llvmlite
+
+    assert str(llvmlite.__version__).encode() in fingerprint._llvmlite_version()
+
+
+def test_nothing_large_is_imported_to_run_a_kernel() -> None:
+    native.object_files()
+    script = (
+        "import ctypes, sys; from logstore.kernels.crc32c import crc32c_range;"
+        "text = ctypes.create_string_buffer(b'123456789');"
+        "print(crc32c_range(ctypes.addressof(text), 0, 9));"
+        "print(sorted({'numpy', 'numba', 'llvmlite', 'multiprocessing', 'concurrent'} & sys.modules.keys()))"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment, text=True)
+    number, modules = done.stdout.splitlines()
+    assert int(number) == 0xE3069283
+    assert modules == "[]" or not sys.platform.startswith("linux")
 
 
 def test_threads_that_define_a_kernel_at_once_have_the_same_definition(monkeypatch: pytest.MonkeyPatch) -> None:

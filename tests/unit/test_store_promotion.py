@@ -20,7 +20,7 @@ from logstore.store.adoption import adopt
 from logstore.store.inspection import inspect
 from logstore.store.metadata_batches import Voter, data_batch, dynamic_quorum, snapshot_bytes
 from logstore.topics.cluster_metadata import encode_value
-from logstore_tools.main import logstore as command_line
+from logstore_tools.commands import logstore as command_line
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NOW = 1_795_247_000_000  # some minutes behind the golden directories

@@ -6,15 +6,11 @@ repeated option is an error only when its single value is asked for; words that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from logstore.errors import UsageError
-from logstore.layout.java_integer import parse_int
 
 _JOPT = "joptsimple."
 
 
-@dataclass
 class Arguments:
     """What was found on a command line.
 
@@ -23,8 +19,9 @@ class Arguments:
         words: everything that is not an option.
     """
 
-    values: dict[str, list[str]] = field(default_factory=dict)
-    words: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.values: dict[str, list[str]] = {}
+        self.words: list[str] = []
 
     def has(self, name: str) -> bool:
         """Whether the option was given at all."""
@@ -45,6 +42,8 @@ class Arguments:
         text = self.text(name)
         if text is None:
             return default
+        from logstore.layout.java_integer import parse_int
+
         number = parse_int(text)
         if number is None:
             raise UsageError(

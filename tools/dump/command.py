@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
-from itertools import islice
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from logstore.disk.names import java_file
 from logstore.errors import LogstoreError, UsageError
 
-from .files import dump_file
-from .findings import Findings
-from .jobs import Advance, run_jobs
 from .options import DumpOptions
-from .output import Output
-from .progress import Progress
+
+if TYPE_CHECKING:
+    from .findings import Findings
+    from .jobs import Advance
+    from .output import Output
+    from .progress import Progress
 
 KAFKA_VERSION = "4.3.1"
 FAILED, USAGE = 1, 2  # exit codes: what Kafka's tool ends with, and a wrong value for an option of ours
@@ -65,6 +64,16 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
 def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO) -> None:
     input_size = sum(_size(path) for path in paths)
+    if input_size < PARALLEL_SIZE_MIN:
+        from .quick_text import quick_text
+
+        pieces = quick_text(paths, options)
+        if pieces is not None:
+            stdout.writelines(pieces)
+            return
+    from .findings import Findings
+    from .progress import Progress
+
     progress = Progress(stderr, stdout, input_size)
 
     def print_now(line: str) -> None:
@@ -79,12 +88,17 @@ def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: 
             _dump_in_workers(paths, options, stdout, findings, progress)
         finally:
             progress.clear()
+    from itertools import islice
+
     lines = findings.lines()
     while some := list(islice(lines, LINE_COUNT)):
         stderr.write("\n".join(some) + "\n")
 
 
 def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings) -> None:
+    from .files import dump_file
+    from .output import Output
+
     out = Output.to_stream(stdout)
     try:
         for path in paths:
@@ -96,6 +110,11 @@ def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, finding
 def _dump_in_workers(
     paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings, progress: Progress
 ) -> None:
+    from contextlib import closing
+
+    from .files import dump_file
+    from .jobs import run_jobs
+
     def dump(path: str, out: Output, found: Findings, advance: Advance) -> None:
         dump_file(path, options, out, found, advance)
 

@@ -34,7 +34,7 @@ class LogBuffers:
         self.records = np.empty((decode.COLUMN_COUNT, RECORD_CAPACITY), np.int64)
         self.gaps = np.empty((2, GAP_CAPACITY), np.int64)
         self.state = np.zeros(kernel.STATE_COUNT, np.int64)
-        self.state[kernel.FLAGS] = _flags(options)
+        self.state[kernel.FLAGS] = options.depth_flags | (kernel.PYTHON_RECORDS if options.needs_python else 0)
         self.state[kernel.RECORD_CAPACITY] = RECORD_CAPACITY
         self.state[kernel.OUT_CAPACITY] = out.capacity
         self.state[kernel.GAP_CAPACITY] = GAP_CAPACITY
@@ -59,16 +59,3 @@ class LogBuffers:
             previous, following = self.gaps[:, :count]
             self.findings.non_consecutive(self.file.path, previous, following)
             self.state[kernel.GAP_COUNT] = 0
-
-
-def _flags(options: DumpOptions) -> int:
-    flags = 0
-    if options.is_deep:
-        flags |= kernel.DEEP
-    if options.print_contents:
-        flags |= kernel.CONTENTS
-    if options.skip_record_metadata:
-        flags |= kernel.SKIP_METADATA
-    if options.needs_python:
-        flags |= kernel.PYTHON_RECORDS
-    return flags

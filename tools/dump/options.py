@@ -72,6 +72,15 @@ class DumpOptions:
         """Options of the words after `dump`; UsageError as JOpt words it."""
         return cls(parse_arguments(argv, KAFKA_OPTIONS | OWN_OPTIONS))
 
+    @property
+    def depth_flags(self) -> int:
+        """How deep to go, as the kernels of `dump_text` want to know."""
+        from logstore.kernels import dump_state
+
+        flags = dump_state.DEEP if self.is_deep else 0
+        flags |= dump_state.CONTENTS if self.print_contents else 0
+        return flags | (dump_state.SKIP_METADATA if self.skip_record_metadata else 0)
+
     @cached_property
     def files(self) -> list[str]:
         """`--files`, split at commas as Java splits: empty parts at the end vanish."""

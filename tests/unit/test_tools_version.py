@@ -1,0 +1,31 @@
+"""The version is said without asking the installed package, so it has to be held to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from logstore_tools.commands import logstore
+from logstore_tools.version import VERSION
+
+MAIN = "from logstore_tools.main import main; main()"
+
+
+def test_it_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION
+
+
+def test_it_is_said_the_same_with_click_and_without() -> None:
+    quick = subprocess.run([sys.executable, "-c", MAIN, "--version"], capture_output=True, check=True, text=True).stdout
+    assert quick == f"logstore, version {VERSION}\n"
+    assert CliRunner().invoke(logstore, ["--version"], prog_name="logstore").output == quick
+
+
+def test_a_dump_behind_click_is_the_dump() -> None:
+    result = CliRunner().invoke(logstore, ["dump", "--version"])
+    assert (result.exit_code, result.output) == (0, "4.3.1\n")

@@ -1,0 +1,26 @@
+"""`logstore dump` as a program: what it does to standard output, and the exit code. It does not need click."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def dump_program(argv: list[str]) -> int:
+    """Dump what `argv` (the words after `dump`) asks for to standard output; returns the exit code."""
+    from .dump import run
+
+    try:
+        return run(argv, sys.stdout.buffer, sys.stderr)
+    except BrokenPipeError:
+        _forget_stdout()  # the reader has what it wanted
+        return 0
+    except OSError as error:
+        _forget_stdout()
+        sys.stderr.write(f"logstore: cannot write to standard output: {error.strerror}\n")
+        return 1
+
+
+def _forget_stdout() -> None:
+    """Let what Python still flushes at exit go nowhere, so that it does not complain too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
