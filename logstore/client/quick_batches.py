@@ -7,11 +7,13 @@ into it. Whoever wants anything else of it takes it away first.
 from __future__ import annotations
 
 import ctypes
+from struct import Struct
 from typing import Any, TypeVar
 
 from ..kernels.send_slots import BATCH_SLOTS
 from .producer_batch import ProducerBatch
 
+_BLOCK = Struct(f"{len(BATCH_SLOTS)}q")
 _SIZE = BATCH_SLOTS.index("size")
 _NO_MS = -(1 << 63)
 
@@ -57,8 +59,7 @@ class NativeQuickBatches(QuickBatches):
                 place = self._places[topic] = new_place(BatchPlace, BATCH_SLOTS)
             place.batch = batch
             addresses = id(batch), id(batch.values), id(batch.timestamps)
-            for number, item in enumerate((*addresses, batch.size, _NO_MS, 0)):
-                place.block[number] = item
+            _BLOCK.pack_into(place.block, 0, *addresses, batch.size, _NO_MS, 0)
             self.by_topic[topic] = place
 
     def take(self, topic: str, batch: ProducerBatch) -> None:
