@@ -62,7 +62,7 @@ def record_windows(
     Args:
         data: uint8, what `batches` was scanned from.
         rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode_batches.TO_CHECK` are checked as well.
-        pool: for several calls; of `RECORD_COUNT_MAX`.
+        pool: for several calls; its capacity takes the place of `RECORD_COUNT_MAX` where batches take the fast way.
     """
     pool = pool or MatrixPool(RECORD_COUNT_MAX)
     if not rows.size:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, compute_is_valid
 from ..columns.matrix_pool import MatrixPool
-from ..columns.record_windows import RECORD_COUNT_MAX, BadBatch, RecordWindow, record_windows
+from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..columns.window_scan import walker
 from ..errors import LogstoreError
 from ..folds import committed_filter
@@ -33,6 +33,7 @@ BoolArray = npt.NDArray[np.bool_]
 WINDOW_SIZE_MIN, WINDOW_SIZE_MAX = 1024 * 1024, 8 * 1024 * 1024  # bytes; what a thread works on beside the other
 WINDOW_COUNT_MIN = 8  # of what is large enough: both threads are to have some, and the last one little to wait for
 ROW_COUNT_MAX = 1000  # of a window: a table of so many is memory that is at hand, a larger one is mapped anew
+RECORD_COUNT_MAX = 24_584  # of a table: with fewer there is more of Python in between, whose memory has left the cache
 STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are made before they are asked for
 _MAGIC_V2 = 2
 
