@@ -21,6 +21,9 @@ from benchmarks.peers.warm_kafka import oracle
 from benchmarks.segments import write_segment
 from benchmarks.sizes import MIB, SCALE, scaled
 from logstore.errors import UsageError
+from logstore.log.config import parse_config
+from logstore.log.loader import LoadSettings
+from logstore.log.recover import recover_partition
 from tests.kafka.oracle import OracleUnavailableError
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 TOPIC, PARTITION_COUNT, VALUE_SIZE = "bench", 2, 1000
 SIZE = scaled(MIB, 256 * MIB)
+LOADED = LoadSettings(False, 0, 0, 1_700_000_000_000, parse_config({}))
 SUM = "sum(length(value))"
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -114,6 +118,7 @@ def topic(tmp_path_factory: pytest.TempPathFactory, broker: LocalBroker) -> Iter
             (directory / f"{TOPIC}-{number}").mkdir()
             path = directory / f"{TOPIC}-{number}" / f"{0:020d}.log"
             record_count += write_segment(path, SIZE // PARTITION_COUNT, value_size=VALUE_SIZE)
+            recover_partition(str(path.parent), LOADED)  # which makes the indexes that a broker would have made
     try:
         spark = spark_dumps.session(f"local[{PARTITION_COUNT}]", {**SETTINGS, **jars})
     except UsageError as unavailable:
