@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
 _ABOUT = (
     "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
@@ -29,7 +29,7 @@ Several files are dumped side by side, their text comes in the given order.
 
 def kafka_option_table() -> str:
     """The options as the real tool lists them."""
-    return resources.files(__package__ or "").joinpath("kafka_help.txt").read_text()
+    return Path(__file__).with_name("kafka_help.txt").read_text(encoding="utf-8")
 
 
 def help_text(*, with_own_options: bool) -> str:
