@@ -8,6 +8,7 @@ import pytest
 from logstore.columns import record_windows as module
 from logstore.columns.batch_table import scan
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
+from logstore.kernels.decode_batches import TOGETHER
 from tests.naive import legacy
 from tests.naive.encoder import GZIP, LZ4, NONE, SNAPPY, ZSTD, Batch, Rec, compressed
 
@@ -69,6 +70,25 @@ def test_batches_of_all_codecs_come_in_order() -> None:
     found, bad, _ = rows_of(content)
     assert found == [record for row in range(len(CODECS)) for record in expected(row, 10 * row, 3 + row)]
     assert bad == []
+
+
+@pytest.mark.parametrize("codec", [NONE, LZ4])
+@pytest.mark.parametrize("together_count", [1, TOGETHER - 1, TOGETHER, TOGETHER + 1, 3 * TOGETHER])
+def test_records_with_headers_come_between_those_without(together_count: int, codec: int) -> None:
+    counts = [3, together_count, 30, together_count, 1, together_count]  # without, with, without, …, up to the end
+    headers = [[(b"h", None)] * (part % 2) for part, count in enumerate(counts) for _ in range(count)]
+    records = [
+        Rec(key=None, value=b"a value of some size %d" % number, headers=each, offset_delta=number)
+        for number, each in enumerate(headers)
+    ]
+    content = Batch(7, records, len(records) - 1, codec).to_bytes()
+    found, bad, _ = rows_of(content + content)
+    once = [
+        (7 + number, None, record.value, each)
+        for number, (record, each) in enumerate(zip(records, headers, strict=True))
+    ]
+    assert found == [(row, *fields) for row in range(2) for fields in once]
+    assert not bad
 
 
 def test_only_the_rows_that_are_asked_for_are_read() -> None:
