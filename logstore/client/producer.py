@@ -88,7 +88,7 @@ class Producer:
         self._batch_size: int = max(config["batch.size"], 1)
         has_room_for_all = self._batch_size + _SIZES_OF_SIZES <= self._size_max
         has_quick = has_room_for_all and key_serializer is None and value_serializer is None
-        is_native = has_quick and type(self).send is _SEND and native_send.is_usable()
+        is_native = has_quick and config["linger.ms"] > 0 and type(self).send is _SEND and native_send.is_usable()
         batches = NativeQuickBatches() if is_native else QuickBatches()
         self._accumulator = Accumulator(store, config, sender, self._transactions, batches)
         self._mutex = self._accumulator.mutex
