@@ -82,13 +82,14 @@ def test_records_with_headers_come_between_those_without(together_count: int, co
         for number, each in enumerate(headers)
     ]
     content = Batch(7, records, len(records) - 1, codec).to_bytes()
-    found, bad, _ = rows_of(content + content)
+    found, bad, sizes = rows_of(content + content)
     once = [
         (7 + number, None, record.value, each)
         for number, (record, each) in enumerate(zip(records, headers, strict=True))
     ]
     assert found == [(row, *fields) for row in range(2) for fields in once]
     assert not bad
+    assert sizes == [2 * len(records)]  # the fast way was taken to the end
 
 
 def test_only_the_rows_that_are_asked_for_are_read() -> None:
