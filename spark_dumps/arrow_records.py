@@ -38,8 +38,10 @@ class RecordColumns:
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """The columns of `schema`; what is not in `MAKERS` is null."""
-        makers = [(MAKERS.get(field.name, RecordColumns.nothing), field.type) for field in schema]
-        return pa.record_batch([maker(self).cast(kind) for maker, kind in makers], schema=schema)
+        made = [MAKERS.get(field.name, RecordColumns.nothing)(self) for field in schema]
+        # a cast, even to what it is, imports `pyarrow.compute`, for which a worker's first task waits
+        columns = [one if one.type == kind else one.cast(kind) for one, kind in zip(made, schema.types, strict=True)]
+        return pa.record_batch(columns, schema=schema)
 
     def key(self) -> pa.Array:
         """binary"""

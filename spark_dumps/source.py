@@ -73,17 +73,20 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from .options import parse_options
-from .sink import make_sink
-from .stream import RecordsStream
 from .tables import TableReader, schema_of
+from .worker_heap import leave_to_stay
 
 
 class KafkaSegments(DataSource):
-    """Tables over Kafka's data directories; see the module."""
+    """Tables over Kafka's data directories; see the module.
+
+    What only streams and writes need is imported by them: each of Spark's workers imports this module once.
+    """
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._given = dict(options)
+        leave_to_stay()
 
     @classmethod
     def name(cls) -> str:
@@ -100,8 +103,12 @@ class KafkaSegments(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Of the given columns, for `readStream`."""
+        from .stream import RecordsStream
+
         return RecordsStream(parse_options(self._given, is_stream=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Of rows with these columns."""
+        from .sink import make_sink
+
         return make_sink(self._given, schema, is_overwrite=overwrite)

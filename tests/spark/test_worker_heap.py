@@ -1,4 +1,4 @@
-"""Spark's workers collect garbage after each task: what they have imported is not looked through there again."""
+"""What Spark's workers import is as little as can be, and not looked through for garbage after each task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.spark.segment_files import write_partition
 
-PROGRAM = """
+READS = """
 import gc, sys
 from tests.spark.planned import Planned
 rows = Planned(sys.argv[1]).rows()
@@ -19,12 +19,38 @@ print(len(rows), gc.get_freeze_count() > 10_000)
 """
 
 
+LOADS = """
+import gc, sys
+from spark_dumps.source import KafkaSegments
+source = KafkaSegments({"path": sys.argv[1]})
+print(len(source.schema()), gc.get_freeze_count() > 10_000)
+"""
+MODULES = """
+import sys
+from tests.spark.planned import Planned
+planned = Planned(sys.argv[1], "value binary, offset long")
+print(len(planned.rows()), *({"pyarrow.compute", "spark_dumps.sink", "spark_dumps.stream"} & sys.modules.keys()))
+"""
+
+
+def printed(program: str, path: Path, environment: dict[str, str] | None = None) -> list[str]:
+    argv = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(("program", "count"), [(READS, 20), (LOADS, 7)], ids=["planned and read", "loaded"])
 @pytest.mark.parametrize("is_worker", [True, False])
-def test_only_a_worker_of_spark_leaves_out_what_is_imported(is_worker: bool, tmp_path: Path) -> None:
+def test_only_a_worker_of_spark_leaves_out_what_is_imported(
+    is_worker: bool, program: str, count: int, tmp_path: Path
+) -> None:
     write_partition(tmp_path, "orders-0", [2])
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REUSE_WORKER"}
     if is_worker:
         environment["SPARK_REUSE_WORKER"] = "1"
-    argv = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.split() == ["20", str(is_worker)]
+    assert printed(program, tmp_path, environment) == [str(count), str(is_worker)]
+
+
+def test_a_worker_imports_only_what_reading_needs(tmp_path: Path) -> None:
+    write_partition(tmp_path, "orders-0", [2])
+    assert printed(MODULES, tmp_path) == ["20"]
