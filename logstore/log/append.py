@@ -136,9 +136,11 @@ def _prepare(
 ) -> Duplicate | None:
     """All that comes before the first byte is written; `Duplicate` if none is to be."""
     if not _is_of_latest_epoch(log, table):
-        leader_epochs.step(log.epochs, table, 0, table.count)
-        if log.epochs.is_changed:
-            log.write_epochs()
+        try:
+            leader_epochs.step(log.epochs, table, 0, table.count)
+        finally:  # the epochs of the batches before one that is refused stay
+            if log.epochs.is_changed:
+                log.write_epochs()
     require_room(data.size, log.rules)
     if should_roll(log, data.size, info.max_timestamp, info.last_offset):
         roll(log, info.last_offset - RELATIVE_OFFSET_MAX if info.first_offset < 0 else info.first_offset)

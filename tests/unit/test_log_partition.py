@@ -314,3 +314,12 @@ def test_a_flush_later_does_not_mind_what_is_gone(open_log: Open) -> None:
         task()
     assert log.failure is None
     assert log.recovery_point <= 5  # nothing behind was synced since
+
+
+def test_epochs_of_batches_before_a_refused_one_are_on_the_disk(open_log: Open) -> None:
+    log = open_log()
+    batches = [Batch(0, leader_epoch=3), Batch(-1, last_offset_delta=2, leader_epoch=3)]
+    with pytest.raises(UsageError, match="Received invalid partition leader epoch entry"):
+        log.append_as_follower(np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8), 9)
+    assert (Path(log.directory.path) / "leader-epoch-checkpoint").read_text() == "0\n1\n3 0\n"
+    assert log.log_end_offset == 0
