@@ -137,3 +137,14 @@ def test_nothing_large_is_imported_for_a_small_log(tmp_path: Path) -> None:
     done = subprocess.run(argv, capture_output=True, check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "0"})
     assert done.stdout.count(b"\n") > 10
     assert done.stderr == b"[]\n" or not sys.platform.startswith("linux")
+
+
+def test_decoders_are_not_imported_where_none_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / LOG
+    path.write_bytes(Batch(5, [Rec()]).to_bytes())  # a gap, so it is for the dump for everything
+    script = "import sys; from logstore_tools.dump import run; run(sys.argv[1:], sys.stdout.buffer, sys.stderr)"
+    script += "; print(sorted(name for name in sys.modules if name.startswith(('logstore.topics', 'llvmlite'))))"
+    argv = [sys.executable, "-c", script, "--print-data-log", "--files", str(path)]
+    done = subprocess.run(argv, capture_output=True, check=True, text=True)
+    assert "| offset: 5 " in done.stdout
+    assert done.stdout.endswith("\n[]\n") or not sys.platform.startswith("linux")

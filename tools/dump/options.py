@@ -102,10 +102,10 @@ class DumpOptions:
     @cached_property
     def parser(self) -> Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]] | None:
         """Decoder of whole records, for internal topics."""
-        from .decoders import message_parser
-
         for option, name in _PARSERS.items():
             if self.arguments.has(option):
+                from .decoders import message_parser
+
                 return message_parser(name)
         return None
 
@@ -120,10 +120,14 @@ class DumpOptions:
         return self._decoder("key-decoder-class")
 
     def _decoder(self, option: str) -> Callable[[bytes], str]:
+        name = self.arguments.text(option, STRING_DECODER)
+        if name is None or name == STRING_DECODER:
+            from logstore.layout.utf8 import java_utf8
+
+            return java_utf8  # what `decoders` has for it, and without all that the other decoders need
         from .decoders import decoder
 
-        name = self.arguments.text(option, STRING_DECODER)
-        return decoder(STRING_DECODER if name is None else name)
+        return decoder(name)
 
     def check_decoders(self) -> None:
         """Find the decoders, as the tool does before each log file."""
