@@ -13,9 +13,9 @@ import pytest
 
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
 from logstore_tools.report import page
-from tests.conformance.test_audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
 from tests.stories.browser import Browser, browser
 from tests.unit.audit_story import EMPTY, Story
+from tests.unit.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
 from tests.unit.test_audit_verify import Golden
 
 __all__ = ["browser"]
