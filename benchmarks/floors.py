@@ -16,6 +16,7 @@ import numpy.typing as npt
 from benchmarks.measured import Floor, timed
 
 Bytes = npt.NDArray[np.uint8]
+PART_SIZE = 1 << 20
 
 
 def reading(data: Bytes) -> Floor:
@@ -47,6 +48,12 @@ def writing(path: Path, size: int, call_count: int = 1) -> Floor:
         return seconds
 
     return Floor("bare write", side)
+
+
+def writing_in_parts(path: Path, size: int) -> Floor:
+    """So many bytes handed to the system, a MiB a call, to a file that grows (page cache, no sync)."""
+    whole = writing(path, PART_SIZE, max(1, round(size / PART_SIZE)))
+    return Floor(whole.name, lambda: whole.side() * size / PART_SIZE)
 
 
 def reading_file(path: Path) -> Floor:

@@ -100,7 +100,7 @@ def test_a_target_is_held_to_what_was_seen(seen: float, words: str) -> None:
     assert line == f"| 4 | append, 1 records a call | ≥ 1× | {seen:.2f}× ({seen:.2f} to {seen:.2f}) |  | {words} |"
 
 
-@pytest.mark.parametrize(("share", "words"), [(0.5, "1.5× | **no**"), (0.9, "0.83× | **no**, nor by the floor")])
+@pytest.mark.parametrize(("share", "words"), [(0.5, "1.5× | **no**"), (0.9, "0.8× | **no**, nor by the floor")])
 def test_a_target_that_even_the_floor_misses_is_told_apart(share: float, words: str) -> None:
     found = measurement(peers={"Kafka": Ratio(0.75, 0.7, 0.8)}, floor=("bare write", Ratio(share, share, share)))
     line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
@@ -110,8 +110,16 @@ def test_a_target_that_even_the_floor_misses_is_told_apart(share: float, words: 
 def test_another_peer_can_be_the_floor() -> None:
     target = Target(6, "sum", "spark::test", "source", 5, floor_peer="ready batches")
     found = measurement(peers={"source": Ratio(3, 3, 3), "ready batches": Ratio(0.75, 0.75, 0.75)})
-    assert target.of_floor({"spark::test": found}) == (4.0, "4×")
+    assert target.of_floor({"spark::test": found}) == (4.0, "4.0×")
     assert target.of_floor({"spark::test": measurement(peers={"source": Ratio(3, 3, 3)})}) == (None, "")
+
+
+@pytest.mark.parametrize(("ratio", "words"), [(0.9, "**no**"), (1.2, "not by crc32c either")])
+def test_a_rate_is_asked_where_the_peer_reaches_it(ratio: float, words: str) -> None:
+    peers = {"crc32c": Ratio(ratio, ratio, ratio)}
+    found = measurement("crc::test_crc_of_memory", peers=peers, times_s=[1.0], count=13_000_000_000, unit="bytes")
+    line = next(line for line in target_table([found], ["crc"], 1).splitlines() if "CRC of bytes" in line)
+    assert line.endswith(f"| {words} |")
 
 
 def test_a_target_without_its_peer_is_not_measured() -> None:
