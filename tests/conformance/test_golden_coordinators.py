@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,17 +69,17 @@ def replace_order(value: bytes) -> object:
     """The meaning of a value, its partitions in order as ours have them."""
     metadata = decode_value(value)
     assert metadata is not None
-    return replace(metadata, partitions=tuple(sorted(metadata.partitions)))
+    return metadata._replace(partitions=tuple(sorted(metadata.partitions)))
 
 
 def take_step(before: Transaction, following: Transaction) -> None:
     """Our own transition between two records of a real coordinator; an abort by force raises the epoch first."""
     is_bump = supports_epoch_bump(following.client_transaction_version)
     if is_bump and following.state in PREPARED:
-        following = replace(following, last_producer_epoch=before.producer_epoch)
+        following = following._replace(last_producer_epoch=before.producer_epoch)
     elif following.state in PREPARED and following.producer_epoch == before.producer_epoch + 1:
-        before = replace(before, producer_epoch=following.producer_epoch)
-    after = complete_transition(replace(before, pending_state=following.state), following)
+        before = before._replace(producer_epoch=following.producer_epoch)
+    after = complete_transition(before._replace(pending_state=following.state), following)
     assert after == following
 
 
