@@ -17,7 +17,7 @@ from benchmarks.sizes import scaled
 from logstore.client.embedded_store import EmbeddedStore
 
 VALUE_SIZE, RECORD_SIZE = 100, 107
-KAFKA_CALLS = {1: 500, 10: 300, 1000: 50}  # transactions a round, by records each
+KAFKA_CALLS = {1: 200, 10: 150, 1000: 30}  # transactions a round, by records each
 
 
 @pytest.fixture

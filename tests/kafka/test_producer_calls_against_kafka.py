@@ -1,7 +1,7 @@
 """The calls of a producer in any order beside those of the Java client's: what each throws, to the word.
 
 Stories, written and by chance, are told to the real KafkaProducer with a real broker and to ours; a story is a list of
-calls of one or two producers. `LOGSTORE_ORACLE_CASES` (default 30) stories by chance are drawn from
+calls of one or two producers. `LOGSTORE_ORACLE_CASES` (default 12) stories by chance are drawn from
 `LOGSTORE_ORACLE_SEED`.
 """
 
@@ -28,7 +28,7 @@ from tests.seeds import seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "30"))
+CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "12"))
 SEED = seed_of("ORACLE")
 STEP_COUNT = 14
 TIMEOUT_TOO_LONG_MS = 900_001  # over transaction.max.timeout.ms
