@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from .kernel import called, device, kernel
-from .primitives import add64, wrap32
+from .primitives import add64, prefetch_bytes, wrap32
+from .quick_record import NOT_QUICK, quick_record
+from .record_matrix import (
+    COLUMN_COUNT,
+    HEADER_COUNT,
+    HEADERS_POSITION,
+    KEY_POSITION,
+    KEY_SIZE,
+    OFFSET,
+    SEQUENCE,
+    TIMESTAMP,
+    VALUE_POSITION,
+    VALUE_SIZE,
+)
 from .varint import (
     TOO_LONG,
     read_varint,
@@ -16,17 +29,20 @@ from .varint import (
     varlong_value,
 )
 
-# Rows of the column matrix, one int64 a record. Positions count from the start of the buffer decoded from.
-OFFSET = 0
-TIMESTAMP = 1
-SEQUENCE = 2  # -1 without
-KEY_POSITION = 3
-KEY_SIZE = 4  # -1 null
-VALUE_POSITION = 5
-VALUE_SIZE = 6  # -1 null
-HEADERS_POSITION = 7  # first header, after the count
-HEADER_COUNT = 8
-COLUMN_COUNT = 9
+# the rows of the matrix, for callers of the kernel
+__all__ = [
+    "COLUMN_COUNT",
+    "HEADERS_POSITION",
+    "HEADER_COUNT",
+    "KEY_POSITION",
+    "KEY_SIZE",
+    "OFFSET",
+    "SEQUENCE",
+    "TIMESTAMP",
+    "VALUE_POSITION",
+    "VALUE_SIZE",
+    "decode_records",
+]
 
 # Slots of the state that a decode of one batch works on. First what the batch says,
 BASE_OFFSET = 0
@@ -58,6 +74,9 @@ HEADER_COUNT_BEYOND_RECORD = 7  # DETAIL: count
 BAD_HEADER_KEY_SIZE = 8  # DETAIL: size
 SIZE_MISMATCH = 9  # DETAIL: length, SECOND_DETAIL: bytes read
 RECORDS_REMAINING = 10
+
+TOGETHER = 8  # records that are not asked whether they are quick, once one is not: it is seldom alone
+AHEAD_SIZE = 16 * 1024  # bytes, about a batch: while records are decoded nothing else is asked of memory
 
 
 @device
@@ -209,29 +228,67 @@ def decode_record(
     return position
 
 
-@device
-def decode_chunk(data: Any, state: Any, columns: Any, capacity: int) -> int:
-    """Records of one batch from state[NEXT_POSITION] until `capacity` rows or the batch's count. Status."""
-    count = state[RECORD_COUNT]
+@called
+def _quick_records(data: Any, end: int, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
+    """Records from state[NEXT_POSITION] on, up to one that is not quick, or `row_end`; the row where it stopped.
+
+    A loop of its own: beside all that a record may be, what it needs would not stay in registers.
+    """
+    position = state[NEXT_POSITION]
+    base_offset = state[BASE_OFFSET]
+    base_timestamp = state[BASE_TIMESTAMP]
+    base_sequence = state[BASE_SEQUENCE]
+    while row < row_end:
+        after = quick_record(data, position, end, base_offset, base_timestamp, base_sequence, columns, capacity, row)
+        if after == NOT_QUICK:
+            break
+        prefetch_bytes(data, position + AHEAD_SIZE)
+        prefetch_bytes(data, position + AHEAD_SIZE + 64)
+        position = after
+        row += 1
+    state[NEXT_POSITION] = position
+    return row
+
+
+@called
+def _any_records(data: Any, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
+    """Records from state[NEXT_POSITION] on, up to a bad one, or `row_end`; status, and in state[ROW_COUNT] the row."""
     end = state[END_POSITION]
     is_stream = state[IS_STREAM]
-    index = state[RECORD_INDEX]
     position = state[NEXT_POSITION]
-    row = 0
     status = OK
-    while index < count and row < capacity:
+    while row < row_end:
         after = decode_record(data, position, end, is_stream, state, columns, capacity, row)
         if after < 0:
             status = -after
             break
         position = after
-        index += 1
-        if index == count and position != end:
-            status = RECORDS_REMAINING
-            break
         row += 1
-    state[RECORD_INDEX] = index
     state[NEXT_POSITION] = position
+    state[ROW_COUNT] = row
+    return status
+
+
+@device
+def decode_rows(data: Any, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
+    """Records of one batch from state[NEXT_POSITION] to `row` and on, before `row_end`, or until the batch's count.
+
+    Returns the status; state[ROW_COUNT] is the row behind the last good one.
+    """
+    end = state[END_POSITION]
+    quick_end = end if state[LOG_APPEND_TIME] == 0 else 0  # the others have times of their own
+    missing_count = state[RECORD_COUNT] - state[RECORD_INDEX]
+    first_row = row
+    row_end = min(row_end, row + missing_count)
+    status = OK
+    while row < row_end and status == OK:
+        row = _quick_records(data, quick_end, state, columns, capacity, row, row_end)
+        status = _any_records(data, state, columns, capacity, row, min(row + TOGETHER, row_end))
+        row = state[ROW_COUNT]
+    state[RECORD_INDEX] += row - first_row
+    if row - first_row == missing_count and missing_count > 0 and state[NEXT_POSITION] != end:
+        status = RECORDS_REMAINING
+        row -= 1
     state[ROW_COUNT] = row
     return status
 
@@ -244,4 +301,4 @@ def decode_records(data: Any, state: Any, columns: Any, capacity: int) -> int:
     columns: int64[COLUMN_COUNT, capacity], out. Returns the status; the state[ROW_COUNT] rows before a failing record
     are good.
     """
-    return decode_chunk(data, state, columns, capacity)
+    return decode_rows(data, state, columns, capacity, 0, capacity)

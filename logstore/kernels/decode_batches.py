@@ -12,17 +12,18 @@ from .decode import (
     BASE_SEQUENCE,
     BASE_TIMESTAMP,
     DETAIL,
+    END_POSITION,
+    IS_STREAM,
     LOG_APPEND_TIME,
     MAX_TIMESTAMP,
     NEXT_POSITION,
     OK,
-    RECORDS_REMAINING,
+    RECORD_COUNT,
+    RECORD_INDEX,
     ROW_COUNT,
-    decode_record,
+    decode_rows,
 )
 from .kernel import called, kernel
-from .primitives import prefetch_bytes
-from .quick_record import NOT_QUICK, quick_record
 
 # Beside the status of `kernels.decode`.
 BAD_COUNT = 11  # a record count below 0
@@ -31,20 +32,23 @@ RECORDS_FULL = 13  # no room for the records of the row
 WRONG_CHECKSUM = 14
 
 TO_CHECK = -2  # in IS_VALID: the checksum is to be computed before the records are decoded, while the bytes are at hand
-TOGETHER = 8  # records that are not asked whether they are quick, once one is not: it is seldom alone
-AHEAD_SIZE = 16 * 1024  # bytes, about a batch: while records are decoded nothing else is asked of memory
 
 
 @called
-def _begin(columns: Any, capacity: int, row: int, state: Any) -> int:
-    """The slots of `kernels.decode` that the batch's header gives; its record count."""
+def _begin(columns: Any, capacity: int, row: int, position: int, end: int, is_stream: int, state: Any) -> int:
+    """The slots of `kernels.decode` for a batch whose records are at `position` … `end` - 1; its record count."""
     is_log_append_time = columns[scan.ATTRIBUTES * capacity + row] & LOG_APPEND_TIME_FLAG != 0
     state[BASE_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
     state[BASE_TIMESTAMP] = columns[scan.BASE_TIMESTAMP * capacity + row]
     state[LOG_APPEND_TIME] = 1 if is_log_append_time else 0
     state[MAX_TIMESTAMP] = columns[scan.MAX_TIMESTAMP * capacity + row]
     state[BASE_SEQUENCE] = columns[scan.BASE_SEQUENCE * capacity + row]
-    return columns[scan.RECORD_COUNT * capacity + row]
+    state[RECORD_COUNT] = columns[scan.RECORD_COUNT * capacity + row]
+    state[IS_STREAM] = is_stream
+    state[END_POSITION] = end
+    state[RECORD_INDEX] = 0
+    state[NEXT_POSITION] = position
+    return state[RECORD_COUNT]
 
 
 @called
@@ -55,72 +59,6 @@ def _check(data: Any, columns: Any, capacity: int, row: int) -> int:
     is_valid = 1 if crc == columns[scan.CRC * capacity + row] else 0
     columns[scan.IS_VALID * capacity + row] = is_valid
     return is_valid
-
-
-@called
-def _quick_records(data: Any, end: int, state: Any, records: Any, capacity: int, row: int, row_end: int) -> int:
-    """The records from state[NEXT_POSITION] on, up to one that is not quick, or `row_end`; where it stopped.
-
-    A loop of its own: beside all that a record may be, what it needs would not stay in registers.
-    """
-    position = state[NEXT_POSITION]
-    base_offset = state[BASE_OFFSET]
-    base_timestamp = state[BASE_TIMESTAMP]
-    base_sequence = state[BASE_SEQUENCE]
-    while row < row_end:
-        after = quick_record(data, position, end, base_offset, base_timestamp, base_sequence, records, capacity, row)
-        if after == NOT_QUICK:
-            break
-        prefetch_bytes(data, position + AHEAD_SIZE)
-        prefetch_bytes(data, position + AHEAD_SIZE + 64)
-        position = after
-        row += 1
-    state[NEXT_POSITION] = position
-    return row
-
-
-@called
-def _any_records(
-    data: Any, end: int, is_stream: int, state: Any, records: Any, capacity: int, row: int, row_end: int
-) -> int:
-    """The records from state[NEXT_POSITION] on, up to `row_end`; `row_end`, or minus the status of one that is bad."""
-    position = state[NEXT_POSITION]
-    while row < row_end:
-        after = decode_record(data, position, end, is_stream, state, records, capacity, row)
-        if after < 0:
-            row = after
-            break
-        position = after
-        row += 1
-    state[NEXT_POSITION] = position
-    return row
-
-
-@called
-def _decode_batch(
-    data: Any,
-    position: int,
-    end: int,
-    count: int,
-    is_stream: int,
-    state: Any,
-    records: Any,
-    record_capacity: int,
-    record_row: int,
-) -> int:
-    """The records of a batch from `record_row` on; the status, with the position of what is wrong."""
-    quick_end = end if state[LOG_APPEND_TIME] == 0 else position
-    state[NEXT_POSITION] = position
-    row = record_row
-    row_end = record_row + count
-    while row < row_end:
-        row = _quick_records(data, quick_end, state, records, record_capacity, row, row_end)
-        if row < row_end:
-            row = _any_records(data, end, is_stream, state, records, record_capacity, row, min(row + TOGETHER, row_end))
-            if row < 0:
-                return -row
-    position = state[NEXT_POSITION]
-    return OK if position == end or count == 0 else RECORDS_REMAINING
 
 
 @kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
@@ -149,8 +87,7 @@ def decode_batches(
         record_rows[row] = record_row
         size = columns[scan.SIZE * capacity + row]
         position = columns[scan.POSITION * capacity + row]
-        count = _begin(columns, capacity, row, state)
-        state[NEXT_POSITION] = position
+        count = _begin(columns, capacity, row, position + HEADER_SIZE, position + size, 0, state)
         if size < HEADER_SIZE:
             status = SHORT_BATCH
         elif columns[scan.IS_VALID * capacity + row] == TO_CHECK and _check(data, columns, capacity, row) == 0:
@@ -162,9 +99,7 @@ def decode_batches(
             # a record takes a byte at least, so that a count that lies is found out before there is no room
             status = RECORDS_FULL
         else:
-            status = _decode_batch(
-                data, position + HEADER_SIZE, position + size, count, 0, state, records, record_capacity, record_row
-            )
+            status = decode_rows(data, state, records, record_capacity, record_row, record_capacity)
         if status != OK:
             break
         record_row += count
@@ -200,15 +135,14 @@ def decode_streams(
         record_rows[row] = record_row
         position = stream_starts[row - first_row]
         end = stream_ends[row - first_row]
-        count = _begin(columns, capacity, row, state)
-        state[NEXT_POSITION] = position
+        count = _begin(columns, capacity, row, position, end, 1, state)
         if count < 0:
             status = BAD_COUNT
             state[DETAIL] = count
         elif min(count, end - position + 1) > record_capacity - record_row:
             status = RECORDS_FULL
         else:
-            status = _decode_batch(data, position, end, count, 1, state, records, record_capacity, record_row)
+            status = decode_rows(data, state, records, record_capacity, record_row, record_capacity)
         if status != OK:
             break
         record_row += count

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG
 from . import decode, scan
-from .decode import decode_record
+from .decode import decode_rows
 from .dump_lines import (
     BATCH_LINE_SIZE_MAX,
     LITERALS,
@@ -46,7 +46,6 @@ from .dump_state import (
 )
 from .kernel import called, device, kernel
 from .primitives import add64
-from .quick_record import NOT_QUICK, quick_record
 
 # the kernels and what their callers name
 __all__ = [
@@ -143,40 +142,6 @@ def dump_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state:
 
 
 @device
-def decode_rows(data: Any, state: Any, columns: Any, capacity: int) -> int:
-    """As `decode.decode_chunk` of an uncompressed batch, with records as most are in half the time. Status."""
-    count = state[decode.RECORD_COUNT]
-    end = state[decode.END_POSITION]
-    base_offset = state[decode.BASE_OFFSET]
-    base_timestamp = state[decode.BASE_TIMESTAMP]
-    base_sequence = state[decode.BASE_SEQUENCE]
-    index = state[decode.RECORD_INDEX]
-    position = state[decode.NEXT_POSITION]
-    quick_end = end if state[decode.LOG_APPEND_TIME] == 0 else 0  # the others have times of their own
-    row = 0
-    status = decode.OK
-    while index < count and row < capacity:
-        after = quick_record(
-            data, position, quick_end, base_offset, base_timestamp, base_sequence, columns, capacity, row
-        )
-        if after == NOT_QUICK:
-            after = decode_record(data, position, end, 0, state, columns, capacity, row)
-            if after < 0:
-                status = -after
-                break
-        position = after
-        index += 1
-        if index == count and position != end:
-            status = decode.RECORDS_REMAINING
-            break
-        row += 1
-    state[decode.RECORD_INDEX] = index
-    state[decode.NEXT_POSITION] = position
-    state[decode.ROW_COUNT] = row
-    return status
-
-
-@device
 def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: Any) -> int:
     """Record lines of one uncompressed batch, chunk by chunk. Status."""
     while True:
@@ -187,7 +152,7 @@ def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, s
             return RECORD_ERROR
         if state[decode.RECORD_INDEX] >= state[decode.RECORD_COUNT]:
             return DONE
-        state[DECODE_STATUS] = decode_rows(data, state, records, state[RECORD_CAPACITY])
+        state[DECODE_STATUS] = decode_rows(data, state, records, state[RECORD_CAPACITY], 0, state[RECORD_CAPACITY])
         state[CHUNK_ROW] = 0
 
 

@@ -1,4 +1,4 @@
-"""A record of a plain batch as most are, in one go: short numbers, no headers, nothing that lies.
+"""A record as most are, in one go: short numbers, no headers, nothing that lies.
 
 What is otherwise in any way is left to `kernels.decode`, which knows every error. A record depends on the one before by
 its length only, so the processor works on many at once. Numbers go to the columns and are taken from there: that costs
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .decode import (
+from .kernel import device
+from .primitives import add64
+from .record_matrix import (
     HEADER_COUNT,
     HEADERS_POSITION,
     KEY_POSITION,
@@ -20,8 +22,6 @@ from .decode import (
     VALUE_POSITION,
     VALUE_SIZE,
 )
-from .kernel import device
-from .primitives import add64
 
 NOT_QUICK = 0
 ROOM = 24  # bytes that must follow, so that no number, of three bytes at most, needs a check of its own
