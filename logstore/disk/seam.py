@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import sys
+from collections.abc import Callable
 from functools import cache
 
 from ..errors import DataDirectoryError
@@ -17,6 +19,7 @@ from .system_errors import nio_error, read_error
 Writable = bytes | bytearray | memoryview  # of bytes
 
 _WRITE_SIZE_MAX = 1 << 30  # bytes; some systems refuse more in one call
+_KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 
 
 class Seam:
@@ -57,6 +60,14 @@ class Seam:
         its own is asked for every one.
         """
         return _system_write() if type(self).write is Seam.write else 0
+
+    def reserve(self, descriptor: int, position: int, size: int) -> bool:
+        """Set blocks aside for `size` bytes from `position` on; the file stays as long as it is (`fallocate`).
+
+        False where the system or the file system has no such call, or no room: then `write` takes what there is.
+        """
+        fallocate = _system_fallocate()
+        return fallocate is not None and fallocate(descriptor, _KEEP_SIZE, position, size) == 0
 
     def truncate(self, descriptor: int, size: int) -> None:
         """Cut the file to `size` bytes, or let it be that long with zeros."""
@@ -139,6 +150,15 @@ class Seam:
 @cache
 def _system_write() -> int:
     return ctypes.cast(ctypes.CDLL(None).write, ctypes.c_void_p).value or 0
+
+
+@cache
+def _system_fallocate() -> Callable[[int, int, int, int], int] | None:
+    if sys.platform != "linux":
+        return None
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)(
+        ("fallocate", ctypes.CDLL(None))
+    )
 
 
 SEAM = Seam()

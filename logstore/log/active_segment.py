@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..columns.batch_table import BatchTable, ByteArray
+from ..disk.reserved_space import ReservedSpace
 from ..disk.seam import Writable
 from ..folds import aborted_transactions, segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
@@ -45,6 +46,7 @@ class ActiveSegment(Segment):
 
     Attributes:
         indexes: the entries, and what decides on the next ones.
+        space: what the disk has set aside for the `.log`; writing goes on up to its `end`.
         file: int64[FILE_SLOT_COUNT] of `append_slots`, for a kernel that writes; who calls it adds to `size`.
     """
 
@@ -75,6 +77,7 @@ class ActiveSegment(Segment):
         self._first_batch_timestamp: int | None = None
         self._is_preallocated = config[_PREALLOCATE]
         self._descriptor = directory.seam.open_at(self.path(LOG_SUFFIX), size)
+        self.space = ReservedSpace(directory.seam, self._descriptor, size, segment_size_max(config))
         self.file = np.array([directory.seam.write_address(), self._descriptor], np.int64)
 
     @classmethod
@@ -172,6 +175,8 @@ class ActiveSegment(Segment):
 
     def write(self, data: memoryview) -> None:
         """Write batches, bytes, that are indexed already; raises DataDirectoryError."""
+        if self.size + len(data) > self.space.end:
+            self.space.extend(self.size, len(data))
         self.directory.seam.write(self._descriptor, data)
         self.is_scanned = True
         self.size += len(data)
@@ -238,6 +243,7 @@ class ActiveSegment(Segment):
         if self.is_scanned:
             self.indexes.finish()
         self._write_indexes()
+        self.space.give_back(self.size)
         if self._is_preallocated:
             self.directory.seam.truncate(self._descriptor, self.size)
         self.release()

@@ -19,6 +19,7 @@ from ..kernels import scan as fields
 from ..kernels.append_records import commit_append, prepare_append, prepare_placed
 from ..layout.batch import NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from ..model import Codec, TimestampType
+from . import native_append
 from .append_info import AppendInfo
 from .flush import flush
 from .watermarks import refresh_first_unstable_offset, update_high_watermark
@@ -48,6 +49,7 @@ class QuickAppend:
         self._known_change_count = -1
         self._is_usable = self._is_plain = self._is_unstable_known = False
         self._leader_epoch = -1
+        self._native: native_append.NativeAppend | None = None
 
     def append(
         self,
@@ -80,9 +82,14 @@ class QuickAppend:
             return None
         if size == 0:
             return None
-        if size > 0:
-            size = self._finish(size)
-        row, active = self._row, self._active
+        info = self._answer(self._finish(size) if size > 0 else size, now_ms, is_transactional)
+        if not is_transactional:
+            self._open_native()
+        return info
+
+    def _answer(self, size: int, now_ms: int, is_transactional: bool) -> AppendInfo:
+        """The batch counts for the kernels; minus `size` bytes of it do not for the segment yet."""
+        log, row, active = self._log, self._row, self._active
         active.size -= size
         active.is_scanned = True
         end_offset = log.log_end_offset + row[fields.LAST_OFFSET_DELTA] + 1  # the list may be another by now
@@ -99,6 +106,23 @@ class QuickAppend:
             raise
         self._commit()
         return -written_size
+
+    def _finish_prepared(self) -> AppendInfo:
+        """The answer to a call in machine code, which has only prepared its batch, or written a part."""
+        size = self._finish(int(self._columns[fields.SIZE, 0]))
+        return self._answer(size, int(self._slots[slot.NOW_MS]), False)
+
+    def _open_native(self) -> None:
+        """What follows may be done before Python makes a frame for it."""
+        if self._native is None:
+            if not native_append.is_usable(self._log):
+                return
+            self._native = native_append.NativeAppend(self._log, self._finish_prepared)
+        self._native.open(self._arguments)
+
+    def _close_native(self) -> None:
+        if self._native is not None:
+            self._native.close()
 
     def append_placed(self, batch: Validated) -> AppendInfo | None:
         """As `append`, of a client's batch that is validated; its arrays are those of all that are."""
@@ -157,6 +181,7 @@ class QuickAppend:
 
     def _bind(self) -> None:
         """Take over how the log is now."""
+        self._close_native()
         log = self._log
         self._known_change_count = log.change_count
         self._is_unstable_known = False
@@ -181,7 +206,7 @@ class QuickAppend:
         slots[slot.LOG_END_OFFSET] = log.log_end_offset
         slots[slot.LEADER_EPOCH] = self._leader_epoch
         slots[slot.SEGMENT_SIZE] = active.size
-        slots[slot.SEGMENT_SIZE_MAX] = rules.segment_size_max
+        slots[slot.SEGMENT_SIZE_MAX] = min(rules.segment_size_max, active.space.end)
         first_timestamp = active.first_batch_timestamp
         slots[slot.FIRST_TIMESTAMP] = NO_TIMESTAMP if first_timestamp is None else first_timestamp
         slots[slot.AGE_MAX_MS] = log.segment_ms_max - active.roll_jitter_ms
@@ -196,7 +221,7 @@ class QuickAppend:
         self._producers = producers
         self._placed_matrix: Any = None
         self._active = self._log.active
-        self._prepare = prepare_append.bound(
+        self._arguments = prepare_append.bound(
             *_CALL,
             self._slots,
             self._active.file,
@@ -206,7 +231,8 @@ class QuickAppend:
             offset_entries,
             time_entries,
             *producers,
-        ).run
+        )
+        self._prepare = self._arguments.run
         self._commit = commit_append.bound(self._slots, self._columns, *producers).run
         self._write = self._active.write
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray, scan
+from ...disk.reserved_space import ReservedSpace
 from ...errors import CorruptRecordError
 from ...folds import aborted_transactions, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
@@ -22,7 +23,7 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file_name,
 )
-from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
+from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from ..directory import PartitionDirectory
 
 _REASON = "a cleaned segment is made"
@@ -50,6 +51,7 @@ class CleanedFiles:
         self._log: int | None = None
         self.discard()
         self._log = directory.create(self._name(LOG_SUFFIX), _REASON)
+        self._space = ReservedSpace(directory.seam, self._log, 0, segment_size_max(config))
 
     def add(self, pieces: Sequence[ByteArray]) -> None:
         """Write batches, and index them.
@@ -63,6 +65,8 @@ class CleanedFiles:
             table = _whole_batches(data)
             table.matrix[fields.POSITION, : len(table)] += self.size
             segment_indexes.step(self._indexes, table, 0, len(table))
+            if self.size + data.size > self._space.end:
+                self._space.extend(self.size, data.size)
             self._directory.seam.write(self._log, data.data)
             self.size += data.size
 
@@ -78,6 +82,7 @@ class CleanedFiles:
         """
         assert self._log is not None, "a segment is finished once"
         self._indexes.finish()
+        self._space.give_back(self.size)
         log, self._log = self._log, None
         self._close(log)
         self._write(OFFSET_INDEX_SUFFIX, self._indexes.offset_index_bytes())
