@@ -10,6 +10,8 @@ from .crc32c import crc32c_of
 from .encode_size import (
     BATCH_COUNT,
     COLUMNS_CHANGED,
+    HAS_OFFSET_DELTAS,
+    HAS_TIMESTAMPS,
     HEADERS_DATA_SIZE,
     KEY_DATA_SIZE,
     OK,
@@ -19,10 +21,8 @@ from .encode_size import (
     ROW_COUNT,
     VALUE_DATA_SIZE,
     body_size,
-    content_size_of,
+    content_size,
     field_size,
-    offset_delta_of,
-    timestamp_of,
 )
 from .kernel import called, device, kernel
 from .primitives import add64, load64, store64
@@ -59,13 +59,23 @@ def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
 
 
 @device
-def put_bytes(out: Any, o: int, data: Any, start: int, size: int, data_size: int) -> int:
-    """Copy bytes, and up to seven bytes more; nothing is read from `data_size` on. Returns the position after them."""
+def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
+    """Copy bytes and touch no other; returns the position after them."""
     at = 0
-    word_end = min(size, data_size - start - 7)
-    while at < word_end:
+    while at < size - 31:
+        first, second = load64(data, start + at), load64(data, start + at + 8)
+        third, fourth = load64(data, start + at + 16), load64(data, start + at + 24)
+        store64(out, o + at, first)
+        store64(out, o + at + 8, second)
+        store64(out, o + at + 16, third)
+        store64(out, o + at + 24, fourth)
+        at += 32
+    while at < size - 7:
         store64(out, o + at, load64(data, start + at))
         at += 8
+    if at < size and size >= 8:  # some bytes a second time
+        store64(out, o + size - 8, load64(data, start + size - 8))
+        return o + size
     while at < size:
         out[o + at] = data[start + at]
         at += 1
@@ -115,70 +125,60 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
 
 
 @device
-def put_column(out: Any, o: int, data: Any, starts: Any, ends: Any, row: int, data_size: int) -> int:
-    """Write the field of a row with its size before it."""
-    size = field_size(starts, ends, row, data_size)
+def put_field(out: Any, o: int, data: Any, starts: Any, row: int, size: int) -> int:
+    """Write the field of a row, -1 null, with its size before it."""
     o = put_varint(out, o, size)
-    return o if size < 1 else put_bytes(out, o, data, starts[row], size, data_size)
+    return o if size < 1 else put_bytes(out, o, data, starts[row], size)
 
 
 @device
-def put_headers(out: Any, o: int, data: Any, starts: Any, ends: Any, row: int, data_size: int) -> int:
+def put_headers(out: Any, o: int, data: Any, starts: Any, row: int, size: int) -> int:
     """Write the headers of a row, which are there as a record has them; without any their count is 0."""
-    size = field_size(starts, ends, row, data_size)
     if size < 1:
         out[o] = 0
         return o + 1
-    return put_bytes(out, o, data, starts[row], size, data_size)
+    return put_bytes(out, o, data, starts[row], size)
 
 
 @kernel("i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64, i64*, u8*")
 def encode_batches(
-    state: Any,
-    keys: Any,
-    key_starts: Any,
-    key_ends: Any,
-    values: Any,
-    value_starts: Any,
-    value_ends: Any,
-    headers: Any,
-    headers_starts: Any,
-    headers_ends: Any,
-    timestamps: Any,
-    offset_deltas: Any,
-    columns: Any,
-    capacity: int,
-    row_ends: Any,
-    out: Any,
-) -> int:
+    state: Any, keys: Any, key_starts: Any, key_ends: Any, values: Any, value_starts: Any, value_ends: Any,
+    headers: Any, headers_starts: Any, headers_ends: Any, timestamps: Any, offset_deltas: Any,
+    columns: Any, capacity: int, row_ends: Any, out: Any,
+) -> int:  # fmt: skip
     """Write the batches that `measure_batches` measured, one behind the other. Returns the status.
 
     state: as it left it, with ROW set back; columns: the fields of the headers, out: POSITION, SIZE, MAGIC, CRC and
     IS_VALID; out: uint8[state[OUT_CAPACITY] + SLACK_SIZE], filled up to state[OUT_SIZE].
     """
-    row = state[ROW]
+    # in registers: what is written to `out` may be the state, as far as the compiler knows
+    row, row_count, out_capacity = state[ROW], state[ROW_COUNT], state[OUT_CAPACITY]
+    keys_size, values_size, headers_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HEADERS_DATA_SIZE]
+    has_timestamps, has_offset_deltas = state[HAS_TIMESTAMPS], state[HAS_OFFSET_DELTAS]
     o = 0
     for batch in range(state[BATCH_COUNT]):
         start, first_row = o, row
         o += HEADER_SIZE
         base_timestamp = columns[scan.BASE_TIMESTAMP * capacity + batch]
-        while row < min(row_ends[batch], state[ROW_COUNT]):
-            content = content_size_of(
-                state, key_starts, key_ends, value_starts, value_ends, headers_starts, headers_ends, row
-            )
-            delta = offset_delta_of(state, offset_deltas, row, first_row)
-            time_delta = add64(timestamp_of(state, timestamps, row), -base_timestamp)
+        end_row = min(row_ends[batch], row_count)
+        while row < end_row:
+            key_size = field_size(key_starts, key_ends, row, keys_size)
+            value_size = field_size(value_starts, value_ends, row, values_size)
+            row_headers_size = field_size(headers_starts, headers_ends, row, headers_size)
+            content = content_size(key_size, value_size, row_headers_size)
+            delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
+            time_delta = add64(timestamps[row] if has_timestamps == 1 else -1, -base_timestamp)
             body = body_size(time_delta, delta, content)
-            if content < 0 or o + body > state[OUT_CAPACITY]:
+            if content < 0 or o + body > out_capacity:
                 return COLUMNS_CHANGED
             o = put_varint(out, o, body)
             out[o] = 0
             o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
-            o = put_column(out, o, keys, key_starts, key_ends, row, state[KEY_DATA_SIZE])
-            o = put_column(out, o, values, value_starts, value_ends, row, state[VALUE_DATA_SIZE])
-            o = put_headers(out, o, headers, headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE])
+            o = put_field(out, o, keys, key_starts, row, key_size)
+            o = put_field(out, o, values, value_starts, row, value_size)
+            o = put_headers(out, o, headers, headers_starts, row, row_headers_size)
             row += 1
-        if o > state[OUT_CAPACITY]:
+        if o > out_capacity:
             return COLUMNS_CHANGED
         put_header(out, start, o, columns, capacity, batch)
     state[OUT_SIZE] = o

@@ -191,21 +191,9 @@ def _add_row(
 
 
 @device
-def content_size_of(
-    state: Any,
-    key_starts: Any,
-    key_ends: Any,
-    value_starts: Any,
-    value_ends: Any,
-    headers_starts: Any,
-    headers_ends: Any,
-    row: int,
-) -> int:
-    """Bytes of a record's key, value and headers with their sizes; -1 when one is out of its data."""
-    key_size = field_size(key_starts, key_ends, row, state[KEY_DATA_SIZE])
-    value_size = field_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE])
-    headers_size = field_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE])
-    if key_size == -2 or value_size == -2 or headers_size == -2:
+def content_size(key_size: int, value_size: int, headers_size: int) -> int:
+    """Bytes of a record's key, value and headers with their sizes, given those; -1 when one is out of its data."""
+    if min(key_size, value_size, headers_size) == -2:
         return -1
     return sized(key_size) + sized(value_size) + max(headers_size, 1)
 
@@ -235,8 +223,10 @@ def measure_batches(
     while row < state[ROW_COUNT]:
         if state[BATCH_COUNT] == capacity:
             return BATCHES_FULL
-        content = content_size_of(
-            state, key_starts, key_ends, value_starts, value_ends, headers_starts, headers_ends, row
+        content = content_size(
+            field_size(key_starts, key_ends, row, state[KEY_DATA_SIZE]),
+            field_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE]),
+            field_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE]),
         )
         timestamp = timestamp_of(state, timestamps, row)
         delta = offset_delta_of(state, offset_deltas, row, state[ROW])

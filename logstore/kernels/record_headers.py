@@ -50,7 +50,7 @@ def _header_size(state: Any, index: int, key_starts: Any, key_ends: Any, value_s
 def _put_field(out: Any, o: int, data: Any, starts: Any, ends: Any, index: int, data_size: int) -> int:
     size = field_size(starts, ends, index, data_size)
     o = put_varint(out, o, size)
-    return o if size < 1 else put_bytes(out, o, data, starts[index], size, data_size)
+    return o if size < 1 else put_bytes(out, o, data, starts[index], size)
 
 
 @kernel("i64*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*")
