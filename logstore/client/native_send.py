@@ -7,28 +7,19 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
-from ..kernels import send_function
+from ..kernels import machine_function
+from ..kernels.machine_function import Place, new_place
 from ..kernels.send_slots import NAMES, PRODUCER_SLOTS
 from .producer_states import ProducerState
 from .producer_transactions import ProducerTransactions
-from .quick_batches import NativeQuickBatches, Place, new_place
+from .quick_batches import NativeQuickBatches
 from .record_future import RecordFuture
-
-
-class ProducerPlace(Place):
-    """The address of a producer's block.
-
-    Attributes:
-        objects: all that the block has the addresses of.
-    """
-
-    objects: tuple[object, ...]
 
 
 @cache
 def is_usable() -> bool:
     """Whether there can be such a function in this Python."""
-    return send_function.is_usable() and min(_future_places().values()) > 0
+    return machine_function.is_usable() and min(_future_places().values()) > 0
 
 
 def native_send(
@@ -63,18 +54,18 @@ def native_send(
     if transactions is not None:
         objects["transactions"] = transactions
     numbers = {"transactions": 0, "batch_size": batch_size, "has_clock": int(has_clock), **_future_places()}
-    place = new_place(ProducerPlace, PRODUCER_SLOTS)
+    place = new_place(Place, PRODUCER_SLOTS)
     place.objects = tuple(objects.values())
     for number, name in enumerate(PRODUCER_SLOTS):
         place.block[number] = id(objects[name]) if name in objects else numbers[name]
-    made: Callable[..., RecordFuture] = send_function.new_send(place, _text(send))
+    made: Callable[..., RecordFuture] = machine_function.new_function("send_steps", "send", place, _text(send))
     return made
 
 
 @cache
 def _future_places() -> dict[str, int]:
     names = {"batch_place": "_batch", "index_place": "_index", "key_place": "_key_size", "value_place": "_value_size"}
-    return {place: send_function.place_of_slot(RecordFuture, name) for place, name in names.items()}
+    return {place: machine_function.place_of_slot(RecordFuture, name) for place, name in names.items()}
 
 
 def _text(send: Callable[..., RecordFuture]) -> str:

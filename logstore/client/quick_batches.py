@@ -6,18 +6,16 @@ into it. Whoever wants anything else of it takes it away first.
 
 from __future__ import annotations
 
-import ctypes
 from struct import Struct
-from typing import Any, TypeVar
+from typing import Any
 
+from ..kernels.machine_function import Place, new_place
 from ..kernels.send_slots import BATCH_SLOTS
 from .producer_batch import ProducerBatch
 
 _BLOCK = Struct(f"{len(BATCH_SLOTS)}q")
 _SIZE = BATCH_SLOTS.index("size")
 _NO_MS = -(1 << 63)
-
-P = TypeVar("P", bound="Place")
 
 
 class QuickBatches:
@@ -71,16 +69,6 @@ class NativeQuickBatches(QuickBatches):
             place.batch = None
 
 
-class Place(int):
-    """The address of a block; whoever has it has the block.
-
-    Attributes:
-        block: an i64 a slot.
-    """
-
-    block: Any
-
-
 class BatchPlace(Place):
     """The address of a batch's block.
 
@@ -89,11 +77,3 @@ class BatchPlace(Place):
     """
 
     batch: ProducerBatch | None
-
-
-def new_place(kind: type[P], slots: tuple[str, ...]) -> P:
-    """A new block, of zeros."""
-    block = (ctypes.c_int64 * len(slots))()
-    place = kind(ctypes.addressof(block))
-    place.block = block
-    return place

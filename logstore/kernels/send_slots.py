@@ -14,4 +14,3 @@ PRODUCER_SLOTS = (
 #: a batch's; `last_timestamp`: an int of `timestamps` that is `last_ms`
 BATCH_SLOTS = ("batch", "values", "timestamps", "size", "last_ms", "last_timestamp")
 RECORD_OVERHEAD_SIZE = 21  # `DefaultRecord.MAX_RECORD_OVERHEAD`
-TYPE_PLACE = 8  # of an object's class, behind the count of references

@@ -1,4 +1,4 @@
-"""Where `send` in machine code is not to be had, and what it does when there is no memory."""
+"""Where functions in machine code are not to be had, and what `send` does when there is no memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import logstore
 from logstore.client import native_send
 from logstore.client.record_future import RecordFuture
-from logstore.kernels import send_function
+from logstore.kernels import machine_function
 from logstore.store.schedule import Schedule
 
 needs_native = pytest.mark.skipif(not native_send.is_usable(), reason="this Python has no `send` in machine code")
@@ -21,27 +21,27 @@ class Plain:
 
 
 def test_slots_are_found_where_they_are() -> None:
-    places = [send_function.place_of_slot(RecordFuture, name) for name in RecordFuture.__slots__]
+    places = [machine_function.place_of_slot(RecordFuture, name) for name in RecordFuture.__slots__]
     assert len(set(places)) == 4
     assert all(place % 8 == 0 and 16 <= place < RecordFuture.__basicsize__ for place in places)
-    assert send_function.place_of_slot(Plain, "name") == -1
+    assert machine_function.place_of_slot(Plain, "name") == -1
 
 
 @needs_native
 def test_other_pythons_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert send_function.is_usable()
+    assert machine_function.is_usable()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-        assert not send_function.is_usable()
+        assert not machine_function.is_usable()
     with monkeypatch.context() as patch:
         patch.setattr(sys, "platform", "win32")
-        assert not send_function.is_usable()
+        assert not machine_function.is_usable()
     with monkeypatch.context() as patch:
-        patch.setattr(send_function, "INTERPRETED", True)
-        assert not send_function.is_usable()
+        patch.setattr(machine_function, "INTERPRETED", True)
+        assert not machine_function.is_usable()
     with monkeypatch.context() as patch:
-        patch.setattr(send_function, "TYPE_PLACE", 0)
-        assert not send_function.is_usable()
+        patch.setattr(machine_function, "TYPE_PLACE", 0)
+        assert not machine_function.is_usable()
 
 
 @needs_native
