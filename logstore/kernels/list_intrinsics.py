@@ -125,16 +125,19 @@ def _item_int(typingctx: Any, items: Any, index: Any) -> Any:
     return types.int64(BYTE_POINTER, types.int64), codegen
 
 
+def call_write(builder: Any, address: Any, descriptor: Any, data: Any, size: Any) -> Any:
+    """What the function at `address`, an i64, returns, which is as `write` of C; other threads run meanwhile."""
+    function = builder.inttoptr(address, ir.FunctionType(I64, [ir.IntType(32), POINTER, I64]).as_pointer())
+    state = call_python(builder, "PyEval_SaveThread", POINTER)
+    written = builder.call(function, [builder.trunc(descriptor, ir.IntType(32)), data, size])
+    call_python(builder, "PyEval_RestoreThread", ir.VoidType(), state)
+    return written
+
+
 @intrinsic
 def _call_write(typingctx: Any, address: Any, descriptor: Any, data: Any, size: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, descriptor, data, size = arguments
-        function_type = ir.FunctionType(I64, [ir.IntType(32), POINTER, I64])
-        function = builder.inttoptr(address, function_type.as_pointer())
-        state = call_python(builder, "PyEval_SaveThread", POINTER)
-        written = builder.call(function, [builder.trunc(descriptor, ir.IntType(32)), data, size])
-        call_python(builder, "PyEval_RestoreThread", ir.VoidType(), state)
-        return written
+        return call_write(builder, *arguments)
 
     return types.int64(types.int64, types.int64, BYTE_POINTER, types.int64), codegen
 

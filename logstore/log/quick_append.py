@@ -113,7 +113,9 @@ class QuickAppend:
         return self._answer(size, int(self._slots[slot.NOW_MS]), False)
 
     def _open_native(self) -> None:
-        """What follows may be done before Python makes a frame for it."""
+        """What follows may be done before Python makes a frame for it, unless a flush has changed the log meanwhile."""
+        if self._log.change_count != self._known_change_count:
+            return
         if self._native is None:
             if not native_append.is_usable(self._log):
                 return
