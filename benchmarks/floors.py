@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.measured import Floor, timed
+from logstore.disk.seam import SEAM
 
 Bytes = npt.NDArray[np.uint8]
 PART_SIZE = 1 << 20
@@ -34,11 +35,12 @@ def copying(size: int) -> Floor:
 
 
 def writing(path: Path, size: int, call_count: int = 1) -> Floor:
-    """So many bytes handed to the system in one call, to a file that grows (page cache, no sync)."""
+    """So many bytes handed to the system in one call, to a file that grows into space that is reserved (no sync)."""
     data = bytes(size)
 
     def side() -> float:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        SEAM.reserve(descriptor, 0, size * call_count)
         start = time.perf_counter()
         for _ in range(call_count):
             os.write(descriptor, data)

@@ -23,6 +23,7 @@ import numpy as np
 import xxhash
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.memory import touch
 from benchmarks.sizes import SECONDS
 
 Result = TypeVar("Result")
@@ -61,6 +62,7 @@ class Sides:
     """The peers and the floor of one benchmark, and their times."""
 
     def __init__(self, peers: Mapping[str, Side], floor: Floor | None) -> None:
+        self.round_size = 0  # bytes that a side handles, about
         self.sides = dict(peers) if HAS_PEERS else {}
         self.floor = floor if HAS_PEERS else None
         self.times: dict[str, list[float]] = {name: [] for name in self.sides}
@@ -70,12 +72,14 @@ class Sides:
     def run(self) -> None:
         """One round; a peer that cannot run is not asked again."""
         for name, side in list(self.sides.items()):
+            touch(self.round_size)
             try:
                 self.times[name].append(side())
             except PeerAbsentError as absent:
                 self.reasons[name] = str(absent)
                 del self.sides[name]
         if self.floor is not None:
+            touch(self.round_size)
             self.floor_times.append(self.floor.side())
 
     def warm_up(self) -> None:
@@ -146,12 +150,15 @@ class Measured:
         call_count = 1
         if self.benchmark.enabled and rounds is None:
             rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
+        sides.round_size = size * call_count
 
         def before() -> None:
             if self.benchmark.enabled:
                 sides.run()
             if prepare is not None:
                 prepare()
+            if self.benchmark.enabled:
+                touch(sides.round_size)
 
         def one_round() -> Result:
             for _ in range(call_count - 1):

@@ -18,6 +18,7 @@ TEMPLATE_COUNT = 64
 TRANSACTIONAL = 0x10  # of a batch's attributes
 WORD_COUNT, WORD_SIZE = 2000, 6
 RECORDS_AT_ONCE = 100_000
+WRITE_SIZE = 1 << 20  # bytes; so the page cache holds a file in large folios, as when it is read from the disk
 _ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
 
 
@@ -36,7 +37,7 @@ def write_segment(path: Path, size: int, *, value_size: int = 100, batch_size: i
     rng = random.Random(20231114)
     templates = [_records(rng, value_size, batch_size - 61) for _ in range(TEMPLATE_COUNT)]
     record_count = batch_count = written = 0
-    with path.open("wb") as file:
+    with path.open("wb", buffering=WRITE_SIZE) as file:
         while True:
             body, count = templates[batch_count % TEMPLATE_COUNT]
             batch = _batch(body, count, record_count, BASE_TIMESTAMP_MS + batch_count)
@@ -55,7 +56,7 @@ def write_producers(path: Path, producer_count: int, *, is_transactional: bool, 
         The number of records.
     """
     body, _ = _records(random.Random(1), 8, 30)
-    with path.open("wb") as file:
+    with path.open("wb", buffering=WRITE_SIZE) as file:
         for producer_id in range(producer_count):
             attributes = TRANSACTIONAL if is_transactional else 0
             file.write(_batch(body, 1, producer_id, now_ms, attributes=attributes, producer=(producer_id, 0, 0)))
@@ -72,7 +73,7 @@ def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size:
     words = rng.integers(97, 123, (WORD_COUNT, WORD_SIZE), np.uint8)
     words[:, -1] = ord(" ")
     record_count = offset = size // 100
-    with path.open("wb") as file:
+    with path.open("wb", buffering=WRITE_SIZE) as file:
         for start in range(0, record_count, RECORDS_AT_ONCE):
             offset, count = start, min(RECORDS_AT_ONCE, record_count - start)
             text = words[rng.integers(0, WORD_COUNT, (count, 60 // WORD_SIZE))].reshape(count, 60)
