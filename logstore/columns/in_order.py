@@ -14,7 +14,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 THREAD_COUNT = 2
-AHEAD_COUNT = 4
+AHEAD_COUNT = 3  # things in work or ready: with more, their memory is more than a cache holds
 
 
 def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Generator[R]:

@@ -9,7 +9,7 @@ import pytest
 
 from logstore.columns import in_order as module
 from logstore.columns.in_order import in_order
-from logstore.columns.matrix_pool import MatrixPool
+from logstore.columns.matrix_pool import SPARE_COUNT_MAX, MatrixPool, SpareArrays
 
 
 def counter(count: int) -> Callable[[], int | None]:
@@ -101,3 +101,23 @@ def test_a_matrix_is_used_again_only_when_nobody_has_it() -> None:
     assert third.ctypes.data != address
     del view
     assert pool.take().ctypes.data == address
+
+
+def test_what_a_pool_leaves_behind_the_next_one_begins_with() -> None:
+    spare = SpareArrays()
+    pool = MatrixPool(10, spare)
+    matrix, kept, buffer = pool.take(), pool.take(), pool.take_buffer()
+    addresses = {matrix.ctypes.data, buffer.ctypes.data}
+    del matrix, buffer, pool
+    after = MatrixPool(10, spare)
+    assert {after.take().ctypes.data, after.take_buffer().ctypes.data} == addresses
+    assert after.take().ctypes.data != kept.ctypes.data
+
+
+def test_no_more_is_left_behind_than_the_next_one_needs() -> None:
+    spare = SpareArrays()
+    pool = MatrixPool(10, spare)
+    taken = [pool.take() for _ in range(SPARE_COUNT_MAX + 3)]
+    del taken, pool
+    assert len(spare.matrices) == SPARE_COUNT_MAX
+    assert len(spare.buffers) == 0
