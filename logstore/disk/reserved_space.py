@@ -7,9 +7,13 @@ it, so no reader sees it. Small files ask for nothing, and none for more than it
 
 from __future__ import annotations
 
+import os
+
 from .seam import Seam
 
 _LEAST_SIZE, _MOST_SIZE = 1 << 20, 1 << 24  # bytes
+_BLOCK_SIZE = 512  # bytes that `st_blocks` counts by
+_SLACK_SIZE = 1 << 17  # bytes that a file system may take for a file beside its own
 
 
 class ReservedSpace:
@@ -20,12 +24,12 @@ class ReservedSpace:
     """
 
     def __init__(self, seam: Seam, descriptor: int, size: int, size_max: int) -> None:
-        """Of a file of `size` bytes that is not to be longer than `size_max`."""
+        """Of a file of `size` bytes that is not to be longer than `size_max`; who was killed may have left some."""
         self._seam = seam
         self._descriptor = descriptor
         self._start = size
         self._size_max = size_max
-        self._is_reserved = False
+        self._is_reserved = os.fstat(descriptor).st_blocks * _BLOCK_SIZE - size > _SLACK_SIZE
         self.end = min(size + _LEAST_SIZE, size_max)
 
     def extend(self, size: int, more_size: int) -> None:

@@ -81,9 +81,11 @@ def test_a_file_keeps_its_size_and_gives_back_what_it_does_not_use(tmp_path: Pat
     assert path.read_bytes() == b"batch and more"
 
 
-def test_what_is_reserved_grows_as_the_file_does_up_to_its_greatest_size() -> None:
+def test_what_is_reserved_grows_as_the_file_does_up_to_its_greatest_size(tmp_path: Path) -> None:
     seam = Roomy()
-    space = ReservedSpace(seam, 0, 7, 60 * MIB)
+    descriptor = seam.create(str(tmp_path / "0.log"))
+    space = ReservedSpace(seam, descriptor, 7, 60 * MIB)
+    seam.close(descriptor)
     size, ends = 7, [space.end]
     while size < 60 * MIB:
         if size + MIB > space.end:
@@ -96,9 +98,11 @@ def test_what_is_reserved_grows_as_the_file_does_up_to_its_greatest_size() -> No
     assert all(position + size <= 60 * MIB for position, size in seam.asked)
 
 
-def test_a_larger_batch_than_was_thought_is_still_reserved() -> None:
+def test_a_larger_batch_than_was_thought_is_still_reserved(tmp_path: Path) -> None:
     seam = Roomy()
-    space = ReservedSpace(seam, 0, 0, MIB)
+    descriptor = seam.create(str(tmp_path / "0.log"))
+    space = ReservedSpace(seam, descriptor, 0, MIB)
+    seam.close(descriptor)
     space.extend(0, 3 * MIB)
     assert (seam.asked, space.end) == ([(0, 3 * MIB)], 3 * MIB)
 
@@ -136,6 +140,19 @@ def test_a_log_asks_seldom_and_leaves_no_more_than_its_batches(tmp_path: Path, e
     again = log_of(tmp_path / "t-0", SEAM)
     assert again.log_end_offset == 5000
     again.close()
+
+
+def test_what_a_killed_writer_left_is_given_back(tmp_path: Path) -> None:
+    log = log_of(tmp_path / "t-0", SEAM)
+    log.append_records([bytes(100_000)] * 8)
+    log.append_records([bytes(100_000)] * 8)
+    size = log.active.size
+    log.active.release()  # as the system does it; nothing else is done any more
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    if can_reserve(tmp_path):
+        assert space_of(path) > size + MIB // 2
+    log_of(tmp_path / "t-0", SEAM).close()
+    assert (path.stat().st_size, space_of(path) <= size + SLACK) == (size, True)
 
 
 def test_a_small_log_asks_for_nothing(tmp_path: Path) -> None:
