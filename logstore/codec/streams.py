@@ -11,17 +11,19 @@ import os
 import numpy as np
 import numpy.typing as npt
 
+from logstore.codec.c_libraries import inflate_functions, zstd_function
 from logstore.codec.outcome import ByteArray
 from logstore.errors import DecompressionError
 from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.gzip_streams import inflate_gzip_streams
 from logstore.kernels.lz4_streams import decode_lz4_streams
 from logstore.kernels.snappy_streams import decode_snappy_streams
+from logstore.kernels.zstd_streams import decode_zstd_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
 Places = tuple[Int64Array, Int64Array]
 
-_KERNELS = {Codec.LZ4: decode_lz4_streams, Codec.SNAPPY: decode_snappy_streams}
 _JOINED_SIZE_MAX = 256 * 1024  # compressed bytes that are given to zstd at once
 _MARK_SIZE = 16
 _NEAR_SIZE = 29_000  # bytes that Python searches in its quicker way
@@ -42,11 +44,9 @@ def decompress_streams(
     Returns:
         Where in `out` the first m ≤ n streams start and end: int64[m] each.
     """
-    kernel = _KERNELS.get(codec)
-    if kernel is not None:
-        out_ends = np.empty(starts.size, np.int64)
-        room = out.size - SLACK_SIZE
-        count = kernel(data, data.size, starts, ends, starts.size, out, out_enough, room, out_ends)
+    out_ends = np.empty(starts.size, np.int64)
+    count = _count_by_kernel(codec, data, starts, ends, out, out_enough, out_ends)
+    if count is not None:
         return np.concatenate([[0], out_ends[: max(count - 1, 0)]])[:count], out_ends[:count]
     view = data.data
     count = int(np.searchsorted(np.cumsum(ends - starts), out_enough)) + 1  # more would hardly be used
@@ -54,6 +54,28 @@ def decompress_streams(
     if codec is Codec.GZIP:
         return _gzip_streams(payloads, out, out_enough)
     return _zstd_streams(payloads, out, out_enough)
+
+
+def _count_by_kernel(
+    codec: Codec,
+    data: ByteArray,
+    starts: Int64Array,
+    ends: Int64Array,
+    out: ByteArray,
+    out_enough: int,
+    out_ends: Int64Array,
+) -> int | None:
+    """The number of streams that a kernel decompressed; None where there is no kernel for them here."""
+    streams = (starts, ends, starts.size, out, out_enough, out.size - SLACK_SIZE, out_ends)
+    if codec is Codec.LZ4:
+        return decode_lz4_streams(data, data.size, *streams)
+    if codec is Codec.SNAPPY:
+        return decode_snappy_streams(data, data.size, *streams)
+    if codec is Codec.GZIP:
+        inflate = inflate_functions()
+        return None if inflate is None else inflate_gzip_streams(*inflate, data, *streams)
+    zstd = zstd_function()
+    return None if zstd is None else decode_zstd_streams(zstd.function, zstd.context.address, data, *streams)
 
 
 def _gzip_streams(payloads: list[memoryview], out: ByteArray, out_enough: int) -> Places:

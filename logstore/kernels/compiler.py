@@ -14,6 +14,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from .byte_pointer import BYTE_POINTER
+from .c_intrinsics import C_INTRINSICS
 from .intrinsics import INTRINSICS
 from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Constants, Kernel
 from .list_intrinsics import LIST_INTRINSICS
@@ -21,7 +22,7 @@ from .native import symbol
 from .python_function import add_python_function
 
 _NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64), "list": BYTE_POINTER}
-_INTRINSICS = {**INTRINSICS, **LIST_INTRINSICS}
+_INTRINSICS = {**INTRINSICS, **LIST_INTRINSICS, **C_INTRINSICS}
 
 
 def compile_module(module: str) -> bytes:
