@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,11 +40,18 @@ class RecordWindow:
 
     Attributes:
         records: positions of keys and values ascend.
-        rows: int64[n], the row of the batch table that each record is of.
+        batch_rows: int64[m], rows of the batch table.
+        batch_ends: int64[m], the record behind the last one of each; the first has those from 0 on.
     """
 
     records: RecordTable
-    rows: Int64Array
+    batch_rows: Int64Array
+    batch_ends: Int64Array
+
+    @cached_property
+    def rows(self) -> Int64Array:
+        """The row of the batch table that each record is of: int64[n]."""
+        return np.repeat(self.batch_rows, np.diff(self.batch_ends, prepend=0))
 
 
 @dataclass(frozen=True)
@@ -166,8 +174,8 @@ def _decoded(
         stop = int(state[fields.ROW_COUNT])
         count = int(record_rows[stop])
         if count:
-            numbers = np.repeat(np.arange(row, stop), np.diff(record_rows[row : stop + 1]))
-            yield RecordWindow(RecordTable(content, matrix, count), numbers)
+            ends = record_rows[row + 1 : stop + 1].copy()
+            yield RecordWindow(RecordTable(content, matrix, count), np.arange(row, stop), ends)
         del matrix
         if status == WRONG_CHECKSUM:
             yield BadBatch(stop, CorruptRecordError("Record is corrupt"))
@@ -256,8 +264,8 @@ class _Parts:
     def taken(self) -> Iterator[RecordWindow]:
         """What is held, as one window; nothing is held then."""
         if self._record_count:
-            counts = [table.count for table in self._tables]
-            yield RecordWindow(_joined(self._tables), np.repeat(np.array(self._rows), counts))
+            ends = np.cumsum([table.count for table in self._tables])
+            yield RecordWindow(_joined(self._tables), np.array(self._rows), ends)
         self._clear()
 
 
