@@ -51,12 +51,17 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
         token = data[position]
         position += 1
         size = token >> 4
-        if size == 15:
+        is_long = size + 1 >> 4  # half of them are, at random: a branch would be guessed wrong as often
+        extra = data[min(position, end - 1)] & -is_long
+        if extra == 255:
             packed = _extra_length(data, position, end)
             if packed < 0:
                 return REFUSED
             position = packed >> 32
             size += packed & 4294967295
+        else:
+            position += is_long
+            size += extra
         if size > end - position or size > out_end - o:
             return REFUSED
         if position + size <= copy_end:
