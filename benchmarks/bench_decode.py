@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cramjam
 import numpy as np
 import numpy.typing as npt
 import pytest
-from isal import igzip
 
 from benchmarks.bench_scan import segment_of
 from benchmarks.floors import Bytes, Floor, library_over, reading, reading_file
@@ -17,8 +15,11 @@ from benchmarks.peers.python_clients import PARSERS, parsed
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_compressed_segment, write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
+from logstore.codec.c_libraries import zstd_function
+from logstore.codec.streams import decompress_streams
 from logstore.columns.batch_table import scan
 from logstore.columns.in_order import in_order
+from logstore.columns.matrix_pool import STREAMS_SIZE_MAX
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
@@ -29,6 +30,9 @@ from logstore.log.read import Fetched, OffsetMetadata, ReadBounds
 from logstore.log.window_decoder import WindowDecoder
 from logstore.model import Codec
 
+Int64Array = npt.NDArray[np.int64]
+
+STREAM_COUNT = 64  # that the library alone is given at once
 CODECS = [codec for codec in Codec if codec is not Codec.NONE]
 THREADS = ["one thread", "two threads"]
 INT64_MAX = 2**63 - 1
@@ -68,16 +72,21 @@ def compressed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 def floor_of(path: Path, thread_count: int) -> Floor:
     """The library alone where it takes most of the time, over all streams; else the file read."""
-    with MappedFile(str(path)) as file:
-        table = scan(file.data)
-        codec = Codec(int(table.attributes[0]) & CODEC_MASK)
-        ends = zip((table.position + HEADER_SIZE).tolist(), (table.position + table.size).tolist(), strict=True)
-        streams = [file.data[start:end].tobytes() for start, end in ends]
-    if codec is Codec.GZIP:
-        return library_over("isal", igzip.decompress, streams, thread_count)
-    if codec is Codec.ZSTD:
-        return library_over("cramjam", cramjam.zstd.decompress, streams, thread_count)
-    return reading_file(path)
+    data = np.fromfile(path, np.uint8)
+    table = scan(data)
+    codec = Codec(int(table.attributes[0]) & CODEC_MASK)
+    if codec not in (Codec.GZIP, Codec.ZSTD):
+        return reading_file(path)
+    starts, ends = table.position + HEADER_SIZE, table.position + table.size
+    outs = [np.ones(STREAMS_SIZE_MAX, np.uint8) for _ in range(thread_count)]
+    parts = [slice(row, row + STREAM_COUNT) for row in range(0, len(table), STREAM_COUNT)]
+    inputs = [(starts[part], ends[part], outs[number % thread_count]) for number, part in enumerate(parts)]
+
+    def decompress(part: tuple[Int64Array, Int64Array, Bytes]) -> None:
+        decompress_streams(codec, data, *part, STREAMS_SIZE_MAX)
+
+    shown = "libzstd" if zstd_function() else "cramjam"
+    return library_over("isal" if codec is Codec.GZIP else shown, decompress, inputs, thread_count)
 
 
 def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int], threads: str, title: str) -> int:

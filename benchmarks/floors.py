@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from benchmarks.measured import Floor, timed
 from logstore.disk.seam import SEAM
 
 Bytes = npt.NDArray[np.uint8]
+T = TypeVar("T")
 PART_SIZE = 1 << 20
 
 
@@ -75,10 +76,10 @@ def library(name: str, function: Callable[..., object], *arguments: Any) -> Floo
     return Floor(name, timed(function, *arguments))
 
 
-def library_over(name: str, function: Callable[[bytes], object], inputs: Sequence[bytes], thread_count: int) -> Floor:
-    """The same for many inputs, shared among threads."""
+def library_over(name: str, function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> Floor:
+    """The same for many inputs, shared among threads: each has every `thread_count`th."""
 
-    def work(part: Sequence[bytes]) -> None:
+    def work(part: Sequence[T]) -> None:
         for each in part:
             function(each)
 
