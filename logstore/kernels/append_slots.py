@@ -34,9 +34,11 @@ OFFSET_ENTRY_ROOM = 22  # entries that the buffers of the indexes hold
 TIME_ENTRY_ROOM = 23
 # the slots of the indexes as they were before the batch,
 SAVED_INDEX_SLOTS = 24
-# and what the system has written of a batch that is not all written.
+# what the system has written of a batch that is not all written,
 WRITTEN_SIZE = SAVED_INDEX_SLOTS + INDEX_SLOT_COUNT
-SLOT_COUNT = WRITTEN_SIZE + 1
+# and 1 where `python_layout` has lists and bytes as they are.
+IS_LAYOUT_KNOWN = WRITTEN_SIZE + 1
+SLOT_COUNT = IS_LAYOUT_KNOWN + 1
 
 # The file of the segment, int64[FILE_SLOT_COUNT]:
 WRITE_ADDRESS = 0  # of a C function as `write`; 0: batches are written by who asks for them

@@ -13,8 +13,8 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from .list_intrinsics import I64, NULL, POINTER, call_python
-from .machine_function import TYPE_PLACE
 from .native import symbol
+from .python_layout import TYPE_PLACE
 
 I32, VOID = ir.IntType(32), ir.VoidType()
 ZERO, NO_ERROR = ir.Constant(I64, 0), ir.Constant(I32, 0)

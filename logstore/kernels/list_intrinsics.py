@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -9,7 +10,9 @@ from numba import types
 from numba.core.cgutils import alloca_once  # not within a loop, which would take stack in each round
 from numba.extending import intrinsic
 
+from .byte_copy import emit_copy
 from .byte_pointer import BYTE_POINTER
+from .python_layout import DATA_PLACE, ITEMS_PLACE, SIZE_PLACE, TYPE_PLACE
 from .python_lists import IS_NONE, IS_OTHER, NOT_AN_INT
 
 I64, POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -36,14 +39,13 @@ def _item(builder: Any, items: Any, index: Any) -> Any:
     return call_python(builder, "PyList_GetItem", POINTER, items, index)
 
 
-def _none(builder: Any) -> Any:
-    name = "_Py_NoneStruct"
+def _object(builder: Any, name: str) -> Any:
     known = builder.module.globals.get(name)
     return known or ir.GlobalVariable(builder.module, ir.IntType(8), name)
 
 
 def _is_none(builder: Any, item: Any) -> Any:
-    return builder.icmp_unsigned("==", item, _none(builder))
+    return builder.icmp_unsigned("==", item, _object(builder, "_Py_NoneStruct"))
 
 
 def _size(builder: Any, function: str, item: Any) -> Any:
@@ -67,37 +69,90 @@ def _list_size(typingctx: Any, items: Any) -> Any:
     return types.int64(BYTE_POINTER), codegen
 
 
+def _word(builder: Any, thing: Any, place: int) -> Any:
+    """The i64 of an object from a byte on."""
+    return builder.load(builder.bitcast(builder.gep(thing, [ir.Constant(I64, place)]), I64.as_pointer()))
+
+
+def _known_or_called(builder: Any, is_known: Any, known: Callable[[], Any], called: Callable[[], Any]) -> Any:
+    """What one of the two makes, which are values of one type."""
+    results = []
+    with builder.if_else(builder.icmp_signed("!=", is_known, ir.Constant(I64, 0)), likely=True) as branches:
+        for branch, make in zip(branches, (known, called), strict=True):
+            with branch:
+                results.append((make(), builder.block))
+    result = builder.phi(results[0][0].type)
+    for value, block in results:
+        result.add_incoming(value, block)
+    return result
+
+
 @intrinsic
-def _item_at(typingctx: Any, items: Any, index: Any) -> Any:
+def _item_at(typingctx: Any, items: Any, index: Any, is_known: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        item = _item(builder, *arguments)
-        with builder.if_then(builder.icmp_unsigned("==", item, NULL), likely=False):
-            _clear_error(builder)
-        return item
+        items, index, is_known = arguments
+
+        def known() -> Any:
+            result = alloca_once(builder, POINTER)
+            builder.store(NULL, result)
+            with builder.if_then(builder.icmp_signed("<", index, _word(builder, items, SIZE_PLACE)), likely=True):
+                first = builder.inttoptr(_word(builder, items, ITEMS_PLACE), POINTER.as_pointer())
+                builder.store(builder.load(builder.gep(first, [index])), result)
+            return builder.load(result)
+
+        def called() -> Any:
+            item = _item(builder, items, index)
+            with builder.if_then(builder.icmp_unsigned("==", item, NULL), likely=False):
+                _clear_error(builder)
+            return item
+
+        return _known_or_called(builder, is_known, known, called)
+
+    return BYTE_POINTER(BYTE_POINTER, types.int64, types.int64), codegen
+
+
+@intrinsic
+def _bytes_size(typingctx: Any, item: Any, is_known: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        item, is_known = arguments
+        result = alloca_once(builder, I64)
+        builder.store(ir.Constant(I64, IS_OTHER), result)
+        with builder.if_then(builder.icmp_unsigned("!=", item, NULL), likely=True):
+            is_bytes = builder.icmp_signed(
+                "==", _word(builder, item, TYPE_PLACE), builder.ptrtoint(_object(builder, "PyBytes_Type"), I64)
+            )
+            is_known = builder.zext(builder.and_(is_bytes, builder.trunc(is_known, ir.IntType(1))), I64)
+            size = _known_or_called(
+                builder,
+                is_known,
+                lambda: _word(builder, item, SIZE_PLACE),
+                lambda: _size(builder, "PyBytes_Size", item),
+            )
+            builder.store(size, result)
+        return builder.load(result)
+
+    return types.int64(BYTE_POINTER, types.int64), codegen
+
+
+@intrinsic
+def _bytes_data(typingctx: Any, item: Any, is_known: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        item, is_known = arguments
+        return _known_or_called(
+            builder,
+            is_known,
+            lambda: builder.gep(item, [ir.Constant(I64, DATA_PLACE)]),
+            lambda: call_python(builder, "PyBytes_AsString", POINTER, item),
+        )
 
     return BYTE_POINTER(BYTE_POINTER, types.int64), codegen
 
 
 @intrinsic
-def _bytes_size(typingctx: Any, item: Any) -> Any:
+def _copy_bytes(typingctx: Any, data: Any, size: Any, out: Any, position: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        result = alloca_once(builder, I64)
-        builder.store(ir.Constant(I64, IS_OTHER), result)
-        with builder.if_then(builder.icmp_unsigned("!=", arguments[0], NULL), likely=True):
-            builder.store(_size(builder, "PyBytes_Size", *arguments), result)
-        return builder.load(result)
-
-    return types.int64(BYTE_POINTER), codegen
-
-
-@intrinsic
-def _copy_bytes(typingctx: Any, item: Any, size: Any, out: Any, position: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        item, size, out, position = arguments
-        source = call_python(builder, "PyBytes_AsString", POINTER, item)
-        target = builder.gep(out, [position])
-        copy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, I64])
-        builder.call(copy, [target, source, size, ir.Constant(ir.IntType(1), 0)])
+        data, size, out, position = arguments
+        emit_copy(builder, data, builder.gep(out, [position]), size)
         return builder.add(position, size)
 
     return types.int64(BYTE_POINTER, types.int64, BYTE_POINTER, types.int64), codegen
@@ -146,6 +201,7 @@ LIST_INTRINSICS = {
     "list_size": _list_size,
     "item_at": _item_at,
     "bytes_size": _bytes_size,
+    "bytes_data": _bytes_data,
     "copy_bytes": _copy_bytes,
     "item_int": _item_int,
     "call_write": _call_write,

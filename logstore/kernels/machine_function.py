@@ -8,8 +8,8 @@ import threading
 from typing import Any, TypeVar
 
 from .kernel import INTERPRETED, _MethodDef
+from .python_layout import has_classes_in_place
 
-TYPE_PLACE = 8  # of an object's class, behind the count of references
 _FASTCALL_KEYWORDS = 0x80 | 0x02
 _defining = threading.Lock()
 _definitions: dict[str, _MethodDef] = {}  # Python keeps their addresses
@@ -42,10 +42,7 @@ def is_usable() -> bool:
     """Whether this Python has objects as the functions take them to be, and a GIL."""
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     is_known = sys.implementation.name == "cpython" and sys.platform in ("linux", "darwin") and sys.maxsize == 2**63 - 1
-    if INTERPRETED or not has_gil or not is_known:
-        return False
-    probes: tuple[object, ...] = (b"v", "t", 7, [], {})
-    return all(_word(probe, TYPE_PLACE) == id(type(probe)) for probe in probes)
+    return not INTERPRETED and has_gil and is_known and has_classes_in_place()
 
 
 def new_function(module: str, name: str, place: Place, text: str) -> Any:

@@ -2,6 +2,7 @@
 
 The compiled forms call Python's C API, by functions that every CPython 3 has with these signatures (the limited API),
 so kernels with a list argument keep the GIL. An item of another type is told by a code, and no exception stays behind.
+Where lists and bytes are known to lie as `python_layout` has it, they are read without calls, by who says `is_known`.
 """
 
 from __future__ import annotations
@@ -26,23 +27,29 @@ def list_size(items: Any) -> int:
 
 
 @intrinsic("item_at")
-def item_at(items: Any, index: int) -> Any:
+def item_at(items: Any, index: int, is_known: int) -> Any:
     """Item `index` of a list; nothing, which is no bytes, where the list ends before it. To be used at once."""
     return items[index] if index < len(items) else NotImplemented
 
 
 @intrinsic("bytes_size")
-def bytes_size(item: Any) -> int:
+def bytes_size(item: Any, is_known: int) -> int:
     """Bytes of an item; IS_NONE for None, IS_OTHER for what is no bytes."""
     if item is None:
         return IS_NONE
     return len(item) if isinstance(item, bytes) else IS_OTHER
 
 
+@intrinsic("bytes_data")
+def bytes_data(item: Any, is_known: int) -> Any:
+    """The content of an item that is bytes by `bytes_size`, to be read up to that size; of other items it has none."""
+    return item
+
+
 @intrinsic("copy_bytes")
-def copy_bytes(item: Any, size: int, out: Any, position: int) -> int:
-    """Copy an item, bytes of this size by `bytes_size`, to `position`; returns the position after it."""
-    out[position : position + size] = item
+def copy_bytes(data: Any, size: int, out: Any, position: int) -> int:
+    """Copy what `bytes_data` gave to `position`; returns the position after it."""
+    out[position : position + size] = data
     return position + size
 
 

@@ -11,7 +11,7 @@ from .encode import put_varint
 from .encode_size import body_size, sized, varint_size
 from .kernel import called, device
 from .primitives import add64
-from .python_lists import IS_NONE, IS_OTHER, bytes_size, copy_bytes, item_at, item_int, list_size
+from .python_lists import IS_NONE, IS_OTHER, bytes_data, bytes_size, copy_bytes, item_at, item_int, list_size
 
 
 @device
@@ -26,34 +26,36 @@ def _is_in_range(slots: Any, timestamp: int) -> bool:
 
 
 @device
-def _put_field(out: Any, o: int, item: Any, size: int) -> int:
+def _put_field(out: Any, o: int, item: Any, size: int, is_known: int) -> int:
     """Write an item with its size before it."""
     o = put_varint(out, o, size)
-    return o if size < 1 else copy_bytes(item, size, out, o)
+    return o if size < 1 else copy_bytes(bytes_data(item, is_known), size, out, o)
 
 
-@called
-def put_records(slots: Any, keys: Any, values: Any, timestamps: Any, columns: Any, out: Any) -> int:
-    """Write the records behind the header; returns the position after them, 0 if that is not for here."""
+@device
+def _put_records(
+    slots: Any, keys: Any, values: Any, timestamps: Any, columns: Any, out: Any, has_keys: bool, has_timestamps: bool
+) -> int:
     limit = min(slots[slot.OUT_CAPACITY], slots[slot.BATCH_SIZE_MAX])
-    has_keys, has_timestamps = slots[slot.HAS_KEYS] != 0, slots[slot.HAS_TIMESTAMPS] != 0
-    timestamp, base_timestamp, max_timestamp = slots[slot.NOW_MS], 0, NO_TIMESTAMP
+    needs_keys, is_known = slots[slot.NEEDS_KEYS] != 0, slots[slot.IS_LAYOUT_KNOWN]
+    timestamp = base_timestamp = max_timestamp = slots[slot.NOW_MS]
+    if not has_timestamps and not _is_in_range(slots, timestamp):
+        return 0
     key_size = -1
     o = HEADER_SIZE
     for row in range(slots[slot.RECORD_COUNT]):
         if has_timestamps:
             timestamp = item_int(timestamps, row)  # before an item is taken: it may run code of Python's
-        if row == 0:
-            base_timestamp = timestamp
-        max_timestamp = max(max_timestamp, timestamp)
-        key = value = item_at(values, row)
-        value_size = bytes_size(value)
+            if not _is_in_range(slots, timestamp):
+                return 0
+            base_timestamp = timestamp if row == 0 else base_timestamp
+            max_timestamp = timestamp if row == 0 else max(max_timestamp, timestamp)
+        key = value = item_at(values, row, is_known)
+        value_size = bytes_size(value, is_known)
         if has_keys:
-            key = item_at(keys, row)
-            key_size = bytes_size(key)
-        if key_size == IS_OTHER or value_size == IS_OTHER or not _is_in_range(slots, timestamp):
-            return 0
-        if key_size < 0 and slots[slot.NEEDS_KEYS] != 0:
+            key = item_at(keys, row, is_known)
+            key_size = bytes_size(key, is_known)
+        if key_size == IS_OTHER or value_size == IS_OTHER or (needs_keys and key_size < 0):
             return 0
         delta = add64(timestamp, -base_timestamp)
         body = body_size(delta, row, sized(key_size) + sized(value_size) + 1)
@@ -62,12 +64,21 @@ def put_records(slots: Any, keys: Any, values: Any, timestamps: Any, columns: An
         o = put_varint(out, o, body)
         out[o] = 0
         o = put_varint(out, put_varint(out, o + 1, delta), row)
-        o = _put_field(out, _put_field(out, o, key, key_size), value, value_size)
+        o = _put_field(out, _put_field(out, o, key, key_size, is_known), value, value_size, is_known)
         out[o] = 0
         o += 1
     columns[scan.BASE_TIMESTAMP] = base_timestamp
     columns[scan.MAX_TIMESTAMP] = max_timestamp
     return o
+
+
+@called
+def put_records(slots: Any, keys: Any, values: Any, timestamps: Any, columns: Any, out: Any) -> int:
+    """Write the records behind the header; returns the position after them, 0 if that is not for here."""
+    has_keys, has_timestamps = slots[slot.HAS_KEYS] != 0, slots[slot.HAS_TIMESTAMPS] != 0
+    if not has_keys and not has_timestamps:  # a loop of its own, from which the compiler takes all that is not needed
+        return _put_records(slots, keys, values, timestamps, columns, out, False, False)
+    return _put_records(slots, keys, values, timestamps, columns, out, has_keys, has_timestamps)
 
 
 @called

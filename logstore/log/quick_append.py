@@ -15,6 +15,7 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..kernels import append_slots as slot
+from ..kernels import python_layout
 from ..kernels import scan as fields
 from ..kernels.append_records import commit_append, prepare_append, prepare_placed
 from ..layout.batch import NO_TIMESTAMP, TRANSACTIONAL_FLAG
@@ -46,6 +47,7 @@ class QuickAppend:
         self._out = np.zeros(min(log.rules.max_message_bytes, _OUT_SIZE_MAX), np.uint8)
         self._bytes = self._out.data
         self._slots[slot.OUT_CAPACITY] = self._out.size
+        self._slots[slot.IS_LAYOUT_KNOWN] = python_layout.is_known()
         self._known_change_count = -1
         self._is_usable = self._is_plain = self._is_unstable_known = False
         self._leader_epoch = -1

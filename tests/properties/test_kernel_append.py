@@ -15,7 +15,7 @@ from logstore.columns import batch_table
 from logstore.folds.producer_buffers import ProducerBuffers
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.kernels import append_slots as slot
-from logstore.kernels import producer_slots, scan
+from logstore.kernels import producer_slots, python_layout, scan
 from logstore.kernels.append_records import commit_append, prepare_append, prepare_placed
 from logstore.kernels.kernel import INTERPRETED, BoundKernel
 from tests.naive import append as naive
@@ -77,6 +77,7 @@ class Quick:
         self.slots[slot.LEADER_EPOCH] = LEADER_EPOCH
         self.slots[slot.FIRST_TIMESTAMP] = -1
         self.slots[slot.IS_VERIFIED] = 1
+        self.slots[slot.IS_LAYOUT_KNOWN] = python_layout.is_known()
         self.slots[[slot.OFFSET_ENTRY_ROOM, slot.TIME_ENTRY_ROOM]] = 64
         self.file = np.array([0, 5], np.int64)
 
@@ -120,12 +121,14 @@ class Quick:
         )
 
 
-@given(TOPICS, st.lists(calls(), max_size=12), st.booleans())
+@given(TOPICS, st.lists(calls(), max_size=12), st.booleans(), st.booleans())
 def test_batches_are_the_twins_and_the_rest_is_left_to_the_long_way(
-    topic: naive.Topic, script: list[naive.Call], is_written: bool
+    topic: naive.Topic, script: list[naive.Call], is_written: bool, is_read_by_calls: bool
 ) -> None:
     topic.batch_size_max = min(topic.batch_size_max, OUT_CAPACITY)
     quick, log = Quick(topic), naive.Log()
+    if is_read_by_calls:
+        quick.slots[slot.IS_LAYOUT_KNOWN] = 0
     written: list[tuple[int, bytes]] = []
     if is_written:
         quick.write_by(lambda descriptor, data: written.append((descriptor, data)) or len(data))  # type: ignore[func-returns-value]
@@ -149,6 +152,25 @@ def test_batches_are_the_twins_and_the_rest_is_left_to_the_long_way(
     assert {row[0]: row[1] for row in quick.producers.entries.tolist()} == {
         producer_id: epoch for producer_id, (epoch, _, _) in log.producers.items()
     }
+
+
+def test_records_of_all_sizes_are_copied_and_nothing_behind_them_is_touched() -> None:
+    for size in range(OUT_CAPACITY - 61 - 10):
+        value = bytes(number % 251 + 1 for number in range(size))
+        quick, call = Quick(naive.Topic()), naive.Call([value])
+        expected = naive.prepared(naive.Topic(), naive.Log(), call, LEADER_EPOCH)
+        assert expected is not None
+        assert quick.prepare(call) == len(expected)
+        assert quick.out.tobytes() == expected + bytes(OUT_CAPACITY - len(expected))
+
+
+def test_bytes_of_a_class_of_their_own_are_bytes() -> None:
+    class Mine(bytes):
+        pass
+
+    quick = Quick(naive.Topic())
+    assert quick.prepare(naive.Call([Mine(b"abc")], [Mine(b"de")])) == 61 + 7 + 5
+    assert bytes(quick.out[65:72]) == b"\x04de\x06abc"
 
 
 @given(TOPICS, st.lists(calls(), max_size=12))

@@ -10,7 +10,7 @@ import pytest
 import logstore
 from logstore.client import native_send
 from logstore.client.record_future import RecordFuture
-from logstore.kernels import machine_function
+from logstore.kernels import machine_function, python_layout
 from logstore.store.schedule import Schedule
 
 needs_native = pytest.mark.skipif(not native_send.is_usable(), reason="this Python has no `send` in machine code")
@@ -40,7 +40,7 @@ def test_other_pythons_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(machine_function, "INTERPRETED", True)
         assert not machine_function.is_usable()
     with monkeypatch.context() as patch:
-        patch.setattr(machine_function, "TYPE_PLACE", 0)
+        patch.setattr(python_layout, "TYPE_PLACE", 0)
         assert not machine_function.is_usable()
 
 
