@@ -15,6 +15,8 @@ from .in_order import in_order
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes; below, threads cost more than they save
 WINDOW_SIZE_MIN = 1024 * 1024  # bytes; windows of a short range are smaller, so that both threads get some
 WINDOW_COUNT_MIN = 8
+# Of windows that are released, for nobody looks at their bytes again while the cache has them: less of Python between.
+RELEASED_WINDOW_SIZE, RELEASED_ROW_COUNT = 32 * 1024 * 1024, 16_384
 
 
 def scan_windows(
@@ -27,7 +29,7 @@ def scan_windows(
         position: bytes; where a batch starts.
         end: bytes, at most len(data); no batch reaches past it.
         release: told the window's range when it was read; for a reader to whom the table is nearly all,
-            `MappedFile.release`, which the threads then do side by side.
+            `MappedFile.release`, which the threads then do side by side. Windows are larger then.
     """
 
     def check(table: BatchTable) -> BatchTable:
@@ -36,8 +38,11 @@ def scan_windows(
             release(int(table.position[0]), table.next_position)
         return table
 
-    window_size = min(max((end - position) // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN), batch_table.WINDOW_SIZE)
-    walk = walker(data, position, end, window_size)
+    window_size = max((end - position) // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN)
+    if release is None:
+        walk = walker(data, position, end, min(window_size, batch_table.WINDOW_SIZE))
+    else:
+        walk = walker(data, position, end, min(window_size, RELEASED_WINDOW_SIZE), RELEASED_ROW_COUNT)
     if end - position >= PARALLEL_SIZE_MIN:
         yield from in_order(walk, check)
         return

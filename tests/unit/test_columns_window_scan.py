@@ -21,6 +21,7 @@ DAMAGED[len(FILE) // 2] ^= 1
 @pytest.fixture(params=["one thread", "two threads"])
 def _threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_table, "WINDOW_SIZE", 1000)
+    monkeypatch.setattr(window_scan, "RELEASED_WINDOW_SIZE", 2000)
     if request.param == "two threads":
         monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
 
@@ -54,6 +55,17 @@ def test_every_window_is_released_once() -> None:
     tables = list(scan_windows(data, 0, data.size, release=lambda start, end: released.append((start, end))))
     assert sorted(released) == [(table.position[0], table.next_position) for table in tables]
     assert sum(end - start for start, end in released) == data.size
+
+
+@pytest.mark.usefixtures("_threads")
+def test_windows_that_are_released_are_larger_and_have_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = np.frombuffer(FILE, np.uint8)
+    sizes = [int(table.size.sum()) for table in scan_windows(data, 0, data.size, release=lambda start, end: None)]
+    assert 2000 <= max(sizes) < 2000 + 200
+    assert max(int(table.size.sum()) for table in scan_windows(data, 0, data.size)) < 1000 + 200
+    monkeypatch.setattr(window_scan, "RELEASED_ROW_COUNT", 7)
+    tables = scan_windows(data, 0, data.size, release=lambda start, end: None)
+    assert max(map(len, tables)) == 7
 
 
 def test_a_short_range_gives_both_threads_some_windows(monkeypatch: pytest.MonkeyPatch) -> None:
