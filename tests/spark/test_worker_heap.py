@@ -25,6 +25,19 @@ from spark_dumps.source import KafkaSegments
 source = KafkaSegments({"path": sys.argv[1]})
 print(len(source.schema()), gc.get_freeze_count() > 10_000)
 """
+MORE = """
+import gc, sys
+from tests.spark.planned import Planned
+planned = Planned(sys.argv[1])
+planned.rows()
+import numba
+planned.rows()
+import spark_dumps.worker_heap
+asked = []
+gc.get_freeze_count = lambda: asked.append(True)
+planned.rows()
+print(len(gc.get_objects()) < 10_000, len(asked))
+"""
 MODULES = """
 import sys
 from tests.spark.planned import Planned
@@ -49,6 +62,11 @@ def test_only_a_worker_of_spark_leaves_out_what_is_imported(
     if is_worker:
         environment["SPARK_REUSE_WORKER"] = "1"
     assert printed(program, tmp_path, environment) == [str(count), str(is_worker)]
+
+
+def test_a_worker_leaves_out_what_its_first_task_imported(tmp_path: Path) -> None:
+    write_partition(tmp_path, "orders-0", [2])
+    assert printed(MORE, tmp_path, {**os.environ, "SPARK_REUSE_WORKER": "1"}) == ["True", "0"]
 
 
 def test_a_worker_imports_only_what_reading_needs(tmp_path: Path) -> None:
