@@ -17,13 +17,17 @@ from .slices import Slice, SliceTask, head_at, packed
 Int64Array = npt.NDArray[np.int64]
 
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: a task has its price, and cores are to get several
+ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, where somebody says how many tasks are enough
 
 
 def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> list[SliceTask]:
-    """Tasks of at most about `TASK_SIZE_MAX` bytes, and at least `task_count_min` where there is enough to cut."""
+    """Tasks of about equal size, at least `task_count_min` where there is enough to cut.
+
+    Without it they have at most about `TASK_SIZE_MAX` bytes, else `ASKED_SIZE_MAX`.
+    """
     sections = [section for one in ranges for section in _sections(one)]
     total = sum(end - start for _, _, start, end in sections)
-    size = TASK_SIZE_MAX if task_count_min is None else min(TASK_SIZE_MAX, max(1, -(-total // task_count_min)))
+    size = TASK_SIZE_MAX if task_count_min is None else min(ASKED_SIZE_MAX, max(1, -(-total // task_count_min)))
     return list(packed((piece for section in sections for piece in _pieces(*section, size)), size))
 
 

@@ -28,7 +28,7 @@ Paths: a data directory, the directory of one partition, several of them comma s
 | `isolation_level` | `read_uncommitted` (default) or `read_committed`; `kafka.isolation.level` means the same |
 | `includeHeaders` | `true` adds the column `headers` |
 | `failOnDataLoss` | `false` reads what is there, where an offset is not |
-| `minPartitions` | the least number of tasks |
+| `minPartitions` | the least number of tasks, of at most about 512 MiB then; without, of 128 MiB |
 | `mode` | `FAILFAST` (default), `PERMISSIVE`, `DROPMALFORMED`: what a damaged segment does |
 | `maxRecordsPerTrigger`, `maxOffsetsPerTrigger` | how far a batch of a stream goes at most, about |
 | `now` | ms: the time that ages are counted to in table `findings`, else by the clock |

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from logstore.errors import DataDirectoryError, UsageError
+from spark_dumps import planning
 from spark_dumps.options import parse_options
 from tests.naive.encoder import SOME_TIME
 from tests.spark.planned import Planned
@@ -128,6 +129,14 @@ def test_tasks_are_as_many_as_asked_for_and_cut_segments(data: Path) -> None:
     assert rows == [(row["topic"], row["partition"], row["offset"]) for row in Planned(data).rows()]
     sizes = [sum(one.size for one in task.slices) for task in planned.tasks]
     assert max(sizes) < 2 * sum(sizes) / 30
+
+
+def test_tasks_are_larger_where_somebody_says_how_many_are_enough(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    total = sum(one.size for task in Planned(data).tasks for one in task.slices)
+    monkeypatch.setattr(planning, "TASK_SIZE_MAX", total // 20)
+    monkeypatch.setattr(planning, "ASKED_SIZE_MAX", total // 5)
+    counts = {wanted: len(Planned(data, minPartitions=wanted).tasks) for wanted in (1, 2, 10)}
+    assert 5 <= counts[1] == counts[2] < 10 <= counts[10] < len(Planned(data).tasks)
 
 
 def test_producers_are_chosen_by_their_ids(golden: Callable[[str], Path]) -> None:
