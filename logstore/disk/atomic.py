@@ -6,8 +6,8 @@ from .names import parent
 from .seam import Seam, Writable
 
 
-def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str) -> None:
-    """Put a file with `data` at `path`; on return it is on the disk.
+def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str, syncs_name: bool = True) -> None:
+    """Put a file with `data` at `path`; on return it is on the disk, its name if `syncs_name`.
 
     Whoever looks, also after a crash, finds the old file or the new one. A crash may leave `path` + `temporary_suffix`
     behind. The order is that of `CheckpointFile.write`: write beside it, sync, rename, sync the directory.
@@ -23,7 +23,8 @@ def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str
     finally:
         seam.close(descriptor)
     seam.rename(temporary_path, path)
-    seam.sync_directory(parent(path))
+    if syncs_name:
+        seam.sync_directory(parent(path))
 
 
 def truncate_file(seam: Seam, path: str, size: int) -> None:

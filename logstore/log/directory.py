@@ -124,7 +124,11 @@ class PartitionDirectory:
         self.seam.set_modified_ms(self.file(name), modified_ms)
 
     def replace(self, name: str, data: Writable, reason: str, *, temporary_suffix: str = TEMPORARY_SUFFIX) -> None:
-        """Give the file this content, atomically; one that has it is only synced."""
+        """Give the file this content, atomically; one that has it is only synced.
+
+        While the directory is being recovered the name waits for `sync` as well: what is under way is done again after
+        a crash, from whatever names are there then.
+        """
         if not self.exists(name):
             action = "made"
         elif self.is_recovering and self.size(name) == len(data) and self.read(name) == data:
@@ -133,7 +137,10 @@ class PartitionDirectory:
         else:
             action = "rewritten"
         self._remember(name, action, reason)
-        replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix)
+        syncs_name = not self.is_recovering
+        replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
+        if not syncs_name:
+            self._has_unsynced_names = True
 
     def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
         """Give `leader-epoch-checkpoint` these (epoch, start offset) entries, as `replace` does."""

@@ -52,6 +52,21 @@ class Failing(Seam):
         super().write(descriptor, data)
 
 
+class Watching(UnsyncedSeam):
+    """Notes renames and syncs of the directory, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def rename(self, path: str, new_path: str) -> None:
+        self.calls.append("rename")
+        super().rename(path, new_path)
+
+    def sync_directory(self, path: str) -> None:
+        self.calls.append("sync")
+        super().sync_directory(path)
+
+
 @pytest.fixture
 def rolled(golden: Callable[[str], Path], tmp_path: Path) -> Path:
     """A partition of five segments, with transactions."""
@@ -79,6 +94,16 @@ def test_what_is_done_is_told(rolled: Path) -> None:
     assert repairs[log.name].action == "truncated"
     assert "the last batch is cut off" in repairs[log.name].reason
     assert recover(rolled, was_clean=True).repairs == ()
+
+
+def test_names_that_recovery_makes_are_synced_together_at_its_end(rolled: Path) -> None:
+    seam = Watching()
+    for index in rolled.glob("*index"):
+        index.unlink()
+    recover(rolled, seam=seam)
+    assert seam.calls.count("rename") > 10
+    assert seam.calls[-1] == "sync"
+    assert seam.calls.count("sync") == 1
 
 
 def test_an_invalid_batch_is_told_with_its_checksum(rolled: Path) -> None:
