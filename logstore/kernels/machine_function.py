@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from functools import cache
 from typing import Any, TypeVar
 
 from .kernel import INTERPRETED, _MethodDef
@@ -58,8 +59,13 @@ def new_function(module: str, name: str, place: Place, text: str) -> Any:
             address = native.function_address(module, name)
             shown = text.partition("(")[0].encode()
             _definitions[module] = _MethodDef(shown, address, _FASTCALL_KEYWORDS, text.encode())
+    return _maker()(ctypes.addressof(_definitions[module]), place, None)
+
+
+@cache
+def _maker() -> Any:
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return new(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(_definitions[module]), place, None)
+    return new(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 def place_of_slot(new: Any, name: str) -> int:
