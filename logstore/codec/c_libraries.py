@@ -1,16 +1,16 @@
 """Functions of C libraries that kernels may call, where there are any: many streams then take one call of Python's.
 
-ISA-L lies inside of the extension of `isal`, which exports it; libzstd is the system's, for no library that is
-installed with this one shows its own. Without them the Python libraries do the same, stream by stream.
+ISA-L lies inside of an extension of `isal`, which exports it, and libzstd inside of one of `zstandard`. Without them
+the Python libraries do the same, stream by stream.
 """
 
 from __future__ import annotations
 
 import ctypes
-import sys
 import threading
 import zlib
 from functools import cache
+from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +19,7 @@ import numpy.typing as npt
 from logstore.codec.outcome import ByteArray
 from logstore.kernels import gzip_streams as slots
 
-_ZSTD_NAME = "libzstd.1.dylib" if sys.platform == "darwin" else "libzstd.so.1"
-_ZSTD_VERSION_MIN = 10500  # older ones are slower than what is used without them
+_ZSTD_VERSION_MIN = 10506  # Kafka's; older ones take some damaged frames for right
 _PROBE = b"a stream that says whether the state is as it should be, " * 40
 
 
@@ -119,13 +118,16 @@ def _inflates(inflate: Inflate) -> bool:
 
 @cache
 def _libzstd() -> ctypes.CDLL | None:
+    """The library, if it is as strict as Kafka's. Neither extension nor package are imported for it."""
+    package = PathFinder.find_spec("zstandard")
+    extension = PathFinder.find_spec("_cffi", package.submodule_search_locations) if package else None
+    if extension is None or extension.origin is None:
+        return None
     try:
-        library = ctypes.CDLL(_ZSTD_NAME)
-        if library.ZSTD_versionNumber() < _ZSTD_VERSION_MIN:
-            return None
+        library = ctypes.CDLL(extension.origin)
         library.ZSTD_createDCtx.restype = ctypes.c_void_p
         library.ZSTD_freeDCtx.argtypes = (ctypes.c_void_p,)
         _address(library.ZSTD_decompressDCtx)
+        return library if library.ZSTD_versionNumber() >= _ZSTD_VERSION_MIN else None
     except (OSError, AttributeError):
         return None
-    return library

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ import pytest
 
 from logstore.codec import c_libraries as module
 from logstore.codec.c_libraries import inflate_functions, zstd_function
+from logstore.codec.streams import decompress_streams
 from logstore.kernels.gzip_streams import STATE_SIZE
+from logstore.model import Codec
+
+ZERO_OFFSET_FRAME = "28b52ffd0058440000106161010234c002010000"  # libzstd 1.5.4 makes something of it
 
 
 class Library:
@@ -100,8 +105,33 @@ def test_a_state_that_takes_more_room_than_there_should_be_is_not_used(monkeypat
     assert np.count_nonzero(inflate.functions) == 2
 
 
+def test_a_package_that_is_not_there_or_has_no_such_extension(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Finder:
+        """Finds these, and nothing else."""
+
+        names: tuple[str, ...] = ()
+
+        @classmethod
+        def find_spec(cls, name: str, path: Any = None) -> Any:
+            return PathFinder.find_spec("json") if name in cls.names else None
+
+    monkeypatch.setattr(module, "PathFinder", Finder)
+    assert zstd_function() is None
+    Finder.names = ("zstandard",)
+    _forget()
+    assert zstd_function() is None
+
+
+def test_a_damaged_frame_that_older_libraries_took_for_right_is_refused() -> None:
+    found(zstd_function)
+    frame = np.frombuffer(bytes.fromhex(ZERO_OFFSET_FRAME), np.uint8)
+    out = np.empty(9999, np.uint8)
+    starts, _ = decompress_streams(Codec.ZSTD, frame, np.zeros(1, np.int64), np.array([frame.size]), out, 9)
+    assert starts.size == 0
+
+
 def test_an_old_libzstd_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads(monkeypatch, ZSTD_versionNumber=lambda: 10499)
+    loads(monkeypatch, ZSTD_versionNumber=lambda: 10505)
     assert zstd_function() is None
 
 
