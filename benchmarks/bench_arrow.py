@@ -18,7 +18,6 @@ from logstore.kernels.gather import (
     VIEW_SIZE,
     gather_fields,
     write_record_views,
-    write_views,
 )
 
 
@@ -41,17 +40,6 @@ def test_gather_fields(measured: Measured, value_size: int) -> None:
     copied = measured(gather_fields, *arguments, size=size, count=count, floor=copying(size))
     assert (copied, ends[-1]) == (count, size)
     assert out[:value_size].tobytes() == records.value(0)
-
-
-@pytest.mark.parametrize("value_size", [8, 100])
-def test_write_views(measured: Measured, value_size: int) -> None:
-    records = tables(built(value_size))[0]
-    out = np.zeros(len(records) * VIEW_SIZE, np.uint8)
-    positions, sizes = records.value_position.copy(), records.value_size.copy()
-    arguments = (records.data, records.data.size, positions, sizes, len(records), out)
-    count = measured(write_views, *arguments, count=len(records), floor=copying(out.size))
-    assert count == len(records)
-    assert out[:4].view(np.int32).tolist() == [value_size]
 
 
 @pytest.mark.parametrize("value_size", [8, 100])

@@ -63,20 +63,24 @@ def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_vie
     """
     import pyarrow as pa
 
-    if is_view and rows is None:
-        return _all_as_views(records)
+    if is_view:
+        return _as_views(records if rows is None else _taken(records, rows))
     kept = slice(None) if rows is None else rows
     columns = [
         _int64s(records.offset[kept], pa.int64(), None),
         _timestamps(records.timestamp[kept]),
-        _bytes(records.data, records.key_position[kept], records.key_size[kept], is_view),
-        _bytes(records.data, records.value_position[kept], records.value_size[kept], is_view),
+        _bytes(records.data, records.key_position[kept], records.key_size[kept]),
+        _bytes(records.data, records.value_position[kept], records.value_size[kept]),
         _headers(records, kept),
     ]
-    return pa.record_batch(columns, schema=record_schema(is_view=is_view))
+    return pa.record_batch(columns, schema=record_schema())
 
 
-def _all_as_views(records: RecordTable) -> RecordBatch:
+def _taken(records: RecordTable, rows: Int64Array) -> RecordTable:
+    return RecordTable(records.data, np.take(records.matrix[:, : records.count], rows, axis=1), rows.size)
+
+
+def _as_views(records: RecordTable) -> RecordBatch:
     """All records: no column is read twice, and only those are looked at again in which something is missing."""
     import pyarrow as pa
 
@@ -136,20 +140,14 @@ def _timestamps(times_ms: Int64Array) -> Array:
     return _int64s(times_ms, pa.timestamp("ms", "UTC"), _bits(times_ms != NO_TIMESTAMP))
 
 
-def _bytes(data: ByteArray, positions: Int64Array, sizes: Int64Array, is_view: bool) -> Array:
+def _bytes(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
     import pyarrow as pa
 
     positions, sizes = np.ascontiguousarray(positions), np.ascontiguousarray(sizes)
     is_valid = sizes >= 0
     if not is_valid.any():
-        return pa.nulls(sizes.size, pa.binary_view() if is_view else pa.binary())
-    validity = _bits(is_valid)
-    if not is_view:
-        return pa.Array.from_buffers(pa.binary(), sizes.size, [validity, *_gathered(data, positions, sizes)])
-    buffer, views = _empty(sizes.size * gather.VIEW_SIZE)
-    if gather.write_views(data, data.size, positions, sizes, sizes.size, views) < sizes.size:
-        raise _not_there()
-    return pa.Array.from_buffers(pa.binary_view(), sizes.size, [validity, buffer, pa.py_buffer(data)])
+        return pa.nulls(sizes.size, pa.binary())
+    return pa.Array.from_buffers(pa.binary(), sizes.size, [_bits(is_valid), *_gathered(data, positions, sizes)])
 
 
 def gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tuple[npt.NDArray[np.int32], ByteArray]:
@@ -191,7 +189,7 @@ def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
     count = len(headers.keys)
     key_buffers = _gathered(headers.keys.data, headers.keys.starts, headers.keys.sizes)
     keys = pa.Array.from_buffers(pa.string(), count, [None, *key_buffers])
-    values = _bytes(headers.values.data, headers.values.starts, headers.values.sizes, is_view=False)
+    values = _bytes(headers.values.data, headers.values.starts, headers.values.sizes)
     structs = pa.StructArray.from_arrays([keys, values], fields=list(kind.value_type))
     bounds = np.concatenate([headers.starts[:1], headers.ends]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind)

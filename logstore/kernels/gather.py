@@ -92,22 +92,6 @@ def _is_in_reach(position: int, size: int, data_size: int) -> bool:
     )
 
 
-@kernel("u8*, i64, i64*, i64*, i64, u8*")
-def write_views(data: Any, data_size: int, positions: Any, sizes: Any, row_count: int, out: Any) -> int:
-    """Write a view of the field of every row. Returns how many, up to one that is not there or too far away for a view.
-
-    data: uint8[data_size]; positions, sizes: int64[row_count], size -1 null; out: uint8[row_count * VIEW_SIZE].
-    """
-    for row in range(row_count):
-        prefetch_bytes(data, positions[min(row + _AHEAD_COUNT, row_count - 1)])
-        size = max(sizes[row], 0)
-        position = positions[row]
-        if not _is_in_reach(position, size, data_size):
-            return row
-        _put_view(out, row * VIEW_SIZE, data, position, size, data_size)
-    return row_count
-
-
 @kernel("u8*, i64, i64*, i64, i64, i64*, i64*, u8*, u8*, i64*")
 def write_record_views(
     data: Any,
@@ -121,7 +105,9 @@ def write_record_views(
     values: Any,
     found: Any,
 ) -> int:
-    """As `write_views` of keys and of values, with copies of offsets and timestamps, in one pass over the columns.
+    """Write views of all keys and values, and copies of offsets and timestamps, in one pass over the columns.
+
+    Returns how many rows, up to one with a field that is not there or too far away for a view.
 
     data: uint8[data_size]; records: int64[decode.COLUMN_COUNT, capacity]; offsets, timestamps: int64[row_count], out;
     keys, values: uint8[row_count * VIEW_SIZE], out; found: int64[FOUND_COUNT], out if all rows are there.

@@ -39,7 +39,6 @@ PROOFS = {
     "encode_headers": Proof("record_headers.encode", "test_kernel_headers"),
     "decode_headers": Proof("record_headers.decode", "test_kernel_headers"),
     "gather_fields": Proof("gather.gathered", "test_kernel_gather"),
-    "write_views": Proof("gather.views", "test_kernel_gather"),
     "write_record_views": Proof("gather.views", "test_kernel_gather"),
     "text_of_utf8": Proof("java_text.java_utf8", "test_kernel_text"),
     "text_of_decimal": Proof("java_text.decimal", "test_kernel_text"),

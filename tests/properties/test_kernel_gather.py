@@ -14,7 +14,6 @@ from logstore.kernels.gather import (
     VIEW_SIZE,
     gather_fields,
     write_record_views,
-    write_views,
 )
 from tests.naive import gather
 from tests.unit.kernel_forms import run_both
@@ -52,18 +51,10 @@ def test_fields_are_gathered_as_the_twin_does(content: bytes, of: list[gather.Pl
 
 
 @settings(max_examples=200)
-@given(data, places)
-def test_views_are_written_as_the_twin_does(content: bytes, of: list[gather.Place]) -> None:
-    buffer, positions, sizes = arrays(content, of)
-    out = np.full(len(of) * VIEW_SIZE, 0x55, np.uint8)
-    count = run_both(write_views, buffer, buffer.size, positions, sizes, len(of), out)
-    expected = gather.views(content, of)
-    assert count == len(expected)
-    assert out.tobytes().startswith(b"".join(expected))
-
-
-@settings(max_examples=200)
-@given(data, st.lists(st.tuples(within | lies, within, st.integers(-2, 1), st.integers(0, 1)), min_size=1, max_size=6))
+@given(
+    data,
+    st.lists(st.tuples(within | lies, within | lies, st.integers(-2, 1), st.integers(0, 1)), min_size=1, max_size=6),
+)
 def test_views_of_records_are_written_as_the_twin_does(
     content: bytes, rows: list[tuple[gather.Place, gather.Place, int, int]]
 ) -> None:
@@ -106,6 +97,8 @@ def test_a_view_does_not_reach_further_than_its_32_bits(position: int, is_writte
             assert index.start == position
             return bytes(8)
 
-    out = np.zeros(VIEW_SIZE, np.uint8)
-    count = write_views.function(Far(), 1 << 32, [position], [20], 1, memoryview(out))
+    records = [0] * decode.COLUMN_COUNT
+    records[decode.KEY_SIZE], records[decode.VALUE_POSITION], records[decode.VALUE_SIZE] = -1, position, 20
+    views = [memoryview(np.zeros(VIEW_SIZE, np.uint8)) for _ in range(2)]
+    count = write_record_views.function(Far(), 1 << 32, records, 1, 1, [0], [0], *views, [0] * FOUND_COUNT)
     assert count == is_written
