@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TOPIC, PARTITION_COUNT, VALUE_SIZE = "bench", 2, 1000
-SIZE = scaled(MIB, 256 * MIB)
+SIZE = scaled(MIB, 1024 * MIB, min(SCALE, 1))  # what the ratios are asked for: next to it a query's own cost is less
 LOADED = LoadSettings(False, 0, 0, 1_700_000_000_000, parse_config({}))
 SUM = "sum(length(value))"
 SETTINGS = {
