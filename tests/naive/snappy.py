@@ -84,7 +84,9 @@ def decode_stream(stream: bytes) -> bytes:
     data = b""
     position = len(header())
     while position < len(stream):
-        (size,) = struct.unpack_from(">i", stream, position)
+        size = int.from_bytes(stream[position : position + 4], "big", signed=True)
         position += 4 + size
+        if not 0 < size <= len(stream) - position + size:
+            raise ValueError("a block beyond the stream")
         data += decode_block(stream[position - size : position])
     return data
