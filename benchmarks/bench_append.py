@@ -35,7 +35,6 @@ RECORD_SIZE = 107  # of a record of such a value, on average
 HEADER_SIZE = 61
 KAFKA_CALLS = {1: 20_000, 10: 10_000, 100: 2_000, 1000: 300}  # a round, by records a call
 COLUMN_RECORD_COUNT = scaled(20_000, 1_000_000)
-IDEMPOTENT = {"producer_id": 7, "producer_epoch": 0}
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_
 
     def append() -> int:
         nonlocal sequence
-        log.append_records(batch, base_sequence=sequence, **IDEMPOTENT)
+        log.append_records(batch, base_sequence=sequence, producer_id=7, producer_epoch=0)
         sequence += record_count
         return record_count
 
@@ -77,6 +76,7 @@ def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_
         count=record_count,
         peers={"Kafka": kafkas_appends(kafka, tmp_path / "kafka", record_count, call_count)},
         floor=writing(tmp_path / "floor", size, 500),
+        is_writing=True,
         growth=Growth("records of an append", "append", record_count),
     )
     assert log.log_end_offset == sequence
@@ -99,7 +99,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
         logs[:] = [opened(tmp_path / "ours" / "t-0")]
 
     def append() -> int:
-        return logs[0].append_columns(columns, base_sequence=0, **IDEMPOTENT).record_count
+        return logs[0].append_columns(columns, base_sequence=0, producer_id=7, producer_epoch=0).record_count
 
     size = count * RECORD_SIZE
     appended_count = measured(
@@ -109,6 +109,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
         count=count,
         peers={"Kafka": lambda: kafkas() * call_count},
         floor=writing(tmp_path / "floor", size),
+        is_writing=True,
         prepare=begin,
     )
     assert appended_count == logs[0].log_end_offset == count

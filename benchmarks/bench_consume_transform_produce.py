@@ -64,7 +64,7 @@ def test_chain(measured: Measured, kafka: WarmKafka, broker: LocalBroker, tmp_pa
             lambda: chain(store),
             title=f"consume-transform-produce, {RECORD_COUNT:,} records, {TRANSACTION_RECORD_COUNT} a transaction",
             count=RECORD_COUNT,
-            peers={"broker": kafkas},
+            peers={"broker": broker.asked(kafkas)},
         )
         written = sum(map(len, store.log("to", 0).records().chunks()))
         assert written >= RECORD_COUNT

@@ -31,7 +31,7 @@ def test_send(measured: Measured, broker: LocalBroker, tmp_path: Path) -> None:
             title=f"{CALL_COUNT:,} `send` calls and a flush",
             size=CALL_COUNT * len(VALUE),
             count=CALL_COUNT,
-            peers={"confluent-kafka": lambda: theirs() * CALL_COUNT},
+            peers={"confluent-kafka": broker.asked(lambda: theirs() * CALL_COUNT)},
         )
         end = store.log("sends", 0).log_end_offset
     assert end > 0

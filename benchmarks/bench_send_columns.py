@@ -33,8 +33,9 @@ def test_send_columns(measured: Measured, broker: LocalBroker, tmp_path: Path) -
             title=f"`send_columns` of {RECORD_COUNT:,} records",
             size=values.nbytes,
             count=RECORD_COUNT,
-            peers={"confluent-kafka": lambda: theirs() * RECORD_COUNT},
+            peers={"confluent-kafka": broker.asked(lambda: theirs() * RECORD_COUNT)},
             floor=writing(tmp_path / "floor", values.nbytes),
+            is_writing=True,
         )
         assert sent == RECORD_COUNT
         log = store.log("columns", 0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import spark_dumps
-from benchmarks.measured import HAS_PEERS, Measured, PeerAbsentError, Side, timed
+from benchmarks.measured import HAS_PEERS, Measured, PeerAbsentError, Side, seconds_of
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import oracle
 from benchmarks.segments import write_segment
@@ -46,6 +46,7 @@ class Topic:
     """The records, a session, and where a broker has the same; None without one, for the reason."""
 
     spark: SparkSession
+    broker: LocalBroker
     directory: Path
     record_count: int
     bootstrap: str | None
@@ -79,15 +80,15 @@ class Topic:
         if self.bootstrap is None:
             raise PeerAbsentError(self.reason)
         bootstrap = self.bootstrap
-        return timed(lambda: self.answered(kafka_frame(self.spark, bootstrap)))()
+        return seconds_of(1, lambda: self.answered(kafka_frame(self.spark, bootstrap)))
 
     def ready_batches(self) -> float:
         """Seconds of a source that yields as many Arrow batches which are there already, two tasks."""
-        return timed(lambda: self.answered(self._ready(self.record_count, PARTITION_COUNT)))()
+        return seconds_of(1, lambda: self.answered(self._ready(self.record_count, PARTITION_COUNT)))
 
     def one_record(self) -> float:
         """Seconds of a query whose source yields one record: what Spark takes for itself."""
-        return timed(lambda: self.sum(self._ready(1, 1)))()
+        return seconds_of(1, lambda: self.sum(self._ready(1, 1)))
 
     def _ready(self, record_count: int, task_count: int) -> DataFrame:
         from benchmarks.peers.spark_kafka_source import ReadyBatches
@@ -124,14 +125,14 @@ def topic(tmp_path_factory: pytest.TempPathFactory, broker: LocalBroker) -> Iter
     except UsageError as unavailable:
         pytest.skip(f"no Spark: {unavailable}")
     spark.sparkContext.setLogLevel("OFF")
-    yield Topic(spark, directory, record_count, bootstrap, reason)
+    yield Topic(spark, broker, directory, record_count, bootstrap, reason)
     if bootstrap is not None:
         spark.stop()  # otherwise other tests of the process may have it still
 
 
 def test_sum_of_lengths(measured: Measured, topic: Topic) -> None:
     peers: dict[str, Side] = {
-        "Spark's Kafka source": topic.kafka_source,
+        "Spark's Kafka source": topic.broker.asked(topic.kafka_source),
         "ready Arrow batches": topic.ready_batches,
     }
     found = measured(
@@ -157,7 +158,7 @@ def test_filter_of_offsets(measured: Measured, topic: Topic) -> None:
         title="the same of 1 % of the offsets",
         count=few * PARTITION_COUNT,
         peers={
-            "full read": timed(lambda: topic.answered(topic.all_of_ours())),
+            "full read": lambda: seconds_of(1, lambda: topic.answered(topic.all_of_ours())),
             "one ready record": topic.one_record,
         },
     )

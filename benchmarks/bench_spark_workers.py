@@ -29,7 +29,7 @@ from spark_dumps.session import check_java
 from tests.spark.standalone import QUICK_START, cluster
 
 VALUE_SIZE = 1000
-SIZE = scaled(MIB, 1024 * MIB, min(SCALE, 1))  # what the ratio is asked for
+SIZE = scaled(MIB, 512 * MIB, min(SCALE, 2))
 PARTITION_COUNT, TASK_COUNT_MIN = 2, 8
 WARM_UP_COUNT = 10  # queries over next to nothing, while the driver's JVM loads and compiles
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")

@@ -62,7 +62,7 @@ def test_transaction(
         size=size,
         count=1,
         unit="transactions",
-        peers={"broker": kafkas},
+        peers={"broker": broker.asked(kafkas)},
         floor=writing(tmp_path / "floor", size, 100),
         growth=Growth("records of a transaction", "transaction", record_count),
     )

@@ -27,8 +27,15 @@ def kafka() -> Iterator[WarmKafka]:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    """A real broker, started when a benchmark first asks it."""
+def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
+    """The one of `broker`."""
     broker = LocalBroker(tmp_path_factory.mktemp("broker"))
     yield broker
     broker.close()
+
+
+@pytest.fixture(scope="module")
+def broker(session_broker: LocalBroker) -> Iterator[LocalBroker]:
+    """A real broker, started when a benchmark first asks it; it runs again when those of a module are done."""
+    yield session_broker
+    session_broker.go_on()

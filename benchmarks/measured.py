@@ -129,6 +129,7 @@ class Measured:
         floor: Floor | None = None,
         prepare: Callable[[], object] | None = None,
         rounds: int | None = None,
+        is_writing: bool = False,
         growth: Growth | None = None,
         hashed: Callable[[Result], Any] = lambda result: result,
     ) -> Result:
@@ -140,6 +141,7 @@ class Measured:
             count: how many of `unit` one call handles.
             peers: by name, each returns the seconds of what one call does.
             prepare: runs before each round of ours, outside its time; then a round is one call.
+            is_writing: a round asks the system for as much new memory as it handles, see `benchmarks.memory`.
             rounds: None: as many as the seconds allow, after one to warm up; a number: so many, and none before.
             hashed: what of the result is hashed: bytes, arrays, numbers, text, and sequences of them.
 
@@ -150,7 +152,7 @@ class Measured:
         call_count = 1
         if self.benchmark.enabled and rounds is None:
             rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
-        sides.round_size = size * call_count
+        sides.round_size = size * call_count if is_writing else 0
 
         def before() -> None:
             if self.benchmark.enabled:

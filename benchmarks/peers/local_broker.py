@@ -6,6 +6,7 @@ import contextlib
 import signal
 from pathlib import Path
 
+from benchmarks.measured import Side
 from benchmarks.peers.kafka_log import BROKER_JVM_OPTIONS
 from benchmarks.peers.warm_kafka import oracle
 from tests.kafka.broker import Broker
@@ -20,6 +21,7 @@ SETTINGS = {
     "log.segment.bytes": "1073741824",
     "log.index.size.max.bytes": "10485760",
     "log.cleaner.dedupe.buffer.size": "134217728",
+    "broker.session.timeout.ms": "600000",  # it stands still while others are measured
 }
 
 
@@ -39,6 +41,7 @@ class LocalBroker:
         self.directory = place / "data"
         self._stack = contextlib.ExitStack()
         self._bootstrap: str | None = None
+        self._broker: Broker | None = None
         self._topics: set[str] = set()
         self.filled: set[str] = set()  # topics that a benchmark has written what it reads to
 
@@ -50,8 +53,8 @@ class LocalBroker:
             PeerAbsentError: the real Kafka cannot run here.
         """
         if self._bootstrap is None:
-            broker = default_broker(self.directory)
-            self._bootstrap = self._stack.enter_context(broker.running(signal.SIGTERM))
+            self._broker = default_broker(self.directory)
+            self._bootstrap = self._stack.enter_context(self._broker.running(signal.SIGTERM))
         return self._bootstrap
 
     def topic(self, name: str, partition_count: int = 1) -> str:
@@ -63,6 +66,30 @@ class LocalBroker:
             self._topics.add(name)
         return name
 
+    def asked(self, side: Side) -> Side:
+        """The side, after which the broker stands still (SIGSTOP) until it is asked again, or `go_on`.
+
+        So what it does in its own time takes nothing from those that are measured after it, as with `WarmKafka`.
+        """
+
+        def run() -> float:
+            self.go_on()
+            try:
+                return side()
+            finally:
+                self._send(signal.SIGSTOP)
+
+        return run
+
+    def go_on(self) -> None:
+        """Let it run."""
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._broker is not None and self._broker.process is not None:
+            self._broker.process.send_signal(number)
+
     def close(self) -> None:
         """Stop it."""
+        self.go_on()
         self._stack.close()

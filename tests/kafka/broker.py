@@ -59,6 +59,7 @@ class Broker:
         """
         self.oracle = oracle
         self.jvm_options = jvm_options
+        self.process: subprocess.Popen[bytes] | None = None
         self.directory = directory
         self.config = directory.with_suffix(".properties")
         self.log = directory.with_suffix(".log")
@@ -81,6 +82,7 @@ class Broker:
         options = [f"-Dkafka.logs.dir={self.directory.parent}", "-Dlogstore.log.level=INFO", *self.jvm_options]
         command = self.oracle.command("kafka.Kafka", str(self.config), options=options)
         with self.log.open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+            self.process = process
             try:
                 self._wait_until_started(process)
                 yield self.bootstrap
