@@ -118,17 +118,24 @@ def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[B
 
 def build_batches_in_turn(
     columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]
-) -> Iterator[BuiltBatches]:
+) -> tuple[Int64Array, Iterator[BuiltBatches]]:
     """The batches of `build_batches`, not compressed, some at a time in memory that is used again for the next.
 
     So they are still in the processor's cache when they are written, however many there are. Nothing is built before
     all rows have been looked at.
+
+    Returns:
+        The bytes of each batch, and the batches, each part of which is to be done with before the next is asked for.
 
     Raises:
         As `build_batches`.
     """
     header = BatchFields(**fields)
     encoder, matrix, row_ends = _measured(columns, batch_size, header)
+    return matrix[scan.SIZE].copy(), _built_in_turn(encoder, matrix, row_ends)
+
+
+def _built_in_turn(encoder: RecordEncoder, matrix: Int64Array, row_ends: Int64Array) -> Iterator[BuiltBatches]:
     ends = np.cumsum(matrix[scan.SIZE])
     begin, buffer = 0, np.empty(0, np.uint8)
     while begin < row_ends.size:

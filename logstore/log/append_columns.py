@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..columns.batch_fields import BatchFieldArguments
-from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.batch_table import BatchTable, ByteArray, Int64Array
 from ..columns.record_building import BuiltBatches, build_batches, build_batches_in_turn
 from ..columns.record_columns import RecordColumns
 from ..errors import RecordTooLargeError
@@ -69,8 +69,7 @@ def append_columns(
         batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
         are_welcome = _are_records_welcome(columns, rules, now_ms)
         infos = []
-        for built in _built(columns.stamped(now_ms), batch_size, arguments, are_welcome=are_welcome):
-            _require_sizes(built.table, rules)
+        for built in _built(columns.stamped(now_ms), batch_size, arguments, rules, are_welcome=are_welcome):
             if not are_welcome:
                 _refuse(built.data, built.table, rules, leader_epoch, now_ms)
             for row in range(len(built.table)):
@@ -81,15 +80,21 @@ def append_columns(
 
 
 def _built(
-    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, *, are_welcome: bool
+    columns: RecordColumns,
+    batch_size: int,
+    arguments: BatchFieldArguments,
+    rules: ValidationRules,
+    *,
+    are_welcome: bool,
 ) -> Iterable[BuiltBatches]:
     """All batches at once where one of them may be refused, so that none is written then; else some at a time."""
-    present = [column for column in (columns.keys, columns.values, columns.headers) if column is not None]
-    # ranges that are not within their bytes are refused before anything is built
-    row_size_max = max((int((column.ends - column.starts).max()) for column in present), default=0)
-    if not are_welcome or arguments["codec"] is not Codec.NONE or 4 * row_size_max >= batch_size:
-        return [build_batches(columns, batch_size=batch_size, **arguments)]
-    return build_batches_in_turn(columns, batch_size=batch_size, **arguments)
+    if not are_welcome or arguments["codec"] is not Codec.NONE:
+        built = build_batches(columns, batch_size=batch_size, **arguments)
+        _require_sizes(built.table.size, rules)
+        return [built]
+    sizes, parts = build_batches_in_turn(columns, batch_size=batch_size, **arguments)
+    _require_sizes(sizes, rules)
+    return parts
 
 
 def _together(infos: list[AppendInfo]) -> AppendInfo:
@@ -102,8 +107,8 @@ def _together(infos: list[AppendInfo]) -> AppendInfo:
     )
 
 
-def _require_sizes(table: BatchTable, rules: ValidationRules) -> None:
-    size = int(table.size.max())
+def _require_sizes(sizes: Int64Array, rules: ValidationRules) -> None:
+    size = int(sizes.max())
     if size > rules.max_message_bytes:
         raise RecordTooLargeError(
             f"The record batch size in the append to {rules.topic_partition} is {size} bytes which exceeds the maximum "

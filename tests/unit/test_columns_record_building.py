@@ -316,10 +316,9 @@ def test_batches_built_in_turn_are_those_built_at_once() -> None:
             "base_sequence": 2**31 - 9,
         }
         whole = build_batches(columns, batch_size=batch_size, **header)
-        parts = [
-            (part.data.tobytes(), part.table.column(fields.BASE_SEQUENCE).tolist())
-            for part in build_batches_in_turn(columns, batch_size=batch_size, **header)
-        ]
+        batch_sizes, in_turn = build_batches_in_turn(columns, batch_size=batch_size, **header)
+        parts = [(part.data.tobytes(), part.table.column(fields.BASE_SEQUENCE).tolist()) for part in in_turn]
+        assert batch_sizes.tolist() == whole.table.size.tolist()
         assert b"".join(data for data, _ in parts) == whole.data.tobytes()
         assert [each for _, sequences in parts for each in sequences] == whole.table.column(
             fields.BASE_SEQUENCE

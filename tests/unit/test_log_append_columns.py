@@ -105,6 +105,10 @@ def test_batches_behind_a_repetition_get_their_place(tmp_path: Path) -> None:
     assert files(whole)[f"{0:020}.log"] == files(each)[f"{0:020}.log"]
 
 
+def small_ones_and_a_large_one() -> RecordColumns:
+    return RecordColumns.from_records([(None, b"v" * size, SOME_TIME, ()) for size in [90] * 50 + [2000]])
+
+
 @pytest.mark.parametrize(
     ("config", "columns", "error"),
     [
@@ -112,8 +116,9 @@ def test_batches_behind_a_repetition_get_their_place(tmp_path: Path) -> None:
         ({"message.timestamp.before.max.ms": "1"}, some_columns("old"), InvalidTimestampError),
         ({"message.timestamp.after.max.ms": "1"}, some_columns("new"), InvalidTimestampError),
         ({"max.message.bytes": "100"}, some_columns("large"), RecordTooLargeError),
+        ({"max.message.bytes": "1000"}, small_ones_and_a_large_one(), RecordTooLargeError),
     ],
-    ids=["no key", "too old", "too new", "too large"],
+    ids=["no key", "too old", "too new", "too large", "too large at the end"],
 )
 def test_nothing_is_written_of_records_that_are_refused(
     tmp_path: Path, config: dict[str, str], columns: RecordColumns, error: type[LogstoreError]
