@@ -13,7 +13,7 @@ from benchmarks.sizes import scaled
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.model import TopicPartition
 
-RECORD_COUNT = scaled(200, 10_000)
+RECORD_COUNT = scaled(200, 5_000)
 TRANSACTION_RECORD_COUNT = 100
 GROUP = "bench"
 

@@ -89,7 +89,7 @@ def test_recovery_by_size(measured: Measured, kafka: WarmKafka, tmp_path: Path, 
     assert measure_recovery(measured, kafka, tmp_path, size, growth) > 0
 
 
-@pytest.mark.parametrize("partition_count", steps(1, 10, 100, 300))
+@pytest.mark.parametrize("partition_count", steps(1, 10, 100))
 def test_opening_of_closed_partitions(
     measured: Measured, kafka: WarmKafka, tmp_path: Path, partition_count: int
 ) -> None:

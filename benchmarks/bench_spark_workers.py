@@ -31,7 +31,7 @@ from tests.spark.standalone import QUICK_START, cluster
 VALUE_SIZE = 1000
 SIZE = scaled(MIB, 512 * MIB, min(SCALE, 2))
 PARTITION_COUNT, TASK_COUNT_MIN = 2, 8
-WARM_UP_COUNT = 10  # queries over next to nothing, while the driver's JVM loads and compiles
+WARM_UP_COUNT = 5  # queries over next to nothing, while the driver's JVM loads and compiles
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 SETTINGS = LoadSettings(False, 0, 0, 1_700_000_000_000, parse_config({}))
 PROGRAM = """
