@@ -20,7 +20,7 @@ class ReservedSpace:
     """What is reserved of one open file.
 
     Attributes:
-        end: bytes that the file may have before `extend` is to be called; not below its size.
+        end: bytes that the file may have before `extend` does something; not below its size.
     """
 
     def __init__(self, seam: Seam, descriptor: int, size: int, size_max: int) -> None:
@@ -33,7 +33,9 @@ class ReservedSpace:
         self.end = min(size + _LEAST_SIZE, size_max)
 
     def extend(self, size: int, more_size: int) -> None:
-        """The file has `size` bytes and is about to get more: reserve for them as much again as it has got so far."""
+        """The file has `size` bytes and is about to get more: behind `end`, reserve as much again as it has got."""
+        if size + more_size <= self.end:
+            return
         room = min(max(size - self._start, _LEAST_SIZE), _MOST_SIZE)
         self.end = max(min(size + more_size + room, self._size_max), size + more_size)
         if self._seam.reserve(self._descriptor, size, self.end - size):

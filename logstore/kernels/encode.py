@@ -27,7 +27,7 @@ from .encode_size import (
 from .kernel import called, device, kernel
 from .primitives import add64, load64, store64
 
-SLACK_SIZE = 16  # a length is written before the room for it is known, and fields are copied in whole words
+SLACK_SIZE = 16  # a length is written before the room for it is known
 
 
 @device

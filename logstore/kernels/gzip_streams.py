@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from .c_calls import address_at, call_crc32, call_inflate
-from .kernel import called, device, kernel
-from .primitives import MASK32, be32_unsigned, load64, store64
+from .kernel import called, kernel
+from .primitives import MASK32, be32_unsigned, little_endian, load64, store64
 
 REFUSED = -1
 HEADER_SIZE, TRAILER_SIZE = 10, 8
@@ -28,12 +28,6 @@ AVAILABLE_IN = 32  # uint32_t, and behind it the bits of READ_IN
 STATE_SIZE = 256 * 1024  # bytes, of which the library uses 90,000
 
 
-@device
-def _le32(data: Any, position: int) -> int:
-    low = data[position] | (data[position + 1] << 8)
-    return low | (data[position + 2] << 16) | (data[position + 3] << 24)
-
-
 @called
 def _inflate_member(functions: Any, state: Any, data: Any, position: int, end: int, out: Any, o: int, room: int) -> int:
     """The stream data[position:end] to `out` from `o` on; the end of its bytes there, or REFUSED."""
@@ -50,9 +44,9 @@ def _inflate_member(functions: Any, state: Any, data: Any, position: int, end: i
         return REFUSED
     size = load64(state, AVAILABLE_OUT) >> 32 & MASK32
     left_size = load64(state, AVAILABLE_IN) & MASK32
-    if left_size != TRAILER_SIZE or size != _le32(data, end - 4):
+    if left_size != TRAILER_SIZE or size != little_endian(data, end - 4, 4):
         return REFUSED
-    if call_crc32(functions[CRC32], 0, address_at(out, o), size) != _le32(data, end - TRAILER_SIZE):
+    if call_crc32(functions[CRC32], 0, address_at(out, o), size) != little_endian(data, end - TRAILER_SIZE, 4):
         return REFUSED
     return o + size
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .copying import SLACK_SIZE, copy_match, copy_words
 from .kernel import called, device, kernel
-from .primitives import be32_unsigned
+from .primitives import be32_unsigned, little_endian
 
 REFUSED = -1
 FRAME_HEADER_SIZE = 7
@@ -19,12 +19,6 @@ _STORED = 0x80000000
 _LAST_LITERALS_SIZE = 5
 _MATCH_FIND_LIMIT = 12
 _SEQUENCE_SIZE_MIN = 8  # of what follows the literals before a match: its offset, a token and the last literals
-
-
-@device
-def _le32(data: Any, position: int) -> int:
-    low = data[position] | (data[position + 1] << 8)
-    return low | (data[position + 2] << 16) | (data[position + 3] << 24)
 
 
 @called
@@ -111,7 +105,7 @@ def _decode_frame(data: Any, position: int, end: int, copy_end: int, out: Any, o
     block_size_max = _block_size_max(data, position + 5)
     position += FRAME_HEADER_SIZE
     while block_size_max > 0 and end - position >= 4:
-        word = _le32(data, position)
+        word = little_endian(data, position, 4)
         position += 4
         size = word & (_STORED - 1)
         if size == 0:

@@ -47,6 +47,15 @@ def be64(data: Any, position: int) -> int:
     return (be32(data, position) << 32) | be32_unsigned(data, position + 4)
 
 
+@device
+def little_endian(data: Any, position: int, size: int) -> int:
+    """Unsigned little-endian integer of up to 7 bytes; the caller has checked the bounds."""
+    value = 0
+    for index in range(size):
+        value |= data[position + index] << (8 * index)
+    return value
+
+
 @intrinsic("wrap32")
 def wrap32(value: int) -> int:
     """A value as Java's int arithmetic leaves it."""

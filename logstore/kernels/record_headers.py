@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .encode import put_bytes, put_varint
+from .encode import put_field, put_varint
 from .encode_size import field_size, sized, varint_size
-from .kernel import called, device, kernel
+from .kernel import called, kernel
 from .varint import read_varint, varint_position, varint_value
 
 # Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_size`.
@@ -46,13 +46,6 @@ def _header_size(state: Any, index: int, key_starts: Any, key_ends: Any, value_s
     return sized(key_size) + sized(value_size)
 
 
-@device
-def _put_field(out: Any, o: int, data: Any, starts: Any, ends: Any, index: int, data_size: int) -> int:
-    size = field_size(starts, ends, index, data_size)
-    o = put_varint(out, o, size)
-    return o if size < 1 else put_bytes(out, o, data, starts[index], size)
-
-
 @kernel("i64*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*")
 def encode_headers(
     state: Any,
@@ -86,8 +79,10 @@ def encode_headers(
                 return -size
             if size > state[OUT_CAPACITY] - o:
                 return OUT_FULL
-            o = _put_field(out, o, keys, key_starts, key_ends, index, state[KEY_DATA_SIZE])
-            o = _put_field(out, o, values, value_starts, value_ends, index, state[VALUE_DATA_SIZE])
+            key_size = field_size(key_starts, key_ends, index, state[KEY_DATA_SIZE])
+            value_size = field_size(value_starts, value_ends, index, state[VALUE_DATA_SIZE])
+            o = put_field(out, o, keys, key_starts, index, key_size)
+            o = put_field(out, o, values, value_starts, index, value_size)
         out_ends[row] = o
     return OK
 

@@ -9,20 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from .copying import SLACK_SIZE, copy_match, copy_words
-from .kernel import called, device, kernel
-from .primitives import be32, be32_unsigned
+from .kernel import called, kernel
+from .primitives import be32, be32_unsigned, little_endian
 
 REFUSED = -1
 STREAM_HEADER_SIZE = 16
 _MAGIC_HIGH, _MAGIC_LOW = 0x82534E41, 0x50505900  # "\x82SNAPPY\0"
-
-
-@device
-def _little_endian(data: Any, position: int, size: int) -> int:
-    value = 0
-    for index in range(size):
-        value |= data[position + index] << (8 * index)
-    return value
 
 
 @called
@@ -70,7 +62,7 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
                 extra = size - 60
                 if extra > end - position:
                     return REFUSED
-                size = _little_endian(data, position, extra) + 1
+                size = little_endian(data, position, extra) + 1
                 position += extra
             if size > end - position or size > out_end - o:
                 return REFUSED
@@ -87,7 +79,7 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
         elif kind == 2:
             distance = data[position] | (data[position + 1] << 8)
         else:
-            distance = _little_endian(data, position, 4)
+            distance = little_endian(data, position, 4)
         position += extra
         if distance == 0 or distance > o - start or size > out_end - o:
             return REFUSED

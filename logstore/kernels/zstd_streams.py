@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from .c_calls import address_at, call_zstd
-from .kernel import called, device, kernel
+from .kernel import called, kernel
+from .primitives import little_endian
 
 REFUSED = -1
 MAGIC = 0xFD2FB528
@@ -22,19 +23,6 @@ ODD_FLAGS = 0b1011  # of the descriptor: a dictionary, and a bit that must be ze
 WINDOW_BYTE_MAX = 17 << 3  # 128 MiB, what a reader accepts
 
 
-@device
-def _le24(data: Any, position: int) -> int:
-    return data[position] | (data[position + 1] << 8) | (data[position + 2] << 16)
-
-
-@called
-def _little_endian(data: Any, position: int, size: int) -> int:
-    value = 0
-    for index in range(size):
-        value |= data[position + index] << (8 * index)
-    return value
-
-
 @called
 def _end_of_blocks(data: Any, position: int, end: int, block_size_max: int) -> int:
     """The position behind the last block, or REFUSED."""
@@ -42,7 +30,7 @@ def _end_of_blocks(data: Any, position: int, end: int, block_size_max: int) -> i
     while is_last == 0:
         if end - position < BLOCK_HEADER_SIZE:
             return REFUSED
-        word = _le24(data, position)
+        word = little_endian(data, position, BLOCK_HEADER_SIZE)
         is_last = word & 1
         kind = word >> 1 & 3
         size = word >> 3
@@ -57,7 +45,7 @@ def _end_of_blocks(data: Any, position: int, end: int, block_size_max: int) -> i
 @called
 def _window_of_frame(data: Any, position: int, end: int) -> int:
     """Bytes that the only frame in data[position:end] may reach back, and give; or REFUSED."""
-    if end - position < FRAME_SIZE_MIN or _little_endian(data, position, 4) != MAGIC:
+    if end - position < FRAME_SIZE_MIN or little_endian(data, position, 4) != MAGIC:
         return REFUSED
     descriptor = data[position + 4]
     is_single_segment = descriptor >> 5 & 1
@@ -70,7 +58,7 @@ def _window_of_frame(data: Any, position: int, end: int) -> int:
     if is_single_segment == 1:
         if content_size_size == 8:
             return REFUSED
-        window = _little_endian(data, position, content_size_size)
+        window = little_endian(data, position, content_size_size)
         if content_size_size == 2:
             window += 256
     else:

@@ -175,8 +175,7 @@ class ActiveSegment(Segment):
 
     def write(self, data: memoryview) -> None:
         """Write batches, bytes, that are indexed already; raises DataDirectoryError."""
-        if self.size + len(data) > self.space.end:
-            self.space.extend(self.size, len(data))
+        self.space.extend(self.size, len(data))
         self.directory.seam.write(self._descriptor, data)
         self.is_scanned = True
         self.size += len(data)

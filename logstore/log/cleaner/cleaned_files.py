@@ -65,8 +65,7 @@ class CleanedFiles:
             table = _whole_batches(data)
             table.matrix[fields.POSITION, : len(table)] += self.size
             segment_indexes.step(self._indexes, table, 0, len(table))
-            if self.size + data.size > self._space.end:
-                self._space.extend(self.size, data.size)
+            self._space.extend(self.size, data.size)
             self._directory.seam.write(self._log, data.data)
             self.size += data.size
 
