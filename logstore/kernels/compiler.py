@@ -15,6 +15,7 @@ from numba.core.registry import cpu_target
 
 from .byte_pointer import BYTE_POINTER
 from .c_intrinsics import C_INTRINSICS
+from .crc_intrinsics import CRC_INTRINSICS
 from .intrinsics import INTRINSICS
 from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Constants, Kernel
 from .list_intrinsics import LIST_INTRINSICS
@@ -22,7 +23,7 @@ from .native import symbol
 from .python_function import add_python_function
 
 _NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64), "list": BYTE_POINTER}
-_INTRINSICS = {**INTRINSICS, **LIST_INTRINSICS, **C_INTRINSICS}
+_INTRINSICS = {**INTRINSICS, **LIST_INTRINSICS, **C_INTRINSICS, **CRC_INTRINSICS}
 
 
 def compile_module(module: str) -> bytes:

@@ -1,8 +1,9 @@
 """CRC-32C (Castagnoli), the checksum of v2 batches and of producer snapshots.
 
-Uses the processor's own instruction where it has one (SSE 4.2, ARMv8 CRC), in three interleaved streams because the
-instruction has a latency of three cycles and a throughput of one; else tables of eight bytes a step. Which of the two
-is decided by the processor that the kernels are loaded on. Polynomial 0x1EDC6F41, reflected 0x82F63B78 (RFC 3720).
+Where the processor multiplies vectors without carries (VPCLMULQDQ), many bytes are folded to few at a time. Else its
+own instruction is used where it has one (SSE 4.2, ARMv8 CRC), in three interleaved streams because the instruction has
+a latency of three cycles and a throughput of one; else tables of eight bytes a step. Which of the three is decided by
+the processor that the kernels are loaded on. Polynomial 0x1EDC6F41, reflected 0x82F63B78 (RFC 3720).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 POLYNOMIAL = 0x82F63B78
+FOLDED_SIZE = 256  # bytes of a step of `crc32c_folded`
 BLOCK_SIZE = 128  # bytes a stream advances before the three are joined: few, so that memory is read nearly in order
 AHEAD_SIZE = 4096  # bytes; the processor itself does not look across the end of a page
 
@@ -76,7 +78,13 @@ SHIFT_THREE = Constants(lambda: _small(_applied(_shift_tables(BLOCK_SIZE), _shif
 @intrinsic("has_crc32c")
 def has_crc32c() -> int:
     """1 where `crc32c_word` is an instruction of the processor."""
-    return 0
+    return 1
+
+
+@intrinsic("has_folding")
+def has_folding() -> int:
+    """1 where `crc32c_folded` is a few instructions of the processor for each FOLDED_SIZE."""
+    return 1
 
 
 @intrinsic("crc32c_word")
@@ -115,6 +123,12 @@ def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
     return _update_bytes(crc, data, position, end)
 
 
+@intrinsic("crc32c_folded")
+def crc32c_folded(crc: int, data: Any, start: int, end: int) -> int:
+    """The register after data[start:end], some multiple of FOLDED_SIZE."""
+    return _update_by_tables(crc, data, start, end)
+
+
 @device
 def _shifted(table: Any, crc: int) -> int:
     return (
@@ -123,6 +137,15 @@ def _shifted(table: Any, crc: int) -> int:
         ^ table[512 + ((crc >> 16) & 255)]
         ^ table[768 + ((crc >> 24) & 255)]
     )
+
+
+@device
+def _update_words(crc: int, data: Any, start: int, end: int) -> int:
+    position = start
+    while position + 8 <= end:
+        crc = crc32c_word(crc, load64(data, position))
+        position += 8
+    return _update_bytes(crc, data, position, end)
 
 
 @called
@@ -140,15 +163,23 @@ def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
             third = crc32c_word(third, load64(data, at + 2 * BLOCK_SIZE))
         crc = _shifted(SHIFT_THREE, crc) ^ _shifted(SHIFT_TWO, first) ^ _shifted(SHIFT_ONE, second) ^ third
         position += 3 * BLOCK_SIZE
-    while position + 8 <= end:
-        crc = crc32c_word(crc, load64(data, position))
-        position += 8
-    return _update_bytes(crc, data, position, end)
+    return _update_words(crc, data, position, end)
+
+
+@called
+def _update_by_folding(crc: int, data: Any, start: int, end: int) -> int:
+    position = start
+    if end - start >= FOLDED_SIZE:
+        position = end - (end - start) % FOLDED_SIZE
+        crc = crc32c_folded(crc, data, start, position)
+    return _update_words(crc, data, position, end)
 
 
 @device
 def crc32c_of(data: Any, start: int, end: int) -> int:
     """CRC-32C of data[start:end] as an unsigned number."""
+    if has_folding() == 1:
+        return _update_by_folding(MASK32, data, start, end) ^ MASK32
     if has_crc32c() == 1:
         return _update_by_instruction(MASK32, data, start, end) ^ MASK32
     return _update_by_tables(MASK32, data, start, end) ^ MASK32
@@ -158,6 +189,14 @@ def crc32c_of(data: Any, start: int, end: int) -> int:
 def crc32c_range(data: Any, start: int, end: int) -> int:
     """CRC-32C of data[start:end]."""
     return crc32c_of(data, start, end)
+
+
+@kernel("u8*, i64, i64")
+def crc32c_range_by_instruction(data: Any, start: int, end: int) -> int:
+    """CRC-32C of data[start:end] without folding, whatever the processor can do."""
+    if has_crc32c() == 1:
+        return _update_by_instruction(MASK32, data, start, end) ^ MASK32
+    return _update_by_tables(MASK32, data, start, end) ^ MASK32
 
 
 @kernel("u8*, i64, i64")

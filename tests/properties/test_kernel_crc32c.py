@@ -1,4 +1,4 @@
-"""CRC-32C of any part of a buffer, by the processor's instruction, by tables and bit by bit."""
+"""CRC-32C of any part of a buffer, by folding, by the processor's instruction, by tables and bit by bit."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.kernels.crc32c import crc32c, crc32c_range, crc32c_range_by_tables
+from logstore.kernels.crc32c import (
+    FOLDED_SIZE,
+    crc32c,
+    crc32c_range,
+    crc32c_range_by_instruction,
+    crc32c_range_by_tables,
+)
 from tests.naive import checksum
 from tests.unit.kernel_forms import run_both
 
 
-@given(st.binary(max_size=300), st.data())
-def test_three_ways_lead_to_one_checksum(data: bytes, draw: st.DataObject) -> None:
+@given(st.binary(max_size=3 * FOLDED_SIZE), st.data())
+def test_four_ways_lead_to_one_checksum(data: bytes, draw: st.DataObject) -> None:
     start = draw.draw(st.integers(0, len(data)))
     end = draw.draw(st.integers(start, len(data)))
     expected = checksum.crc32c(data[start:end])
     array = np.frombuffer(data, np.uint8)
     assert run_both(crc32c_range, array, start, end, read_limit=end) == expected
+    assert run_both(crc32c_range_by_instruction, array, start, end, read_limit=end) == expected
     assert run_both(crc32c_range_by_tables, array, start, end, read_limit=end) == expected
     assert crc32c(data[start:end]) == expected
 

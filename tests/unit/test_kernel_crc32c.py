@@ -1,15 +1,24 @@
-"""CRC-32C: published checksums, every short length, and the joints of the three interleaved streams."""
+"""CRC-32C: published checksums, every short length, the joints of interleaved streams and of folded steps."""
 
 from __future__ import annotations
+
+import ctypes
+import mmap
 
 import numpy as np
 import pytest
 
-from logstore.kernels import crc32c as kernels
-from logstore.kernels.crc32c import BLOCK_SIZE, MASK32, crc32c, crc32c_range, crc32c_range_by_tables
+from logstore.kernels.crc32c import (
+    BLOCK_SIZE,
+    FOLDED_SIZE,
+    crc32c,
+    crc32c_range,
+    crc32c_range_by_instruction,
+    crc32c_range_by_tables,
+)
 from tests.naive import checksum
 from tests.naive.dice import Dice
-from tests.unit.kernel_forms import Guarded, run_both
+from tests.unit.kernel_forms import run_both
 
 RFC_3720 = {
     "32 zeroes": (bytes(32), 0x8A9136AA),
@@ -24,7 +33,7 @@ RFC_3720 = {
     "nine digits": (b"123456789", 0xE3069283),
     "nothing": (b"", 0),
 }
-NOISE = Dice("checksums").take(3 * BLOCK_SIZE * 2 + 64)
+NOISE = Dice("checksums").take(6 * FOLDED_SIZE)
 THREE_BLOCKS = 3 * BLOCK_SIZE
 
 
@@ -34,6 +43,7 @@ def test_published_checksums(data: bytes, expected: int) -> None:
     assert checksum.crc32c(data) == expected
     assert crc32c(data) == expected
     assert run_both(crc32c_range, array, 0, len(data)) == expected
+    assert run_both(crc32c_range_by_instruction, array, 0, len(data)) == expected
     assert run_both(crc32c_range_by_tables, array, 0, len(data)) == expected
 
 
@@ -43,19 +53,27 @@ def test_every_length_up_to_200_from_every_start_in_a_word() -> None:
         start = size % 9
         expected = checksum.crc32c(NOISE[start : start + size])
         assert run_both(crc32c_range, data[:250], start, start + size, read_limit=start + size) == expected
+        assert crc32c_range_by_instruction(data, start, start + size) == expected
         assert crc32c_range_by_tables(data, start, start + size) == expected
 
 
-@pytest.mark.parametrize("size", [THREE_BLOCKS + more for more in (-8, -1, 0, 1, 7, 8, 9)] + [2 * THREE_BLOCKS + 13])
-def test_lengths_around_the_block_that_three_streams_share(size: int) -> None:
-    expected = checksum.crc32c(NOISE[3 : 3 + size])
-    data = np.frombuffer(NOISE, np.uint8)
-    assert crc32c_range(data, 3, 3 + size) == expected
-    assert crc32c_range_by_tables(data, 3, 3 + size) == expected
+@pytest.mark.parametrize("whole_size", [THREE_BLOCKS, FOLDED_SIZE, 2 * FOLDED_SIZE, 5 * FOLDED_SIZE])
+@pytest.mark.parametrize("more_size", [-8, -1, 0, 1, 7, 8, 9])
+def test_lengths_around_whole_steps(whole_size: int, more_size: int) -> None:
+    data, end = np.frombuffer(NOISE, np.uint8), 3 + whole_size + more_size
+    expected = checksum.crc32c(NOISE[3:end])
+    assert run_both(crc32c_range, data, 3, end, read_limit=end) == expected
+    assert run_both(crc32c_range_by_instruction, data, 3, end, read_limit=end) == expected
+    assert crc32c_range_by_tables(data, 3, end) == expected
 
 
-@pytest.mark.parametrize("size", [5, THREE_BLOCKS - 1, THREE_BLOCKS, THREE_BLOCKS + 9])
-def test_the_interleaved_form_stays_within_its_part_and_is_right_without_the_instruction(size: int) -> None:
-    data = Guarded(np.frombuffer(NOISE, np.uint8), limit=3 + size)
-    crc = kernels._update_by_instruction(MASK32, data, 3, 3 + size) ^ MASK32
-    assert crc == checksum.crc32c(NOISE[3 : 3 + size])
+@pytest.mark.parametrize("size", [FOLDED_SIZE, 2 * FOLDED_SIZE, 2 * FOLDED_SIZE + 1])
+def test_no_byte_behind_the_end_is_read(size: int) -> None:
+    """A reader of the page behind, which nobody may read, would end here."""
+    pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    data = np.frombuffer(pages, np.uint8)
+    data[mmap.PAGESIZE - size : mmap.PAGESIZE] = np.frombuffer(NOISE[:size], np.uint8)
+    second_page = ctypes.c_void_p(data.ctypes.data + mmap.PAGESIZE)
+    no_access = 0
+    assert ctypes.CDLL(None).mprotect(second_page, ctypes.c_size_t(mmap.PAGESIZE), no_access) == 0
+    assert crc32c_range(data, mmap.PAGESIZE - size, mmap.PAGESIZE) == checksum.crc32c(NOISE[:size])
