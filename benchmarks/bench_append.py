@@ -76,7 +76,7 @@ def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_
         count=record_count,
         peers={"Kafka": kafkas_appends(kafka, tmp_path / "kafka", record_count, call_count)},
         floor=writing(tmp_path / "floor", size, 500),
-        is_writing=True,
+        written_size=size,
         growth=Growth("records of an append", "append", record_count),
     )
     assert log.log_end_offset == sequence
@@ -109,7 +109,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
         count=count,
         peers={"Kafka": lambda: kafkas() * call_count},
         floor=writing(tmp_path / "floor", size),
-        is_writing=True,
+        written_size=size,
         prepare=begin,
     )
     assert appended_count == logs[0].log_end_offset == count

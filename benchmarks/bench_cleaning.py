@@ -126,7 +126,7 @@ def test_clean_a_log(measured: Measured, kafka: WarmKafka, tmp_path: Path) -> No
         prepare=lambda: fresh("ours"),
         peers={"Kafka": lambda: kafkas_clean(kafka, fresh("kafka"), CLEANED_KEY_COUNT)},
         floor=writing(tmp_path / "floor", size // 2),
-        is_writing=True,
+        written_size=size + size // 2,
     )
     assert 0 < cleaned_size < size
     assert not copies["kafka"].exists() or is_same(copies["ours"], copies["kafka"])

@@ -35,7 +35,7 @@ def test_send_columns(measured: Measured, broker: LocalBroker, tmp_path: Path) -
             count=RECORD_COUNT,
             peers={"confluent-kafka": broker.asked(lambda: theirs() * RECORD_COUNT)},
             floor=writing(tmp_path / "floor", values.nbytes),
-            is_writing=True,
+            written_size=values.nbytes,
         )
         assert sent == RECORD_COUNT
         log = store.log("columns", 0)

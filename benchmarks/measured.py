@@ -23,7 +23,7 @@ import numpy as np
 import xxhash
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.memory import touch
+from benchmarks.memory import make_ready
 from benchmarks.sizes import SECONDS
 
 Result = TypeVar("Result")
@@ -62,7 +62,7 @@ class Sides:
     """The peers and the floor of one benchmark, and their times."""
 
     def __init__(self, peers: Mapping[str, Side], floor: Floor | None) -> None:
-        self.round_size = 0  # bytes that a side handles, about
+        self.written_size = 0  # bytes that a side writes in a round, about
         self.sides = dict(peers) if HAS_PEERS else {}
         self.floor = floor if HAS_PEERS else None
         self.times: dict[str, list[float]] = {name: [] for name in self.sides}
@@ -72,14 +72,14 @@ class Sides:
     def run(self) -> None:
         """One round; a peer that cannot run is not asked again."""
         for name, side in list(self.sides.items()):
-            touch(self.round_size)
+            make_ready(self.written_size)
             try:
                 self.times[name].append(side())
             except PeerAbsentError as absent:
                 self.reasons[name] = str(absent)
                 del self.sides[name]
         if self.floor is not None:
-            touch(self.round_size)
+            make_ready(self.written_size)
             self.floor_times.append(self.floor.side())
 
     def warm_up(self) -> None:
@@ -129,7 +129,7 @@ class Measured:
         floor: Floor | None = None,
         prepare: Callable[[], object] | None = None,
         rounds: int | None = None,
-        is_writing: bool = False,
+        written_size: int = 0,
         growth: Growth | None = None,
         hashed: Callable[[Result], Any] = lambda result: result,
     ) -> Result:
@@ -141,7 +141,7 @@ class Measured:
             count: how many of `unit` one call handles.
             peers: by name, each returns the seconds of what one call does.
             prepare: runs before each round of ours, outside its time; then a round is one call.
-            is_writing: a round asks the system for as much new memory as it handles, see `benchmarks.memory`.
+            written_size: bytes that one call adds to files, about; their memory is made ready, see `benchmarks.memory`.
             rounds: None: as many as the seconds allow, after one to warm up; a number: so many, and none before.
             hashed: what of the result is hashed: bytes, arrays, numbers, text, and sequences of them.
 
@@ -152,7 +152,7 @@ class Measured:
         call_count = 1
         if self.benchmark.enabled and rounds is None:
             rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
-        sides.round_size = size * call_count if is_writing else 0
+        sides.written_size = written_size * call_count
 
         def before() -> None:
             if self.benchmark.enabled:
@@ -160,7 +160,7 @@ class Measured:
             if prepare is not None:
                 prepare()
             if self.benchmark.enabled:
-                touch(sides.round_size)
+                make_ready(sides.written_size)
 
         def one_round() -> Result:
             for _ in range(call_count - 1):
