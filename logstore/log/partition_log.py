@@ -200,6 +200,7 @@ class PartitionLog(LogAppends, LogReads):
             if self.failure is not None:
                 self._is_closed = True
                 self.active.release()
+                self._unmap()
                 return
             with self.flushing:
                 self.producers.take_snapshot()
@@ -209,3 +210,8 @@ class PartitionLog(LogAppends, LogReads):
                 sync_segment(closed)
                 self.directory.sync()
             self._is_closed = True
+            self._unmap()
+
+    def _unmap(self) -> None:
+        for segment in (*self.segments, self.active):
+            segment.unmap()

@@ -129,6 +129,10 @@ class Segment:
             self._mapped = self._map()
         return self._mapped[:size]
 
+    def unmap(self) -> None:
+        """Let go of the bytes of the `.log`: while a file is mapped, its space is not free when it is deleted."""
+        self._mapped = np.empty(0, np.uint8)
+
     def file_name(self, kind: str) -> str:
         """The name of one of the segment's files."""
         return segment_file_name(self.base_offset, kind + self._suffix)

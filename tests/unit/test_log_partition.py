@@ -128,6 +128,19 @@ def test_nothing_is_written_to_a_closed_log(open_log: Open) -> None:
         log.append_as_leader(batch())
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not list what is mapped")
+def test_a_closed_log_that_is_still_held_keeps_no_file(open_log: Open, tmp_path: Path) -> None:
+    log = open_log()
+    for _ in range(20):
+        log.append_as_leader(batch(3))
+    offsets = [offset for segment in log.segments for offset in segment.data[:8].tolist()]
+    assert len(log.segments) > 1
+    assert str(tmp_path) in Path("/proc/self/maps").read_text()
+    log.close()
+    assert str(tmp_path) not in Path("/proc/self/maps").read_text()
+    assert [offset for segment in log.segments for offset in segment.data[:8].tolist()] == offsets
+
+
 def test_a_torn_tail_is_cut_even_after_a_clean_shutdown(open_log: Open, tmp_path: Path) -> None:
     log = open_log()
     log.append_as_leader(batch(3))
