@@ -67,11 +67,10 @@ def append_columns(
             "is_transactional": is_transactional,
         }
         batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
-        are_welcome = _are_records_welcome(columns, rules, now_ms)
+        if not _are_records_welcome(columns, rules, now_ms):
+            _refuse(columns.stamped(now_ms), batch_size, arguments, rules, now_ms)
         infos = []
-        for built in _built(columns.stamped(now_ms), batch_size, arguments, rules, are_welcome=are_welcome):
-            if not are_welcome:
-                _refuse(built.data, built.table, rules, leader_epoch, now_ms)
+        for built in _built(columns.stamped(now_ms), batch_size, arguments, rules):
             for row in range(len(built.table)):
                 batch, table, info = _placed(log, built.data, built.table, row, log_append_time)
                 update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT, guard=guard)
@@ -80,15 +79,10 @@ def append_columns(
 
 
 def _built(
-    columns: RecordColumns,
-    batch_size: int,
-    arguments: BatchFieldArguments,
-    rules: ValidationRules,
-    *,
-    are_welcome: bool,
+    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules
 ) -> Iterable[BuiltBatches]:
-    """All batches at once where one of them may be refused, so that none is written then; else some at a time."""
-    if not are_welcome or arguments["codec"] is not Codec.NONE:
+    """All batches at once where only what is built tells whether it is too large; else some at a time."""
+    if arguments["codec"] is not Codec.NONE:
         built = build_batches(columns, batch_size=batch_size, **arguments)
         _require_sizes(built.table.size, rules)
         return [built]
@@ -131,10 +125,21 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
     return oldest_ms <= rules.timestamp_before_max_ms and newest_ms >= -rules.timestamp_after_max_ms
 
 
-def _refuse(data: ByteArray, table: BatchTable, rules: ValidationRules, leader_epoch: int, now_ms: int) -> None:
-    """Let the first batch with a record that is not welcome be refused as a leader refuses it."""
-    for row in range(len(table)):
-        batch = _batch(data, table, row)
+def _refuse(
+    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules, now_ms: int
+) -> None:
+    """Let the first batch with a record that is not welcome be refused by a leader: as a producer sends it."""
+    sent: BatchFieldArguments = {
+        **arguments,
+        "base_offset": 0,
+        "timestamp_type": TimestampType.CREATE_TIME,
+        "log_append_time": NO_TIMESTAMP,
+    }
+    built = build_batches(columns, batch_size=batch_size, **sent)
+    _require_sizes(built.table.size, rules)
+    leader_epoch = arguments["partition_leader_epoch"]
+    for row in range(len(built.table)):
+        batch = _batch(built.data, built.table, row)
         batch[BASE_OFFSET : BASE_OFFSET + 8] = 0
         validate(
             batch,

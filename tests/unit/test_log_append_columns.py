@@ -113,12 +113,17 @@ def small_ones_and_a_large_one() -> RecordColumns:
     ("config", "columns", "error"),
     [
         ({"cleanup.policy": "compact"}, RecordColumns(3), InvalidRecordError),
+        (
+            {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"},
+            RecordColumns.from_records([(b"k", b"v", SOME_TIME, ()), (None, b"v", SOME_TIME, ())]),
+            InvalidRecordError,
+        ),
         ({"message.timestamp.before.max.ms": "1"}, some_columns("old"), InvalidTimestampError),
         ({"message.timestamp.after.max.ms": "1"}, some_columns("new"), InvalidTimestampError),
         ({"max.message.bytes": "100"}, some_columns("large"), RecordTooLargeError),
         ({"max.message.bytes": "1000"}, small_ones_and_a_large_one(), RecordTooLargeError),
     ],
-    ids=["no key", "too old", "too new", "too large", "too large at the end"],
+    ids=["no key", "one without a key, dated by the log", "too old", "too new", "too large", "too large at the end"],
 )
 def test_nothing_is_written_of_records_that_are_refused(
     tmp_path: Path, config: dict[str, str], columns: RecordColumns, error: type[LogstoreError]
