@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .kernel import Constants, called, device, intrinsic, kernel
-from .primitives import MASK32, load64, prefetch_bytes
+from .primitives import MASK32, little_endian, load64, prefetch_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,9 +106,7 @@ def _update_bytes(crc: int, data: Any, start: int, end: int) -> int:
 def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 8 <= end:
-        crc = crc ^ (
-            data[position] | (data[position + 1] << 8) | (data[position + 2] << 16) | (data[position + 3] << 24)
-        )
+        crc = crc ^ little_endian(data, position, 4)
         crc = (
             TABLES[1792 + (crc & 255)]
             ^ TABLES[1536 + ((crc >> 8) & 255)]

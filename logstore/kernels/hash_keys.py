@@ -9,7 +9,7 @@ from typing import Any
 
 from .decode import KEY_POSITION, KEY_SIZE
 from .kernel import called, device, kernel
-from .primitives import add64, load64, mul64, rotate64
+from .primitives import MASK32, add64, little_endian, load64, mul64, rotate64
 
 SEED_LOW = 0
 SEED_HIGH = 0x51ED270B0A1F39C1
@@ -24,7 +24,6 @@ MINUS_PRIME_1 = -PRIME_1
 
 STRIPE_SIZE = 32
 MASK31 = (1 << 31) - 1
-MASK32 = (1 << 32) - 1
 MASK35 = (1 << 35) - 1
 
 
@@ -71,8 +70,7 @@ def xxh64(data: Any, position: int, size: int, seed: int) -> int:
         value = add64(mul64(rotate64(value ^ _round(0, load64(data, position)), 27), PRIME_1), PRIME_4)
         position += 8
     if position + 4 <= end:
-        low = data[position] | (data[position + 1] << 8)
-        word = low | (data[position + 2] << 16) | (data[position + 3] << 24)
+        word = little_endian(data, position, 4)
         value = add64(mul64(rotate64(value ^ mul64(word, PRIME_1), 23), PRIME_2), PRIME_3)
         position += 4
     while position < end:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .kernel import device, kernel
-from .primitives import wrap32
+from .primitives import MASK32, little_endian, wrap32
 
 SEED = 0x9747B28C
 FACTOR = 0x5BD1E995  # below 2^31: its product with 32 bits is within 63
-MASK32 = (1 << 32) - 1
 
 
 @device
@@ -23,16 +22,10 @@ def _of_range(data: Any, start: int, end: int) -> int:
     value = (SEED ^ (end - start)) & MASK32
     at = start
     while at + 4 <= end:
-        word = data[at] | (data[at + 1] << 8) | (data[at + 2] << 16) | (data[at + 3] << 24)
-        value = (value * FACTOR & MASK32) ^ _mixed(word)
+        value = (value * FACTOR & MASK32) ^ _mixed(little_endian(data, at, 4))
         at += 4
     if at < end:
-        word = data[at]
-        if at + 1 < end:
-            word |= data[at + 1] << 8
-        if at + 2 < end:
-            word |= data[at + 2] << 16
-        value = (value ^ word) * FACTOR & MASK32
+        value = (value ^ little_endian(data, at, end - at)) * FACTOR & MASK32
     value = (value ^ (value >> 13)) * FACTOR & MASK32
     return wrap32(value ^ (value >> 15))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .decode import KEY_SIZE, OFFSET
 from .kernel import device, kernel
-from .primitives import prefetch
+from .primitives import MASK32, prefetch
 
 SLOT_WIDTH = 3
 ABSENT = -1  # offset of a key that is not in the table
@@ -30,7 +30,6 @@ NOT_PUT = 0
 LATEST = 1  # the map has it
 SUPERSEDED = 2  # the map has a later one of its key
 
-MASK32 = (1 << 32) - 1
 AHEAD_COUNT = 12  # records whose slots are on their way from memory
 
 
