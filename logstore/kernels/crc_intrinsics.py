@@ -11,9 +11,9 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from .byte_pointer import BYTE_POINTER
@@ -132,12 +132,18 @@ def _register(builder: Any, lane: Any) -> Any:
     return crc
 
 
-def _host_instruction() -> str | None:
-    return crc32c_instruction(platform.machine(), llvm.get_host_cpu_features())
+def _target_features() -> dict[str, bool]:
+    """What the code may use: numba can be told of less than the processor has (NUMBA_CPU_NAME, NUMBA_ENABLE_AVX)."""
+    names = cpu_target.target_context.codegen()._tm_features.split(",")
+    return {name[1:]: name[0] == "+" for name in names if name}
 
 
-def _host_folding_size() -> int:
-    return folding_size(llvm.get_host_cpu_features())
+def _target_instruction() -> str | None:
+    return crc32c_instruction(platform.machine(), _target_features())
+
+
+def _target_folding_size() -> int:
+    return folding_size(_target_features())
 
 
 @intrinsic
@@ -145,7 +151,7 @@ def _has_crc32c(typingctx: Any) -> Any:
     """1 where the processor computes CRC-32C itself, decided when the kernels are compiled for it."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _I64(int(_host_instruction() is not None))
+        return _I64(int(_target_instruction() is not None))
 
     return types.int64(), codegen
 
@@ -155,7 +161,7 @@ def _has_folding(typingctx: Any) -> Any:
     """1 where the processor folds many bytes at a time."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _I64(int(_host_folding_size() > 0))
+        return _I64(int(_target_folding_size() > 0))
 
     return types.int64(), codegen
 
@@ -165,7 +171,7 @@ def _crc32c_word(typingctx: Any, crc: Any, word: Any) -> Any:
     """CRC-32C of 8 more bytes by the processor's own instruction; only reached where `has_crc32c` is 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        instruction = _host_instruction()
+        instruction = _target_instruction()
         return _I64(0) if instruction is None else emit_crc32c_word(builder, instruction, *arguments)
 
     return types.int64(types.int64, types.int64), codegen
@@ -177,7 +183,7 @@ def _crc32c_folded(typingctx: Any, crc: Any, data: Any, start: Any, end: Any) ->
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         crc, data, start, end = arguments
-        size = _host_folding_size()
+        size = _target_folding_size()
         if size == 0:
             return _I64(0)
         return emit_folding(builder, size, crc, builder.gep(data, [start]), builder.gep(data, [end]))
