@@ -108,7 +108,7 @@ class ActiveSegment(Segment):
             created_ms=segment.created_ms,
             roll_jitter_ms=segment.roll_jitter_ms,
         )
-        active.is_scanned = segment.is_scanned
+        active.is_timestamp_known = segment.is_timestamp_known
         return active
 
     def preallocate(self, config: LogConfig) -> None:
@@ -138,6 +138,7 @@ class ActiveSegment(Segment):
     @property
     def largest_timestamp(self) -> int:
         """Largest timestamp of the batches in ms, -1 without one (`maxTimestampSoFar`)."""
+        self.is_timestamp_known = True
         return self.indexes.largest_timestamp
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
@@ -177,7 +178,7 @@ class ActiveSegment(Segment):
         """Write batches, bytes, that are indexed already; raises DataDirectoryError."""
         self.space.extend(self.size, len(data))
         self.directory.seam.write(self._descriptor, data)
-        self.is_scanned = True
+        self.is_timestamp_known = True
         self.size += len(data)
 
     def add_aborted(self, completed: CompletedTransactions) -> None:
@@ -198,7 +199,7 @@ class ActiveSegment(Segment):
         """
         place = self.place_of(offset)
         size = self.size if place is None else place.position
-        was_known = self.is_scanned and self.largest_timestamp >= 0
+        was_known = self.is_timestamp_known and self.largest_timestamp >= 0
         self.indexes.truncate_to(offset, size)
         self._aborted.truncate_to(offset)
         if was_known or self.largest_timestamp >= 0:
@@ -216,7 +217,7 @@ class ActiveSegment(Segment):
             roll_jitter_ms=self.roll_jitter_ms,
         )
         cut.indexes = self.indexes
-        cut.is_scanned = True
+        cut.is_timestamp_known = True
         return cut
 
     def _replace_files(self, size: int, reason: str) -> None:
@@ -239,7 +240,7 @@ class ActiveSegment(Segment):
 
         Nothing of it is synced, see `sync_segment`.
         """
-        if self.is_scanned:
+        if self.is_timestamp_known:
             self.indexes.finish()
         self._write_indexes()
         self.space.give_back(self.size)
@@ -247,7 +248,7 @@ class ActiveSegment(Segment):
             self.directory.seam.truncate(self._descriptor, self.size)
         self.release()
         closed = Segment(self.directory, self.base_offset, "", self.size)
-        closed.is_scanned = self.is_scanned
+        closed.is_timestamp_known = True  # as when a segment becomes inactive
         closed.is_synced = False
         closed.created_ms, closed.roll_jitter_ms = self.created_ms, self.roll_jitter_ms
         return closed

@@ -93,7 +93,7 @@ class QuickAppend:
         """The batch counts for the kernels; minus `size` bytes of it do not for the segment yet."""
         log, row, active = self._log, self._row, self._active
         active.size -= size
-        active.is_scanned = True
+        active.is_timestamp_known = True
         end_offset = log.log_end_offset + row[fields.LAST_OFFSET_DELTA] + 1  # the list may be another by now
         log_append_time = now_ms if self._is_log_append_time else NO_TIMESTAMP
         return self._count(end_offset, row[fields.MAX_TIMESTAMP], log_append_time, is_transactional)

@@ -41,7 +41,8 @@ class Segment:
         base_offset: of the file names.
         size: bytes of the `.log` that count; the file may be longer until `cut`.
         problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
-        is_scanned: the batches' timestamps were seen, in recovery or as they were appended.
+        is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for. A
+            truncation then finds it anew, and else only if the time index still has one (`maxTimestampSoFar`).
         is_synced: the files are on the disk.
         created_ms: when this process made or loaded it.
         roll_jitter_ms: how much sooner than after `segment.ms` it is full.
@@ -54,7 +55,7 @@ class Segment:
         self.base_offset = base_offset
         self.size = size
         self.problem: LogstoreError | None = None
-        self.is_scanned = False
+        self.is_timestamp_known = False
         self.is_synced = True
         self.created_ms = 0
         self.roll_jitter_ms = 0
@@ -115,6 +116,7 @@ class Segment:
     @property
     def largest_timestamp(self) -> int:
         """Largest timestamp in ms by the time index, -1 without one (`maxTimestampSoFar`)."""
+        self.is_timestamp_known = True
         return int(self.time_index.timestamps[-1]) if self.time_index.entry_count else NO_TIMESTAMP
 
     @property

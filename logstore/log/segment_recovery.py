@@ -74,7 +74,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     segment.set_indexes(scan.indexes)
     _write_indexes(segment, scan)
     segment.problem = scan.problem
-    segment.is_scanned = scan.indexes.largest_timestamp >= 0
+    segment.is_timestamp_known = scan.indexes.largest_timestamp >= 0
     return truncated_size
 
 

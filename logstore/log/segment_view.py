@@ -14,7 +14,7 @@ class SegmentView(Segment):
         self.base_offset = segment.base_offset
         self.size = segment.size
         self.problem = segment.problem
-        self.is_scanned = segment.is_scanned
+        self.is_timestamp_known = segment.is_timestamp_known
         self.is_synced = segment.is_synced
         self.created_ms = segment.created_ms
         self.roll_jitter_ms = segment.roll_jitter_ms

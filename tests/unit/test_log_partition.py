@@ -178,6 +178,30 @@ def test_readers_keep_what_a_truncation_drops(open_log: Open) -> None:
     assert log.append_as_leader(batch()).first_offset == 2
 
 
+@pytest.mark.parametrize(
+    ("asked", "timestamps"),
+    [
+        (lambda log: None, []),
+        (lambda log: log.roll(), [SOME_TIME]),
+        (lambda log: log.delete_old_segments(SOME_TIME), [SOME_TIME]),
+    ],
+    ids=["never asked for", "asked for when it rolled", "asked for by retention"],
+)
+def test_a_truncation_finds_the_largest_timestamp_anew_where_kafka_does(
+    open_log: Open, asked: Callable[[PartitionLog], object], timestamps: list[int]
+) -> None:
+    """The only entry of the time index, made on close, is of a batch that goes; asked for, the timestamp is kept."""
+    log = open_log({"retention.ms": "1000000"})
+    for timestamp in (SOME_TIME, SOME_TIME + 1):
+        log.append_as_leader(batch(base_timestamp=timestamp))
+    log.close()
+    log = open_log({"retention.ms": "1000000"})
+    asked(log)
+    log.truncate_to(1)
+    log.roll()
+    assert log.segments.first.time_index.timestamps.tolist() == timestamps
+
+
 def test_the_log_starts_no_later_than_the_high_watermark(open_log: Open) -> None:
     log = open_log(is_only_replica=False)
     log.append_as_leader(batch(4))
