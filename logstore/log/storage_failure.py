@@ -39,11 +39,12 @@ class Writing:
         if error is None or (isinstance(error, LogstoreError) and not isinstance(error, OSError)):
             return
         log = self._log
+        first = "free space or see to the disk, then " if isinstance(error, OSError) else ""
         log.failure = log.failure or KafkaStorageError(
             f"{self._failure_text} {log.topic_partition} in dir {parent(log.directory.path)}",
             path=log.directory.path,
             found=str(error) or type(error).__name__,
-            advice="free space or see to the disk, then open the log anew: it recovers what was written",
+            advice=f"{first}open the log anew: it recovers what was written",
         )
         if isinstance(error, OSError):
             raise log.failure from error

@@ -316,6 +316,9 @@ def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_as_leader(batch())
     assert log.log_end_offset == 1
+    assert log.failure is not None
+    assert log.failure.found == "KeyboardInterrupt"
+    assert str(log.failure.advice).startswith("open the log anew")  # the disk is not at fault
 
 
 def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:
