@@ -32,6 +32,7 @@ def test_send(measured: Measured, broker: LocalBroker, tmp_path: Path) -> None:
             size=CALL_COUNT * len(VALUE),
             count=CALL_COUNT,
             peers={"confluent-kafka": broker.asked(lambda: theirs() * CALL_COUNT)},
+            written_size=CALL_COUNT * len(VALUE),
         )
         end = store.log("sends", 0).log_end_offset
     assert end > 0

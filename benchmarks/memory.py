@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 
-LEAST_SIZE, SPARE_SIZE_MAX = 8 << 20, 512 << 20
+LEAST_SIZE, SPARE_SIZE_MAX = 1 << 18, 512 << 20
 _PIECE = bytes(1 << 20)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 SCALE = float(os.environ.get("LOGSTORE_BENCH_SCALE") or 0)
-SECONDS = float(os.environ.get("LOGSTORE_BENCH_SECONDS") or (0.6 if SCALE else 0.05))
+SECONDS = float(os.environ.get("LOGSTORE_BENCH_SECONDS") or (0.8 if SCALE else 0.05))
 
 KIB, MIB = 2**10, 2**20
 
