@@ -151,7 +151,7 @@ class Measured:
         sides = Sides(peers or {}, floor)
         call_count = 1
         if self.benchmark.enabled and written_size:
-            os.sync()  # else the system writes what others have left for the disk beside a round, and lets it wait
+            os.sync()  # else what others have left for the disk is written beside a round, which then waits
         if self.benchmark.enabled and rounds is None:
             rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
         sides.written_size = written_size * call_count
