@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.pictures import drawn, growth
 from benchmarks.results import Measurement, read_results
+from benchmarks.sizes import REAL_SECONDS
 from benchmarks.table import absent_list, result_table
 from benchmarks.targets import target_table
 
@@ -99,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=operations(), metavar="OPERATION", help="may be repeated")
     parser.add_argument("--scale", type=float, default=1, help="part of the real sizes; 0 is tiny")
-    parser.add_argument("--seconds", type=float, default=0.6, help="of the rounds of one benchmark")
+    parser.add_argument("--seconds", type=float, default=REAL_SECONDS, help="of the rounds of one benchmark")
     parser.add_argument("--out", type=Path, default=ROOT / "bench-out")
     options = parser.parse_args(argv)
     out: Path = options.out.resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import measured as module
+from benchmarks import memory
 from benchmarks.floors import copying, library, reading, writing
 from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, digest, timed
 
@@ -49,6 +52,36 @@ class Recorded:
 
 def measured_of(benchmark: FakeBenchmark) -> Measured:
     return Measured(benchmark)  # type: ignore[arg-type]
+
+
+def test_memory_is_made_ready_before_each_side_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    monkeypatch.setattr(os, "sync", lambda: recorded.order.append("sync"))
+    monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
+    peers, floor = {"one": recorded.side("one")}, Floor("nothing", recorded.side("floor"))
+    measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor=floor, rounds=2, written_size=5)
+    a_round = [word for side in ("one", "floor", "ours") for word in ("ready for 5", side)]
+    assert recorded.order == ["sync", *a_round, *a_round]
+
+
+def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+
+    class Scratch:
+        def __enter__(self) -> Scratch:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def write(self, data: bytes) -> None:
+            written.append(len(data))
+
+    monkeypatch.setattr(memory.tempfile, "TemporaryFile", lambda buffering: Scratch())
+    memory.make_ready(memory.LEAST_SIZE - 1)
+    assert written == []
+    memory.make_ready(3 << 20)
+    assert sum(written) == 6 << 20
 
 
 def test_sides_run_in_turn_in_every_round() -> None:
