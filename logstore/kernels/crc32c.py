@@ -174,13 +174,18 @@ def _update_by_folding(crc: int, data: Any, start: int, end: int) -> int:
 
 
 @device
+def _without_folding(data: Any, start: int, end: int) -> int:
+    if has_crc32c() == 1:
+        return _update_by_instruction(MASK32, data, start, end) ^ MASK32
+    return _update_by_tables(MASK32, data, start, end) ^ MASK32
+
+
+@device
 def crc32c_of(data: Any, start: int, end: int) -> int:
     """CRC-32C of data[start:end] as an unsigned number."""
     if has_folding() == 1:
         return _update_by_folding(MASK32, data, start, end) ^ MASK32
-    if has_crc32c() == 1:
-        return _update_by_instruction(MASK32, data, start, end) ^ MASK32
-    return _update_by_tables(MASK32, data, start, end) ^ MASK32
+    return _without_folding(data, start, end)
 
 
 @kernel("u8*, i64, i64")
@@ -192,9 +197,7 @@ def crc32c_range(data: Any, start: int, end: int) -> int:
 @kernel("u8*, i64, i64")
 def crc32c_range_by_instruction(data: Any, start: int, end: int) -> int:
     """CRC-32C of data[start:end] without folding, whatever the processor can do."""
-    if has_crc32c() == 1:
-        return _update_by_instruction(MASK32, data, start, end) ^ MASK32
-    return _update_by_tables(MASK32, data, start, end) ^ MASK32
+    return _without_folding(data, start, end)
 
 
 @kernel("u8*, i64, i64")

@@ -67,10 +67,11 @@ def append_columns(
             "is_transactional": is_transactional,
         }
         batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
+        stamped = columns.stamped(now_ms)
         if not _are_records_welcome(columns, rules, now_ms):
-            _refuse(columns.stamped(now_ms), batch_size, arguments, rules, now_ms)
+            _refuse(stamped, batch_size, arguments, rules, now_ms)
         infos = []
-        for built in _built(columns.stamped(now_ms), batch_size, arguments, rules):
+        for built in _built(stamped, batch_size, arguments, rules):
             for row in range(len(built.table)):
                 batch, table, info = _placed(log, built.data, built.table, row, log_append_time)
                 update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT, guard=guard)

@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -17,6 +18,30 @@ from logstore.kernels.crc32c import FOLDED_SIZE, MASK32
 from logstore.kernels.crc_intrinsics import crc32c_instruction, emit_crc32c_word, emit_folding, folding_size
 from tests.naive import checksum
 from tests.naive.dice import Dice
+
+I64, POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
+LINUX_ON_X86 = "x86_64-unknown-linux-gnu"
+
+
+def compiled(
+    triple: str, features: str, argument_types: list[ir.Type], emit: Callable[..., Any]
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """A module with the function `emitted` of what `emit(builder, *arguments)` gives, and the machine for it."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = ir.Module()
+    module.triple = triple
+    function = ir.Function(module, ir.FunctionType(I64, argument_types), "emitted")
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(emit(builder, *function.args))
+    return llvm.parse_assembly(str(module)), llvm.Target.from_triple(triple).create_target_machine(features=features)
+
+
+def compiled_folding(triple: str, features: str, vector_size: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    return compiled(
+        triple, features, [I64, POINTER, POINTER], lambda builder, *given: emit_folding(builder, vector_size, *given)
+    )
+
 
 CASES = [
     ("x86_64", {"sse4.2": True, "crc32": True}, "llvm.x86.sse42.crc32.64.64"),
@@ -38,21 +63,14 @@ def test_instruction_by_processor(machine: str, features: dict[str, bool], instr
     ("triple", "feature", "instruction", "assembly"),
     [
         ("aarch64-unknown-linux-gnu", "+crc", "llvm.aarch64.crc32cx", "crc32cx"),
-        ("x86_64-unknown-linux-gnu", "+crc32", "llvm.x86.sse42.crc32.64.64", "crc32q"),
+        (LINUX_ON_X86, "+crc32", "llvm.x86.sse42.crc32.64.64", "crc32q"),
     ],
 )
 def test_it_becomes_one_instruction(triple: str, feature: str, instruction: str, assembly: str) -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    i64 = ir.IntType(64)
-    module = ir.Module()
-    module.triple = triple
-    function = ir.Function(module, ir.FunctionType(i64, [i64, i64]), "word")
-    builder = ir.IRBuilder(function.append_basic_block())
-    builder.ret(emit_crc32c_word(builder, instruction, *function.args))
-    machine = llvm.Target.from_triple(triple).create_target_machine(features=feature)
-    text = machine.emit_assembly(llvm.parse_assembly(str(module)))
-    assert text.count(assembly) == 1
+    module, machine = compiled(
+        triple, feature, [I64, I64], lambda builder, *given: emit_crc32c_word(builder, instruction, *given)
+    )
+    assert machine.emit_assembly(module).count(assembly) == 1
 
 
 FOLDING = {"sse4.2": True, "crc32": True, "pclmul": True, "avx2": True, "vpclmulqdq": True}
@@ -74,24 +92,10 @@ def test_folding_by_processor(features: dict[str, bool], size: int) -> None:
     assert folding_size(features) == size
 
 
-def _folding_function(vector_size: int, features: str, *, is_for_host: bool) -> tuple[Any, Any]:
-    """A module with `fold(crc, start, end)`, and the machine that compiles it."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    i64, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
-    module = ir.Module()
-    module.triple = llvm.get_process_triple() if is_for_host else "x86_64-unknown-linux-gnu"
-    function = ir.Function(module, ir.FunctionType(i64, [i64, pointer, pointer]), "fold")
-    builder = ir.IRBuilder(function.append_basic_block())
-    builder.ret(emit_folding(builder, vector_size, *function.args))
-    machine = llvm.Target.from_triple(module.triple).create_target_machine(features=features)
-    return llvm.parse_assembly(str(module)), machine
-
-
 @pytest.mark.parametrize(("vector_size", "register"), [(64, "%zmm"), (32, "%ymm")])
 def test_vectors_are_folded_whole(vector_size: int, register: str) -> None:
     features = "+sse4.2,+crc32,+pclmul,+avx2,+vpclmulqdq" + (",+avx512f" if vector_size == 64 else "")
-    module, machine = _folding_function(vector_size, features, is_for_host=False)
+    module, machine = compiled_folding(LINUX_ON_X86, features, vector_size)
     lines = [line for line in machine.emit_assembly(module).splitlines() if "pclmul" in line and register in line]
     assert len(lines) >= 2 * FOLDED_SIZE // vector_size
 
@@ -101,11 +105,11 @@ def test_each_width_gives_the_checksum_where_the_processor_has_it(vector_size: i
     host = llvm.get_host_cpu_features()
     if folding_size(host) < vector_size:
         pytest.skip(f"the processor does not fold {vector_size} bytes at a time")
-    module, machine = _folding_function(vector_size, host.flatten(), is_for_host=True)
+    module, machine = compiled_folding(llvm.get_process_triple(), host.flatten(), vector_size)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     fold = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)(
-        engine.get_function_address("fold")
+        engine.get_function_address("emitted")
     )
     noise = Dice("folding").take(10 * FOLDED_SIZE)
     data = np.frombuffer(noise, np.uint8)
