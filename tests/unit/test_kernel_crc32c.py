@@ -8,6 +8,7 @@ import mmap
 import numpy as np
 import pytest
 
+from logstore.kernels import crc32c as kernels
 from logstore.kernels.crc32c import (
     BLOCK_SIZE,
     FOLDED_SIZE,
@@ -77,3 +78,16 @@ def test_no_byte_behind_the_end_is_read(size: int) -> None:
     no_access = 0
     assert ctypes.CDLL(None).mprotect(second_page, ctypes.c_size_t(mmap.PAGESIZE), no_access) == 0
     assert crc32c_range(data, mmap.PAGESIZE - size, mmap.PAGESIZE) == checksum.crc32c(NOISE[:size])
+
+
+def test_all_whole_steps_are_folded_at_once_and_the_rest_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[tuple[int, int]] = []
+
+    def fold(crc: int, data: bytes, start: int, end: int) -> int:
+        folded.append((start, end))
+        return kernels._update_by_tables(crc, data, start, end)
+
+    monkeypatch.setattr(kernels, "crc32c_folded", fold)
+    for size in (FOLDED_SIZE - 1, 2 * FOLDED_SIZE + 9):
+        assert crc32c_range.function(NOISE, 3, 3 + size) == checksum.crc32c(NOISE[3 : 3 + size])
+    assert folded == [(3, 3 + 2 * FOLDED_SIZE)]
