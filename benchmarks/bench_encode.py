@@ -17,7 +17,7 @@ from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_building import BuiltBatches, build_batch, build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_encoding import RecordEncoder
-from logstore.kernels import encode, encode_size, record_headers
+from logstore.kernels import encode, encode_fields, encode_measure, encode_size, record_headers
 from logstore.kernels import scan as fields
 from logstore.model import Codec
 
@@ -64,7 +64,7 @@ def test_measure_batches(measured: Measured, value_size: int) -> None:
     def measure_all() -> int:
         state[[encode_size.ROW, encode_size.BATCH_COUNT]] = 0
         state[encode_size.BATCH_SIZE_MAX] = BATCH_SIZE
-        return encode_size.measure_batches(*arguments)
+        return encode_measure.measure_batches(*arguments)
 
     assert measured(measure_all, count=COUNT) == encode_size.OK
     assert np.array_equal(rows.matrix[fields.SIZE], rows.table.size)
@@ -76,7 +76,7 @@ def test_encode_batches(measured: Measured, value_size: int) -> None:
     rows = Rows(value_size)
     state, capacity = rows.encoder.state, len(rows.table)
     state[[encode_size.BATCH_COUNT, encode_size.OUT_CAPACITY]] = (capacity, rows.size)
-    out = np.zeros(rows.size + encode.SLACK_SIZE, np.uint8)
+    out = np.zeros(rows.size + encode_fields.SLACK_SIZE, np.uint8)
     arguments = (*rows.encoder.to_encode, rows.matrix, capacity, rows.row_ends, out)
 
     def encode_all() -> int:
@@ -113,7 +113,7 @@ class Headed:
 
 def test_encode_headers(measured: Measured) -> None:
     headed = Headed()
-    out = np.zeros(headed.encoded.data.size + encode.SLACK_SIZE, np.uint8)
+    out = np.zeros(headed.encoded.data.size + encode_fields.SLACK_SIZE, np.uint8)
     ends = np.zeros(HEADED_COUNT, np.int64)
     parts = [part for c in (headed.columns.keys, headed.columns.values) for part in (c.data, c.starts, c.ends)]
     starts_and_ends = (headed.columns.starts, headed.columns.ends)

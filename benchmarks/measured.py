@@ -61,8 +61,8 @@ class Growth:
 class Sides:
     """The peers and the floor of one benchmark, and their times."""
 
-    def __init__(self, peers: Mapping[str, Side], floor: Floor | None) -> None:
-        self.written_size = 0  # bytes that a side writes in a round, about
+    def __init__(self, peers: Mapping[str, Side], floor: Floor | None, written_size: int) -> None:
+        self.written_size = written_size  # bytes that a side writes in a round, about
         self.sides = dict(peers) if HAS_PEERS else {}
         self.floor = floor if HAS_PEERS else None
         self.times: dict[str, list[float]] = {name: [] for name in self.sides}
@@ -148,7 +148,7 @@ class Measured:
         Returns:
             The last result.
         """
-        sides = Sides(peers or {}, floor)
+        sides = Sides(peers or {}, floor, written_size)
         call_count = 1
         if self.benchmark.enabled and written_size:
             os.sync()  # else what others have left for the disk is written beside a round, which then waits
@@ -191,12 +191,14 @@ class Measured:
     ) -> tuple[int, int]:
         """(rounds, calls a round)."""
         sides.warm_up()
-        call_count = 1 if prepare is not None else calls_of_a_round(ours, *arguments)
+        call_size = sides.written_size
+        call_count = 1 if prepare is not None else calls_of_a_round(ours, *arguments, written_size=call_size)
         start = time.perf_counter()
         sides.run()
         sides.forget()
         if prepare is not None:
             prepare()
+        make_ready(call_size * call_count)
         seconds_of(call_count, ours, *arguments)
         spent = time.perf_counter() - start
         enough = SECONDS if sides.sides else SECONDS / 3  # a ratio of two sides scatters more than one side
@@ -220,14 +222,19 @@ def seconds_of(call_count: int, function: Callable[..., object], *arguments: Any
     return time.perf_counter() - start
 
 
-def calls_of_a_round(function: Callable[..., object], *arguments: Any) -> int:
-    """How many calls last long enough to be measured.
+def _ready_seconds_of(call_count: int, written_size: int, function: Callable[..., object], *arguments: Any) -> float:
+    make_ready(call_count * written_size)
+    return seconds_of(call_count, function, *arguments)
+
+
+def calls_of_a_round(function: Callable[..., object], *arguments: Any, written_size: int = 0) -> int:
+    """How many calls last long enough to be measured, each of which writes so many bytes.
 
     The faster of two tries says it: a first call loads, compiles and allocates, and any may be interrupted.
     """
     call_count = 1
     while True:
-        seconds = min(seconds_of(call_count, function, *arguments) for _ in range(2))
+        seconds = min(_ready_seconds_of(call_count, written_size, function, *arguments) for _ in range(2))
         if seconds >= ROUND_SECONDS_MIN or call_count == CALL_COUNT_MAX:
             return call_count
         more = math.ceil(call_count * ROUND_SECONDS_MIN / max(seconds, 1e-9))

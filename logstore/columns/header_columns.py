@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import UsageError
 from ..kernels import decode
 from ..kernels import record_headers as fields
-from ..kernels.encode import SLACK_SIZE
+from ..kernels.encode_fields import SLACK_SIZE
 from ..layout.record import Headers, header_key_bytes
 from ..layout.utf8 import java_utf8
 from .batch_table import Int64Array

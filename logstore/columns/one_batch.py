@@ -9,8 +9,9 @@ import numpy as np
 
 from ..codec import compress
 from ..kernels import encode_size, scan
-from ..kernels.encode import SLACK_SIZE, encode_batches, write_headers
-from ..kernels.encode_size import measure_batches
+from ..kernels.encode import encode_batches, write_headers
+from ..kernels.encode_fields import SLACK_SIZE
+from ..kernels.encode_measure import measure_batches
 from ..kernels.kernel import INTERPRETED, address_of
 from ..layout.batch import HEADER_SIZE
 from ..model import Codec, TimestampType

@@ -10,7 +10,8 @@ import numpy as np
 from ..codec import compress
 from ..errors import UsageError
 from ..kernels import encode_size, scan
-from ..kernels.encode import SLACK_SIZE, write_headers
+from ..kernels.encode import write_headers
+from ..kernels.encode_fields import SLACK_SIZE
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..layout.record import SEQUENCE_MAX
 from ..model import Codec, TimestampType

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..errors import LogstoreError, UsageError
 from ..kernels import encode_size as fields
-from ..kernels.encode import SLACK_SIZE, encode_batches
-from ..kernels.encode_size import measure_batches
+from ..kernels.encode import encode_batches
+from ..kernels.encode_fields import SLACK_SIZE
+from ..kernels.encode_measure import measure_batches
 from ..kernels.kernel import INTERPRETED, address_of
 from .batch_table import ByteArray, Int64Array
 from .build_errors import too_large, wrong_offset_delta, wrong_timestamp

@@ -7,6 +7,8 @@ from typing import Any
 from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
 from . import scan
 from .crc32c import crc32c_of
+from .encode_alike import are_alike, put_alike
+from .encode_fields import put_be32, put_be64, put_field, put_headers, put_varint
 from .encode_size import (
     BATCH_COUNT,
     COLUMNS_CHANGED,
@@ -25,77 +27,7 @@ from .encode_size import (
     field_size,
 )
 from .kernel import called, device, kernel
-from .primitives import add64, load64, store64
-
-SLACK_SIZE = 16  # a length is written before the room for it is known
-
-
-@device
-def put_varint(out: Any, o: int, value: int) -> int:
-    """Write a signed number of up to 64 bits; returns the position after it."""
-    sign = value >> 63
-    magnitude = value ^ sign
-    if magnitude < 64:
-        out[o] = (magnitude << 1) | (sign & 1)
-        return o + 1
-    if magnitude < 8192:
-        out[o] = ((magnitude & 63) << 1) | (sign & 1) | 128
-        out[o + 1] = magnitude >> 6
-        return o + 2
-    return _put_long_varint(out, o, magnitude, sign)
-
-
-@called
-def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
-    out[o] = ((magnitude & 63) << 1) | (sign & 1) | 128
-    rest = magnitude >> 6
-    o += 1
-    while rest > 127:
-        out[o] = (rest & 127) | 128
-        rest = rest >> 7
-        o += 1
-    out[o] = rest
-    return o + 1
-
-
-@device
-def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
-    """Copy bytes and touch no other; returns the position after them."""
-    at = 0
-    while at < size - 31:
-        first, second = load64(data, start + at), load64(data, start + at + 8)
-        third, fourth = load64(data, start + at + 16), load64(data, start + at + 24)
-        store64(out, o + at, first)
-        store64(out, o + at + 8, second)
-        store64(out, o + at + 16, third)
-        store64(out, o + at + 24, fourth)
-        at += 32
-    while at < size - 7:
-        store64(out, o + at, load64(data, start + at))
-        at += 8
-    if at < size and size >= 8:  # some bytes a second time
-        store64(out, o + size - 8, load64(data, start + size - 8))
-        return o + size
-    while at < size:
-        out[o + at] = data[start + at]
-        at += 1
-    return o + size
-
-
-@device
-def put_be32(out: Any, o: int, value: int) -> int:
-    """Write the low 32 bits, big-endian."""
-    out[o] = (value >> 24) & 255
-    out[o + 1] = (value >> 16) & 255
-    out[o + 2] = (value >> 8) & 255
-    out[o + 3] = value & 255
-    return o + 4
-
-
-@device
-def put_be64(out: Any, o: int, value: int) -> int:
-    """Write 64 bits, big-endian."""
-    return put_be32(out, put_be32(out, o, value >> 32), value)
+from .primitives import add64
 
 
 @called
@@ -125,19 +57,26 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
 
 
 @device
-def put_field(out: Any, o: int, data: Any, starts: Any, row: int, size: int) -> int:
-    """Write the field of a row, -1 null, with its size before it."""
-    o = put_varint(out, o, size)
-    return o if size < 1 else put_bytes(out, o, data, starts[row], size)
-
-
-@device
-def put_headers(out: Any, o: int, data: Any, starts: Any, row: int, size: int) -> int:
-    """Write the headers of a row, which are there as a record has them; without any their count is 0."""
-    if size < 1:
-        out[o] = 0
-        return o + 1
-    return put_bytes(out, o, data, starts[row], size)
+def _put_row(
+    out: Any, out_capacity: int, o: int, keys: Any, key_starts: Any, key_ends: Any, keys_size: int,
+    values: Any, value_starts: Any, value_ends: Any, values_size: int,
+    headers: Any, headers_starts: Any, headers_ends: Any, headers_size: int,
+    time_delta: int, delta: int, row: int,
+) -> int:  # fmt: skip
+    """Write a record; returns the position after it, -1 for one that was not measured."""
+    key_size = field_size(key_starts, key_ends, row, keys_size)
+    value_size = field_size(value_starts, value_ends, row, values_size)
+    row_headers_size = field_size(headers_starts, headers_ends, row, headers_size)
+    content = content_size(key_size, value_size, row_headers_size)
+    body = body_size(time_delta, delta, content)
+    if content < 0 or o + body > out_capacity:
+        return -1
+    o = put_varint(out, o, body)
+    out[o] = 0
+    o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
+    o = put_field(out, o, keys, key_starts, row, key_size)
+    o = put_field(out, o, values, value_starts, row, value_size)
+    return put_headers(out, o, headers, headers_starts, row, row_headers_size)
 
 
 @kernel("i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64, i64*, u8*")
@@ -161,23 +100,26 @@ def encode_batches(
         o += HEADER_SIZE
         base_timestamp = columns[scan.BASE_TIMESTAMP * capacity + batch]
         end_row = min(row_ends[batch], row_count)
+        is_alike = are_alike(state, key_starts, key_ends, value_starts, value_ends, row, end_row)
         while row < end_row:
-            key_size = field_size(key_starts, key_ends, row, keys_size)
-            value_size = field_size(value_starts, value_ends, row, values_size)
-            row_headers_size = field_size(headers_starts, headers_ends, row, headers_size)
-            content = content_size(key_size, value_size, row_headers_size)
+            record_start = o
             delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
             time_delta = add64(timestamps[row] if has_timestamps == 1 else -1, -base_timestamp)
-            body = body_size(time_delta, delta, content)
-            if content < 0 or o + body > out_capacity:
+            o = _put_row(
+                out, out_capacity, o, keys, key_starts, key_ends, keys_size,
+                values, value_starts, value_ends, values_size,
+                headers, headers_starts, headers_ends, headers_size, time_delta, delta, row,
+            )  # fmt: skip
+            if o < 0:
                 return COLUMNS_CHANGED
-            o = put_varint(out, o, body)
-            out[o] = 0
-            o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
-            o = put_field(out, o, keys, key_starts, row, key_size)
-            o = put_field(out, o, values, value_starts, row, value_size)
-            o = put_headers(out, o, headers, headers_starts, row, row_headers_size)
             row += 1
+            if is_alike:
+                alike_count = put_alike(
+                    out, out_capacity, record_start, o, state, keys, key_starts, key_ends,
+                    values, value_starts, value_ends, timestamps, base_timestamp, first_row, row, end_row,
+                )  # fmt: skip
+                row += alike_count
+                o += alike_count * (o - record_start)
         if o > out_capacity:
             return COLUMNS_CHANGED
         put_header(out, start, o, columns, capacity, batch)

@@ -1,4 +1,4 @@
-"""Columns of records to batches: which rows go into which batch, and how many bytes it takes (`DefaultRecord`).
+"""What the kernels that build batches of columns are told, and how many bytes a record takes (`DefaultRecord`).
 
 A field of a row is the range `starts[row]` to `ends[row]` of the bytes of its column; null where it ends before it
 starts. The headers of a row are one such field, which holds their count and then the headers as a record has them.
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE
-from .kernel import called, device, kernel
-from .primitives import add64
-from .scan import ATTRIBUTES, BASE_TIMESTAMP, LAST_OFFSET_DELTA, MAX_TIMESTAMP, RECORD_COUNT, SIZE
+from .kernel import called, device
 
 # Slots of the state. First what the columns are,
 KEY_DATA_SIZE = 0  # bytes that the keys are ranges of; -1: all keys are null
@@ -38,7 +35,6 @@ STATE_COUNT = 16
 
 # Status; state[ROW] is the row that is wrong. The words are in `columns.record_building`.
 OK = 0
-BATCH_ENDED = -1  # within the kernel: the row is not of this batch
 BATCHES_FULL = 1  # no room for another batch: call again
 OUT_OF_DATA = 2  # a range that is not within the bytes of its column
 BAD_TIMESTAMP = 3  # DETAIL: below -1
@@ -49,7 +45,6 @@ COLUMNS_CHANGED = 7  # they are not what was measured
 
 INT_MAX = 2147483647
 NO_LIMIT = 1 << 62
-RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
 
 
 @device
@@ -94,100 +89,9 @@ def sized(size: int) -> int:
 
 
 @device
-def timestamp_of(state: Any, timestamps: Any, row: int) -> int:
-    """Milliseconds; -1 without."""
-    return timestamps[row] if state[HAS_TIMESTAMPS] == 1 else -1
-
-
-@device
-def offset_delta_of(state: Any, offset_deltas: Any, row: int, first_row: int) -> int:
-    """Offset delta of a row in a batch that begins with `first_row`."""
-    return offset_deltas[row] if state[HAS_OFFSET_DELTAS] == 1 else row - first_row
-
-
-@device
 def body_size(timestamp_delta: int, offset_delta: int, content_size: int) -> int:
     """Bytes of a record after its length: attributes, deltas, key, value and headers."""
     return 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + content_size
-
-
-@called
-def _wrong_row(state: Any, row: int, content_size: int, timestamp: int, offset_delta: int) -> int:
-    """Which status it is that stops before `row`."""
-    state[ROW] = row
-    if content_size < 0:
-        return OUT_OF_DATA
-    if timestamp < -1:
-        state[DETAIL] = timestamp
-        return BAD_TIMESTAMP
-    state[DETAIL] = offset_delta
-    return BAD_OFFSET_DELTA
-
-
-@called
-def _too_large(state: Any, row: int, record_size: int, batch_size: int) -> int:
-    """Which status it is that stops before `row`."""
-    state[ROW] = row
-    state[DETAIL] = batch_size
-    if record_size > INT_MAX:
-        state[DETAIL] = record_size
-        return RECORD_TOO_LARGE
-    return BATCH_TOO_LARGE
-
-
-@called
-def _begin_batch(state: Any, columns: Any, capacity: int, timestamp: int, content_size: int) -> int:
-    """Begin a batch with its first record.
-
-    `RecordAccumulator` lets a batch be as large as its buffer, which has room for the first record at its longest.
-    """
-    batch = state[BATCH_COUNT]
-    if columns[ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
-        columns[BASE_TIMESTAMP * capacity + batch] = timestamp
-    limit = max(state[BATCH_SIZE_MAX], HEADER_SIZE + RECORD_OVERHEAD_MAX + content_size)
-    state[SIZE_LIMIT] = min(limit, INT_MAX) if state[BATCH_SIZE_MAX] > 0 else NO_LIMIT
-    state[SIZE_SO_FAR] = HEADER_SIZE
-    state[LAST_OFFSET_DELTA_SO_FAR] = -1
-    state[MAX_TIMESTAMP_SO_FAR] = -1
-    return 0
-
-
-@called
-def _end_batch(state: Any, columns: Any, capacity: int, row_ends: Any, row: int) -> int:
-    """Write down the batch that ends before `row`."""
-    batch = state[BATCH_COUNT]
-    columns[SIZE * capacity + batch] = state[SIZE_SO_FAR]
-    columns[LAST_OFFSET_DELTA * capacity + batch] = state[LAST_OFFSET_DELTA_SO_FAR]
-    columns[MAX_TIMESTAMP * capacity + batch] = state[MAX_TIMESTAMP_SO_FAR]
-    columns[RECORD_COUNT * capacity + batch] = row - state[ROW]
-    row_ends[batch] = row
-    state[ROW] = row
-    state[BATCH_COUNT] = batch + 1
-    return BATCH_ENDED
-
-
-@device
-def _add_row(
-    state: Any, columns: Any, capacity: int, row_ends: Any, row: int, content_size: int, timestamp: int, delta: int
-) -> int:
-    """Add a row to the batch, or end the batch before it. Returns the status."""
-    batch = state[BATCH_COUNT]
-    if row == state[ROW]:
-        _begin_batch(state, columns, capacity, timestamp, content_size)
-    if content_size < 0 or timestamp < -1 or delta <= state[LAST_OFFSET_DELTA_SO_FAR] or delta > INT_MAX:
-        return _wrong_row(state, row, content_size, timestamp, delta)
-    body = body_size(add64(timestamp, -columns[BASE_TIMESTAMP * capacity + batch]), delta, content_size)
-    size = state[SIZE_SO_FAR] + varint_size(body) + body
-    if size > state[SIZE_LIMIT] and row > state[ROW]:
-        return _end_batch(state, columns, capacity, row_ends, row)
-    if size > INT_MAX:
-        return _too_large(state, row, body, size)
-    state[SIZE_SO_FAR] = size
-    state[LAST_OFFSET_DELTA_SO_FAR] = delta
-    state[MAX_TIMESTAMP_SO_FAR] = max(state[MAX_TIMESTAMP_SO_FAR], timestamp)
-    if row + 1 == state[ROW_COUNT] or (state[BATCH_SIZE_MAX] == 0 and row + 1 == row_ends[batch]):
-        _end_batch(state, columns, capacity, row_ends, row + 1)
-    return OK
 
 
 @device
@@ -196,42 +100,3 @@ def content_size(key_size: int, value_size: int, headers_size: int) -> int:
     if min(key_size, value_size, headers_size) == -2:
         return -1
     return sized(key_size) + sized(value_size) + max(headers_size, 1)
-
-
-@kernel("i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64, i64*")
-def measure_batches(
-    state: Any,
-    key_starts: Any,
-    key_ends: Any,
-    value_starts: Any,
-    value_ends: Any,
-    headers_starts: Any,
-    headers_ends: Any,
-    timestamps: Any,
-    offset_deltas: Any,
-    columns: Any,
-    capacity: int,
-    row_ends: Any,
-) -> int:
-    """Sizes, deltas, timestamps and record counts of batches of the rows from state[ROW] on. Returns the status.
-
-    state: int64[STATE_COUNT], in and out. columns: int64[scan.COLUMN_COUNT, capacity], in: ATTRIBUTES and, with the
-    delete horizon bit, BASE_TIMESTAMP, from batch state[BATCH_COUNT] on; out: those of the first line. row_ends:
-    int64[capacity], the row behind each batch; in where state[BATCH_SIZE_MAX] is 0, else out.
-    """
-    row = state[ROW]
-    while row < state[ROW_COUNT]:
-        if state[BATCH_COUNT] == capacity:
-            return BATCHES_FULL
-        content = content_size(
-            field_size(key_starts, key_ends, row, state[KEY_DATA_SIZE]),
-            field_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE]),
-            field_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE]),
-        )
-        timestamp = timestamp_of(state, timestamps, row)
-        delta = offset_delta_of(state, offset_deltas, row, state[ROW])
-        status = _add_row(state, columns, capacity, row_ends, row, content, timestamp, delta)
-        if status > OK:
-            return status
-        row += 1 + status
-    return OK

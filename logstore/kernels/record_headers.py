@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .encode import put_field, put_varint
+from .encode_fields import put_field, put_varint
 from .encode_size import field_size, sized, varint_size
 from .kernel import called, kernel
 from .varint import read_varint, varint_position, varint_value
@@ -63,7 +63,7 @@ def encode_headers(
     """Write the headers of every row as a record has them, their count first. Returns the status.
 
     starts, ends: int64[state[ROW_COUNT]], the headers of each row; the others: int64[state[HEADER_COUNT]]; out:
-    uint8[state[OUT_CAPACITY] + encode.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, the end of each row in it.
+    uint8[state[OUT_CAPACITY] + encode_fields.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, where each row's end.
     """
     o = 0
     for row in range(state[ROW_COUNT]):

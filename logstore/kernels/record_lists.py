@@ -7,7 +7,7 @@ from typing import Any
 from ..layout.batch import HEADER_SIZE, NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from . import append_slots as slot
 from . import scan
-from .encode import put_varint
+from .encode_fields import put_varint
 from .encode_size import body_size, sized, varint_size
 from .kernel import called, device
 from .primitives import add64

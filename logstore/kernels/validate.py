@@ -20,7 +20,7 @@ from ..layout.batch import (
 from . import scan
 from .crc32c import crc32c_of
 from .decode import skip_field
-from .encode import put_be32, put_be64
+from .encode_fields import put_be32, put_be64
 from .kernel import called, device, kernel
 from .primitives import add64, be16, be32, be32_unsigned, be64
 from .varint import read_varint, varint_position, varint_value, varlong_size, varlong_value

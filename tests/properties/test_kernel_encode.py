@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.record_columns import BytesColumn, RecordColumns
-from logstore.kernels import encode, encode_size, scan
+from logstore.kernels import encode, encode_fields, encode_measure, encode_size, scan
 from logstore.layout.batch import HEADER_SIZE
 from tests.naive import building
 from tests.naive.building import Measured, RefusedError, Row
@@ -27,6 +27,7 @@ REASONS = {encode_size.BAD_TIMESTAMP: "timestamp", encode_size.BAD_OFFSET_DELTA:
 times = st.integers(0, 9) | st.just(1_700_000_000_000) | st.integers(-2, 2**63 - 1)
 rows = st.builds(Row, fields, fields, times, st.just(()) | st.just(()) | headers, st.none())
 many_rows = st.lists(rows, min_size=1, max_size=8)
+runs = st.lists(st.tuples(rows, st.integers(1, 70), st.just(0) | st.integers(0, 200)), min_size=1, max_size=3)
 ascending = st.lists(st.integers(0, 9) | st.integers(0, 2**31 - 1), min_size=8, max_size=8, unique=True).map(sorted)
 any_deltas = ascending | st.lists(st.integers(-2, 9) | ints | longs, min_size=8, max_size=8)
 
@@ -75,7 +76,7 @@ class Encoding:
         ranges = [array for pair in self.ranges for array in pair]
         ends = self.row_ends[:capacity].copy()
         status = run_both(
-            encode_size.measure_batches, self.state, *ranges, self.times, self.deltas, matrix, capacity, ends
+            encode_measure.measure_batches, self.state, *ranges, self.times, self.deltas, matrix, capacity, ends
         )
         self.matrix[:, :capacity], self.row_ends[:capacity] = matrix, ends
         return status
@@ -83,7 +84,7 @@ class Encoding:
     def encode(self, out_capacity: int) -> tuple[int, bytes]:
         self.state[encode_size.ROW] = 0
         self.state[encode_size.OUT_CAPACITY] = out_capacity
-        out = np.full(max(out_capacity, 0) + encode.SLACK_SIZE, 0x55, np.uint8)
+        out = np.full(max(out_capacity, 0) + encode_fields.SLACK_SIZE, 0x55, np.uint8)
         arguments: list[Any] = [self.state]
         for data, ranges in zip(self.data, self.ranges, strict=True):
             arguments += (data, *ranges)
@@ -132,6 +133,63 @@ def test_rows_are_split_into_the_batches_of_a_producer(of: list[Row], batch_size
         found += encoding.measured()
     expected = outcome(lambda: building.split(of, batch_size))
     assert encoding.outcome(status, found) == expected
+
+
+def run_rows(of: list[tuple[Row, int, int]]) -> list[Row]:
+    """Each row as often as it says, with a timestamp that is so much later each time."""
+    return [
+        row._replace(timestamp=min(row.timestamp + number * step, 2**63 - 1), headers=row.headers if number < 2 else ())
+        for row, count, step in of
+        for number in range(count)
+    ]
+
+
+@settings(max_examples=50)
+@given(runs, st.integers(1, 3000))
+def test_rows_that_are_alike_are_split_like_others(of: list[tuple[Row, int, int]], batch_size: int) -> None:
+    of_rows = run_rows(of)
+    encoding = Encoding(columns_of(of_rows))
+    found: list[Measured] = []
+    status = encode_size.BATCHES_FULL
+    while status == encode_size.BATCHES_FULL:
+        encoding.state[encode_size.BATCH_COUNT] = 0
+        status = encoding.measure(batch_size)
+        found += encoding.measured()
+    assert encoding.outcome(status, found) == outcome(lambda: building.split(of_rows, batch_size))
+
+
+@settings(max_examples=50)
+@given(runs, st.integers(0, 100))
+def test_rows_that_are_alike_are_written_like_others(of: list[tuple[Row, int, int]], cut: int) -> None:
+    of_rows = [row for row in run_rows(of) if row.timestamp >= -1] or [Row()]
+    batches = [batch for batch in (of_rows[:cut], of_rows[cut:]) if batch]
+    encoding = Encoding(columns_of(of_rows))
+    encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
+    assert encoding.measure(0) == encode_size.OK
+    for number in range(len(batches)):
+        encoding.set_header(number, Batch(number))
+    expected = b"".join(building.batch_bytes(batch, Batch(number)) for number, batch in enumerate(batches))
+    assert encoding.encode(len(expected)) == (encode_size.OK, expected)
+    assert encoding.encode(len(expected) - 1)[0] == encode_size.COLUMNS_CHANGED
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 39), st.integers(-3, 3) | st.integers(195, 210), st.integers(-3, 210), st.booleans())
+def test_one_range_that_lies_among_many_is_found_and_never_followed(
+    row: int, start: int, end: int, is_measured_before: bool
+) -> None:
+    starts = np.arange(40) * 5
+    values = BytesColumn(np.full(200, 7, np.uint8), starts, starts + 5)
+    encoding = Encoding(RecordColumns(40, None, values))
+    if is_measured_before:
+        assert encoding.measure(400) == encode_size.OK
+    values.starts[row], values.ends[row] = start, end
+    if not is_measured_before:
+        is_outside = _is_outside(values, row)
+        assert encoding.measure(400) == (encode_size.OUT_OF_DATA if is_outside else encode_size.OK)
+        assert not is_outside or encoding.state[encode_size.ROW] == row
+    for out_capacity in (int(encoding.matrix[scan.SIZE, :2].sum()), 300, 700):
+        encoding.encode(out_capacity)
 
 
 @settings(max_examples=100)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_columns import BytesColumn
 from logstore.kernels import record_headers as fields
-from logstore.kernels.encode import SLACK_SIZE
+from logstore.kernels.encode_fields import SLACK_SIZE
 from tests.naive import record_headers
 from tests.properties.kernel_inputs import damaged, headers
 from tests.unit.kernel_forms import run_both

@@ -1,0 +1,150 @@
+"""Rows whose records take as many bytes as the one before, which is most rows of columns of a fixed width.
+
+What such a record takes need not be worked out again, and its first bytes, length and attributes, are those of the
+record before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .encode_fields import put_field, put_varint
+from .encode_size import (
+    BATCH_COUNT,
+    BATCH_SIZE_MAX,
+    HAS_OFFSET_DELTAS,
+    HAS_TIMESTAMPS,
+    HEADERS_DATA_SIZE,
+    INT_MAX,
+    KEY_DATA_SIZE,
+    LAST_OFFSET_DELTA_SO_FAR,
+    MAX_TIMESTAMP_SO_FAR,
+    NO_LIMIT,
+    ROW,
+    ROW_COUNT,
+    SIZE_LIMIT,
+    SIZE_SO_FAR,
+    VALUE_DATA_SIZE,
+    content_size,
+    field_size,
+    varint_size,
+)
+from .kernel import called, device
+from .primitives import add64, load64, store64
+from .scan import BASE_TIMESTAMP
+
+ROW_COUNT_MIN = 16  # of a batch whose rows are looked at for it
+
+
+@device
+def is_plain(state: Any) -> bool:
+    """Whether the rows have nothing but keys, values and timestamps."""
+    return state[HEADERS_DATA_SIZE] < 0 and state[HAS_OFFSET_DELTAS] == 0
+
+
+@device
+def _time_delta(timestamps: Any, has_timestamps: int, row: int, base_timestamp: int) -> int:
+    return add64(timestamps[row] if has_timestamps == 1 else -1, -base_timestamp)
+
+
+@called
+def add_alike(
+    state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any, timestamps: Any,
+    columns: Any, capacity: int, row_ends: Any, row: int,
+) -> int:  # fmt: skip
+    """Add the rows from `row` on that are like the one before it to its batch, but for the batch's last one.
+
+    Arguments as those of `measure_batches`. Returns how many.
+    """
+    if not is_plain(state):
+        return 0
+    keys_size, values_size, has_timestamps = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HAS_TIMESTAMPS]
+    first_row, base_timestamp = state[ROW], columns[BASE_TIMESTAMP * capacity + state[BATCH_COUNT]]
+    key_size = field_size(key_starts, key_ends, row - 1, keys_size)
+    value_size = field_size(value_starts, value_ends, row - 1, values_size)
+    time_delta = _time_delta(timestamps, has_timestamps, row - 1, base_timestamp)
+    deltas_size = varint_size(time_delta) + varint_size(row - 1 - first_row)
+    body = 1 + deltas_size + content_size(key_size, value_size, -1)
+    record_size = varint_size(body) + body
+    size, size_limit = state[SIZE_SO_FAR], min(state[SIZE_LIMIT], INT_MAX)
+    max_timestamp = state[MAX_TIMESTAMP_SO_FAR]
+    last_row = min(state[ROW_COUNT], row_ends[state[BATCH_COUNT]] if state[BATCH_SIZE_MAX] == 0 else NO_LIMIT) - 1
+    at = row
+    while at < last_row and size + record_size <= size_limit:
+        time_delta = _time_delta(timestamps, has_timestamps, at, base_timestamp)
+        timestamp = timestamps[at] if has_timestamps == 1 else -1
+        if (
+            timestamp < -1
+            or field_size(key_starts, key_ends, at, keys_size) != key_size
+            or field_size(value_starts, value_ends, at, values_size) != value_size
+            or varint_size(time_delta) + varint_size(at - first_row) != deltas_size
+        ):
+            break
+        max_timestamp = max(max_timestamp, timestamp)
+        size += record_size
+        at += 1
+    state[SIZE_SO_FAR] = size
+    state[LAST_OFFSET_DELTA_SO_FAR] = at - 1 - first_row
+    state[MAX_TIMESTAMP_SO_FAR] = max_timestamp
+    return at - row
+
+
+@device
+def is_as_long(starts: Any, ends: Any, data_size: int, row: int, other_row: int) -> bool:
+    """Whether the fields of two rows have the same size."""
+    return field_size(starts, ends, row, data_size) == field_size(starts, ends, other_row, data_size)
+
+
+@called
+def are_alike(
+    state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any, row: int, end_row: int
+) -> bool:
+    """Whether the rows of a batch look as if most were alike: the first, the second, the middle and the last are."""
+    if end_row - row < ROW_COUNT_MIN or not is_plain(state):
+        return False
+    middle_row = (row + end_row) >> 1
+    keys_size, values_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]
+    return (
+        is_as_long(value_starts, value_ends, values_size, row, row + 1)
+        and is_as_long(value_starts, value_ends, values_size, row, middle_row)
+        and is_as_long(value_starts, value_ends, values_size, row, end_row - 1)
+        and is_as_long(key_starts, key_ends, keys_size, row, row + 1)
+        and is_as_long(key_starts, key_ends, keys_size, row, middle_row)
+        and is_as_long(key_starts, key_ends, keys_size, row, end_row - 1)
+    )
+
+
+@device
+def put_alike(
+    out: Any, out_capacity: int, start: int, o: int, state: Any,
+    keys: Any, key_starts: Any, key_ends: Any, values: Any, value_starts: Any, value_ends: Any, timestamps: Any,
+    base_timestamp: int, first_row: int, row: int, end_row: int,
+) -> int:  # fmt: skip
+    """Write the rows from `row` on that are like the one before, whose record is `start` to `o`. Returns how many."""
+    keys_size, values_size, has_timestamps = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HAS_TIMESTAMPS]
+    key_size = field_size(key_starts, key_ends, row - 1, keys_size)
+    value_size = field_size(value_starts, value_ends, row - 1, values_size)
+    content = content_size(key_size, value_size, -1)
+    time_delta = _time_delta(timestamps, has_timestamps, row - 1, base_timestamp)
+    deltas_size = varint_size(time_delta) + varint_size(row - 1 - first_row)
+    size, head = o - start, load64(out, start)
+    head_size = size - deltas_size - content
+    if content < 0 or head_size < 2:  # the columns were changed meanwhile
+        return 0
+    at = row
+    while at < end_row and o + size <= out_capacity:
+        time_delta, delta = _time_delta(timestamps, has_timestamps, at, base_timestamp), at - first_row
+        if (
+            field_size(key_starts, key_ends, at, keys_size) != key_size
+            or field_size(value_starts, value_ends, at, values_size) != value_size
+            or varint_size(time_delta) + varint_size(delta) != deltas_size
+        ):
+            break
+        store64(out, o, head)
+        o = put_varint(out, put_varint(out, o + head_size, time_delta), delta)
+        o = put_field(out, o, keys, key_starts, at, key_size)
+        o = put_field(out, o, values, value_starts, at, value_size)
+        out[o] = 0
+        o += 1
+        at += 1
+    return at - row
