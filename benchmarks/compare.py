@@ -140,7 +140,7 @@ def main(argv: Iterable[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=operations(), metavar="OPERATION", help="may be repeated")
     parser.add_argument("--rounds", type=round_count, default=7)
     parser.add_argument("--scale", type=float, default=0.05, help="part of the real sizes; 0 is tiny")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of the rounds of one benchmark in one process")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of the rounds of one benchmark in one process")
     options = parser.parse_args(None if argv is None else list(argv))
     with tempfile.TemporaryDirectory() as name:
         try:

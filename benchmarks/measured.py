@@ -30,6 +30,7 @@ Result = TypeVar("Result")
 Side = Callable[[], float]  # runs what is compared once or more, and returns the seconds of once
 
 ROUND_COUNTS = range(3, 31)
+WARMING_PART, ALONE_PART = 0.4, 0.125  # of the seconds: for rounds that do not count, and for all without peers
 ROUND_SECONDS_MIN = 0.02  # below it the clock, the loop and cold caches would be seen
 STEADY_COUNT = 3  # rounds in which a peer has not become faster
 IMPROVEMENT_MIN = 0.05  # of a peer that is warming up, from one round to the next
@@ -86,7 +87,7 @@ class Sides:
         """Rounds that do not count: one, and of each peer as many as make it faster, as a JVM that compiles becomes."""
         start_s = time.perf_counter()
         self.run()
-        end_s = start_s + SECONDS
+        end_s = start_s + SECONDS * WARMING_PART
         for name in self.sides:
             self._settle(name, end_s)
         self.forget()
@@ -201,7 +202,7 @@ class Measured:
         make_ready(call_size * call_count)
         seconds_of(call_count, ours, *arguments)
         spent = time.perf_counter() - start
-        enough = SECONDS if sides.sides else SECONDS / 3  # a ratio of two sides scatters more than one side
+        enough = SECONDS if sides.sides else SECONDS * ALONE_PART  # a ratio of two sides scatters more than one side
         return max(ROUND_COUNTS[0], min(ROUND_COUNTS[-1], int(enough / spent))), call_count
 
 

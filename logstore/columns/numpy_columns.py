@@ -41,16 +41,20 @@ def bytes_column(values: Any) -> BytesColumn:
     if values.ndim == 1 and values.dtype.kind == "O":
         return _of_objects(values.tolist())
     if values.ndim == 1 and values.dtype.kind in "SV" and values.dtype.fields is None:
-        sizes = np.strings.str_len(values) if values.dtype.kind == "S" else np.full(values.size, values.itemsize)
-        return _of_rows(np.ascontiguousarray(values).view(np.uint8), values.itemsize, sizes)
+        sizes = np.strings.str_len(values) if values.dtype.kind == "S" else None
+        return _of_rows(np.ascontiguousarray(values).view(np.uint8), values.size, values.itemsize, sizes)
     if values.ndim == 2 and values.dtype == np.uint8:
-        return _of_rows(np.ascontiguousarray(values), values.shape[1], np.full(values.shape[0], values.shape[1]))
+        count, width = values.shape
+        return _of_rows(np.ascontiguousarray(values), count, width, None)
     raise _refused(f"{values.dtype}, {values.ndim}-D")
 
 
-def _of_rows(data: npt.NDArray[np.uint8], width: int, sizes: npt.NDArray[Any]) -> BytesColumn:
-    starts = np.arange(sizes.size, dtype=np.int64) * width
-    return BytesColumn(data.reshape(-1), starts, starts + sizes)
+def _of_rows(data: npt.NDArray[np.uint8], count: int, width: int, sizes: npt.NDArray[Any] | None) -> BytesColumn:
+    """Rows of `width` bytes, of which the first `sizes` are the record's; None: all."""
+    edges = np.arange(count + 1, dtype=np.int64)
+    edges *= width
+    starts = edges[:-1]
+    return BytesColumn(data.reshape(-1), starts, edges[1:] if sizes is None else starts + sizes)
 
 
 def _of_objects(values: Sequence[bytes | None]) -> BytesColumn:

@@ -64,6 +64,20 @@ def test_memory_is_made_ready_before_each_side_that_writes(monkeypatch: pytest.M
     assert recorded.order == ["sync", *a_round, *a_round]
 
 
+def test_memory_is_made_ready_for_the_calls_that_tell_how_many_a_round_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that wait for memory would be counted as slow, and a round would be one of them."""
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    monkeypatch.setattr(os, "sync", lambda: None)
+    monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
+    measured_of(benchmark)(recorded.ours, title="t", peers={}, written_size=5)
+    assert recorded.order[:4] == ["ready for 5", "ours", "ready for 5", "ours"]
+    for number, word in enumerate(recorded.order):
+        assert word == "ours" or recorded.order[number + 1] == "ours"
+        if word != "ours":
+            size = int(word.removeprefix("ready for "))
+            assert set(recorded.order[number + 1 : number + 1 + size // 5]) == {"ours"}
+
+
 def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
 
