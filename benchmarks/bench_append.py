@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from benchmarks.bench_folds import NO_DATA, PRODUCER_COUNTS, table_of
-from benchmarks.floors import copying, writing
+from benchmarks.floors import appending, copying, writing
 from benchmarks.logs import opened, values
 from benchmarks.measured import Growth, Measured, Side
 from benchmarks.peers.warm_kafka import WarmKafka
@@ -75,7 +75,7 @@ def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_
         size=size,
         count=record_count,
         peers={"Kafka": kafkas_appends(kafka, tmp_path / "kafka", record_count, call_count)},
-        floor=writing(tmp_path / "floor", size, 500),
+        floor=(writing if record_count < 1000 else appending)(tmp_path / "floor", size, 500),
         written_size=size,
         growth=Growth("records of an append", "append", record_count),
     )
@@ -108,7 +108,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
         size=size,
         count=count,
         peers={"Kafka": lambda: kafkas() * call_count},
-        floor=writing(tmp_path / "floor", size),
+        floor=appending(tmp_path / "floor", size),
         written_size=size,
         prepare=begin,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import logstore
-from benchmarks.floors import writing
+from benchmarks.floors import appending
 from benchmarks.measured import Measured
 from benchmarks.peers.confluent_producer import confluent_sends
 from benchmarks.peers.local_broker import LocalBroker
@@ -34,7 +34,7 @@ def test_send_columns(measured: Measured, broker: LocalBroker, tmp_path: Path) -
             size=values.nbytes,
             count=RECORD_COUNT,
             peers={"confluent-kafka": broker.asked(lambda: theirs() * RECORD_COUNT)},
-            floor=writing(tmp_path / "floor", values.nbytes),
+            floor=appending(tmp_path / "floor", values.nbytes),
             written_size=values.nbytes,
         )
         assert sent == RECORD_COUNT

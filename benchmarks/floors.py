@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measured import Floor, timed
+from benchmarks.measured import Floor, seconds_of, timed
 from logstore.disk.seam import SEAM
+from logstore.kernels.crc32c import crc32c
 
 Bytes = npt.NDArray[np.uint8]
 T = TypeVar("T")
@@ -51,6 +52,31 @@ def writing(path: Path, size: int, call_count: int = 1) -> Floor:
         return seconds
 
     return Floor("bare write", side)
+
+
+def appending(path: Path, size: int, call_count: int = 1) -> Floor:
+    """So many bytes copied once, a MiB at a time, checksummed, and handed to the system as by `writing`.
+
+    That much every append of records does: they lie somewhere else than they are written from, and a batch has a CRC.
+    """
+    source, part = np.ones(size, np.uint8), np.empty(min(size, PART_SIZE), np.uint8)
+
+    def append(descriptor: int) -> None:
+        for begin in range(0, size, PART_SIZE):
+            piece = source[begin : begin + PART_SIZE]
+            np.copyto(part[: piece.size], piece)
+            crc32c(part[: piece.size])
+            os.write(descriptor, part[: piece.size])
+
+    def side() -> float:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        SEAM.reserve(descriptor, 0, size * call_count)
+        seconds = seconds_of(call_count, append, descriptor) / call_count
+        os.close(descriptor)
+        path.unlink()
+        return seconds
+
+    return Floor("copy, CRC and write", side)
 
 
 def writing_in_parts(path: Path, size: int) -> Floor:

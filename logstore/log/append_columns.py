@@ -6,7 +6,7 @@ a producer with this `batch.size` would have made a leader write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,7 +71,7 @@ def append_columns(
         if not _are_records_welcome(columns, rules, now_ms):
             _refuse(stamped, batch_size, arguments, rules, now_ms)
         infos = []
-        for built in _built(stamped, batch_size, arguments, rules):
+        for built in _built(stamped, batch_size, arguments, rules, lambda: log.active.size):
             for row in range(len(built.table)):
                 batch, table, info = _placed(log, built.data, built.table, row, log_append_time)
                 update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT, guard=guard)
@@ -80,14 +80,18 @@ def append_columns(
 
 
 def _built(
-    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules
+    columns: RecordColumns,
+    batch_size: int,
+    arguments: BatchFieldArguments,
+    rules: ValidationRules,
+    position: Callable[[], int],
 ) -> Iterable[BuiltBatches]:
     """All batches at once where only what is built tells whether it is too large; else some at a time."""
     if arguments["codec"] is not Codec.NONE:
         built = build_batches(columns, batch_size=batch_size, **arguments)
         _require_sizes(built.table.size, rules)
         return [built]
-    sizes, parts = build_batches_in_turn(columns, batch_size=batch_size, **arguments)
+    sizes, parts = build_batches_in_turn(columns, batch_size=batch_size, position=position, **arguments)
     _require_sizes(sizes, rules)
     return parts
 

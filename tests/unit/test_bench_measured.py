@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import measured as module
 from benchmarks import memory
-from benchmarks.floors import copying, library, reading, writing
+from benchmarks.floors import appending, copying, library, reading, writing
 from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, digest, timed
 
 
@@ -191,4 +191,5 @@ def test_floors_measure_something(tmp_path: Any) -> None:
     floors = [reading(data), reading(data[3:]), copying(1_000_000), library("zlib", bytes, 10)]
     assert all(0 < floor.side() < 1 for floor in floors)
     assert 0 < writing(tmp_path / "file", 4096, 10).side() < 1
+    assert 0 < appending(tmp_path / "file", 3 << 20, 2).side() < 1
     assert list(tmp_path.iterdir()) == []

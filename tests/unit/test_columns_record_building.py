@@ -9,7 +9,13 @@ import pytest
 
 from logstore.columns.batch_fields import BatchFieldArguments
 from logstore.columns.batch_table import scan
-from logstore.columns.record_building import build_batch, build_batches, build_batches_in_turn, split_batches
+from logstore.columns.record_building import (
+    CACHE_LINE_SIZE,
+    build_batch,
+    build_batches,
+    build_batches_in_turn,
+    split_batches,
+)
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_encoding import RecordEncoder
 from logstore.columns.record_table import BatchRecords
@@ -316,7 +322,7 @@ def test_batches_built_in_turn_are_those_built_at_once() -> None:
             "base_sequence": 2**31 - 9,
         }
         whole = build_batches(columns, batch_size=batch_size, **header)
-        batch_sizes, in_turn = build_batches_in_turn(columns, batch_size=batch_size, **header)
+        batch_sizes, in_turn = build_batches_in_turn(columns, batch_size=batch_size, position=lambda: 7, **header)
         parts = [(part.data.tobytes(), part.table.column(fields.BASE_SEQUENCE).tolist()) for part in in_turn]
         assert batch_sizes.tolist() == whole.table.size.tolist()
         assert b"".join(data for data, _ in parts) == whole.data.tobytes()
@@ -324,3 +330,14 @@ def test_batches_built_in_turn_are_those_built_at_once() -> None:
             fields.BASE_SEQUENCE
         ).tolist()
         assert len(parts) >= 2
+
+
+def test_batches_lie_to_a_cache_line_as_they_will_in_their_file() -> None:
+    columns = RecordColumns(5000, None, BytesColumn.of_values([b"v" * 1000] * 5000))
+    position, positions = 1003, []
+    _, in_turn = build_batches_in_turn(columns, batch_size=100_000, position=lambda: position)
+    for part in in_turn:
+        positions.append(position)
+        assert (part.data.ctypes.data - position) % CACHE_LINE_SIZE == 0
+        position += part.data.size
+    assert len({each % CACHE_LINE_SIZE for each in positions}) > 1
