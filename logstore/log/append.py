@@ -25,6 +25,7 @@ from .watermarks import refresh_first_unstable_offset, update_high_watermark
 if TYPE_CHECKING:
     from .log_appends import LogAppends
     from .log_state import LogState
+    from .validate import Validated
 
 
 def append(
@@ -61,24 +62,38 @@ def _append_without_offsets(
         validated = log.validator.validate(
             data, origin=origin, base_offset=log.log_end_offset, leader_epoch=leader_epoch, now_ms=log.now_ms()
         )
-        if validated is None:
-            return _nothing(log)
-        quick_info = log.quick.append_placed(validated) if origin is AppendOrigin.CLIENT and guard is None else None
-        if quick_info is not None:
-            return quick_info
-        first_offset, last_offset = validated.first_offset, validated.last_offset
-        info = AppendInfo(
-            first_offset,
-            last_offset,
-            validated.max_timestamp,
-            validated.log_append_time,
-            log.log_start_offset,
-            last_offset - first_offset + 1,
-            False,
+        return (
+            _nothing(log) if validated is None else append_validated(log, validated, origin, guard, transaction_version)
         )
-        with log.appending:
-            update = _update(log, validated.table, origin, guard, transaction_version)
-            return append_placed(log, validated.data, validated.table, info, update)
+
+
+def append_validated(
+    log: LogAppends,
+    batch: Validated,
+    origin: AppendOrigin,
+    guard: VerificationGuard | None,
+    transaction_version: int,
+) -> AppendInfo:
+    """Write a batch that has its offsets and the leader's epoch, the quick way if that is open to it.
+
+    The caller holds the log's lock.
+    """
+    quick_info = log.quick.append_placed(batch) if origin is AppendOrigin.CLIENT and guard is None else None
+    if quick_info is not None:
+        return quick_info
+    first_offset, last_offset = batch.first_offset, batch.last_offset
+    info = AppendInfo(
+        first_offset,
+        last_offset,
+        batch.max_timestamp,
+        batch.log_append_time,
+        log.log_start_offset,
+        last_offset - first_offset + 1,
+        False,
+    )
+    with log.appending:
+        update = _update(log, batch.table, origin, guard, transaction_version)
+        return append_placed(log, batch.data, batch.table, info, update)
 
 
 def append_placed(

@@ -16,25 +16,25 @@ from ..columns.batch_table import BatchTable, ByteArray, Int64Array
 from ..columns.record_building import BuiltBatches, build_batches, build_batches_in_turn
 from ..columns.record_columns import RecordColumns
 from ..errors import RecordTooLargeError
-from ..folds.producer_update import AppendOrigin, ProducerUpdate
+from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..kernels import scan as fields
-from ..layout.batch import BASE_OFFSET, NO_PRODUCER_ID, NO_TIMESTAMP
+from ..layout.batch import BASE_OFFSET, NO_TIMESTAMP
 from ..model import Codec, TimestampType
 from .analyze import analyze
-from .append import append_placed
+from .append import append_validated
 from .append_info import AppendInfo
-from .validate import validate
+from .validate import Validated, validate
 from .validation_rules import ValidationRules
 
 if TYPE_CHECKING:
-    from .log_state import LogState
+    from .log_appends import LogAppends
 
 _NOTHING = AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, -1, 0, False)
 
 
 def append_columns(
-    log: LogState,
+    log: LogAppends,
     columns: RecordColumns,
     *,
     codec: Codec,
@@ -47,7 +47,8 @@ def append_columns(
     guard: VerificationGuard | None,
 ) -> AppendInfo:
     """See `LogAppends.append_columns`."""
-    with log.lock, log.appending:
+    with log.lock:
+        log.require_writable()
         if not len(columns):
             return _NOTHING._replace(log_start_offset=log.log_start_offset)
         now_ms, rules = log.now_ms(), log.rules
@@ -71,11 +72,11 @@ def append_columns(
         if not _are_records_welcome(columns, rules, now_ms):
             _refuse(stamped, batch_size, arguments, rules, now_ms)
         infos = []
+        table = BatchTable(np.zeros((fields.COLUMN_COUNT, 1), np.int64), 1, fields.END, 0)
         for built in _built(stamped, batch_size, arguments, rules, lambda: log.active.size):
             for row in range(len(built.table)):
-                batch, table, info = _placed(log, built.data, built.table, row, log_append_time)
-                update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT, guard=guard)
-                infos.append(append_placed(log, batch, table, info, None if producer_id <= NO_PRODUCER_ID else update))
+                batch = _placed(built, row, table, log.log_end_offset, log_append_time)
+                infos.append(append_validated(log, batch, AppendOrigin.CLIENT, guard, UNKNOWN_TRANSACTION_VERSION))
         return _together(infos)
 
 
@@ -157,28 +158,21 @@ def _refuse(
         )
 
 
-def _placed(
-    log: LogState, data: ByteArray, built: BatchTable, row: int, log_append_time: int
-) -> tuple[ByteArray, BatchTable, AppendInfo]:
-    """One of the batches, at the log's end: not where it was built for if batches before it were there already."""
-    batch = _batch(data, built, row)
-    table = BatchTable(np.ascontiguousarray(built.matrix[:, row : row + 1]), 1, fields.END, batch.size)
-    table.position[0] = 0
-    first_offset = log.log_end_offset
-    if table.base_offset[0] != first_offset:
-        table.base_offset[0] = first_offset
+def _placed(built: BuiltBatches, row: int, table: BatchTable, first_offset: int, log_append_time: int) -> Validated:
+    """One of the batches, at the log's end: not where it was built for if batches before it were there already.
+
+    `table` becomes its table; it is the same for all, which the quick way expects.
+    """
+    batch = _batch(built.data, built.table, row)
+    table.matrix[:, 0] = built.table.matrix[:, row]
+    table.next_position = batch.size
+    table.matrix[fields.POSITION, 0] = 0
+    if table.matrix[fields.BASE_OFFSET, 0] != first_offset:
+        table.matrix[fields.BASE_OFFSET, 0] = first_offset
         batch[BASE_OFFSET : BASE_OFFSET + 8] = np.frombuffer(first_offset.to_bytes(8, "big"), np.uint8)
-    last_offset = int(table.last_offset[0])
-    info = AppendInfo(
-        first_offset,
-        last_offset,
-        int(table.max_timestamp[0]),
-        log_append_time,
-        log.log_start_offset,
-        last_offset - first_offset + 1,
-        False,
-    )
-    return batch, table, info
+    last_offset = first_offset + int(table.matrix[fields.LAST_OFFSET_DELTA, 0])
+    max_timestamp = int(table.matrix[fields.MAX_TIMESTAMP, 0])
+    return Validated(batch, table, first_offset, last_offset, max_timestamp, log_append_time)
 
 
 def _batch(data: ByteArray, table: BatchTable, row: int) -> ByteArray:

@@ -17,6 +17,8 @@ from logstore.errors import (
     OutOfOrderSequenceError,
     RecordTooLargeError,
 )
+from logstore.log import append
+from logstore.log.append import append_placed
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
@@ -147,3 +149,21 @@ def test_no_records_are_no_append(tmp_path: Path) -> None:
     assert log.append_columns(RecordColumns(0)).record_count == 0
     assert log.append_columns(RecordColumns(2)).last_offset == 1
     assert np.unique(log.segments.last.data).size > 1
+
+
+def test_batches_go_the_quick_way_once_the_first_has_gone_the_long_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path, {})
+    long_ways: list[int] = []
+
+    def counted(log: Any, *arguments: Any) -> Any:
+        long_ways.append(log.log_end_offset)
+        return append_placed(log, *arguments)
+
+    monkeypatch.setattr(append, "append_placed", counted)
+    columns = some_columns("quick", 200)
+    log.append_columns(columns, producer_id=7, producer_epoch=0, base_sequence=0, batch_size=BATCH_SIZE)
+    assert log.log_end_offset == 200
+    assert long_ways == [0]
+    log.close()
