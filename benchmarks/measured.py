@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 Side = Callable[[], float]  # runs what is compared once or more, and returns the seconds of once
 
 ROUND_COUNTS = range(3, 31)
-WARMING_PART, ALONE_PART = 0.4, 0.125  # of the seconds: for rounds that do not count, and for all without peers
+WARMING_PART, ALONE_PART = 0.8, 0.125  # of the seconds: for rounds that do not count, and for all without peers
 ROUND_SECONDS_MIN = 0.02  # below it the clock, the loop and cold caches would be seen
 STEADY_COUNT = 3  # rounds in which a peer has not become faster
 IMPROVEMENT_MIN = 0.05  # of a peer that is warming up, from one round to the next
