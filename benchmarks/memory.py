@@ -3,15 +3,18 @@
 A virtual machine gives free memory back to its host after some seconds (free page reporting). Who asks for it next,
 a page cache that a log is written to above all, waits ten times as long as for the write itself, and whose round that
 is, is chance. So both sides are given memory that has just been written to, by the page cache itself: what it gave
-back it takes first, of memory that a process gave back only some.
+back it takes first, of memory that a process gave back only some. It takes pieces of memory as large as what is
+written and where that begins allow: a MiB at a whole MiB one piece, at any other place one of each size below it. So
+the pieces are as the batches of a log, of all sizes and at any place.
 """
 
 from __future__ import annotations
 
 import tempfile
+from itertools import cycle
 
 LEAST_SIZE, SPARE_SIZE_MAX = 1 << 18, 512 << 20
-_PIECE = bytes(1 << 20)
+_PIECES = [bytes(size) for size in [10_761] * 50 + [107_061] * 5 + [(1 << 20) - 51, 1 << 20]]
 
 
 def make_ready(size: int) -> None:
@@ -19,5 +22,9 @@ def make_ready(size: int) -> None:
     if size < LEAST_SIZE:
         return
     with tempfile.TemporaryFile(buffering=0) as file:
-        for _ in range(0, size + min(size, SPARE_SIZE_MAX), len(_PIECE)):
-            file.write(_PIECE)
+        wanted_size = size + min(size, SPARE_SIZE_MAX)
+        for piece in cycle(_PIECES):
+            file.write(piece)
+            wanted_size -= len(piece)
+            if wanted_size <= 0:
+                return
