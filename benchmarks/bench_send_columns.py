@@ -15,11 +15,10 @@ from benchmarks.sizes import scaled
 
 VALUE_SIZE = 100
 RECORD_COUNT = scaled(200, 200_000)
-CALL_COUNT = scaled(200, 50_000)  # of the peer, which is one record a call
 
 
 def test_send_columns(measured: Measured, broker: LocalBroker, tmp_path: Path) -> None:
-    theirs = confluent_sends(lambda: broker.bootstrap, lambda: broker.topic("columns"), b"v" * VALUE_SIZE, CALL_COUNT)
+    theirs = confluent_sends(lambda: broker.bootstrap, lambda: broker.topic("columns"), b"v" * VALUE_SIZE, RECORD_COUNT)
     values = np.full((RECORD_COUNT, VALUE_SIZE), ord("v"), np.uint8)
     with logstore.open(tmp_path / "data") as store:
         store.create_topic("columns", partitions=1)
