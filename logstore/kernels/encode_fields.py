@@ -39,23 +39,40 @@ def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
 
 
 @device
+def _copy32(out: Any, o: int, data: Any, start: int) -> int:
+    first, second = load64(data, start), load64(data, start + 8)
+    third, fourth = load64(data, start + 16), load64(data, start + 24)
+    store64(out, o, first)
+    store64(out, o + 8, second)
+    store64(out, o + 16, third)
+    store64(out, o + 24, fourth)
+    return o + 32
+
+
+@device
 def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
     """Copy bytes and touch no other; returns the position after them."""
-    at = 0
-    while at < size - 31:
-        first, second = load64(data, start + at), load64(data, start + at + 8)
-        third, fourth = load64(data, start + at + 16), load64(data, start + at + 24)
-        store64(out, o + at, first)
-        store64(out, o + at + 8, second)
-        store64(out, o + at + 16, third)
-        store64(out, o + at + 24, fourth)
-        at += 32
-    while at < size - 7:
-        store64(out, o + at, load64(data, start + at))
-        at += 8
-    if at < size and size >= 8:  # some bytes a second time
-        store64(out, o + size - 8, load64(data, start + size - 8))
+    if size >= 32:
+        at = 0
+        while at < size - 32:
+            _copy32(out, o + at, data, start + at)
+            at += 32
+        _copy32(out, o + size - 32, data, start + size - 32)  # some bytes a second time, here and below
         return o + size
+    if size >= 16:
+        first, second = load64(data, start), load64(data, start + 8)
+        store64(out, o, first)
+        store64(out, o + 8, second)
+        first, second = load64(data, start + size - 16), load64(data, start + size - 8)
+        store64(out, o + size - 16, first)
+        store64(out, o + size - 8, second)
+        return o + size
+    if size >= 8:
+        first, second = load64(data, start), load64(data, start + size - 8)
+        store64(out, o, first)
+        store64(out, o + size - 8, second)
+        return o + size
+    at = 0
     while at < size:
         out[o + at] = data[start + at]
         at += 1
