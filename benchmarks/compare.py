@@ -22,6 +22,7 @@ from pathlib import Path
 from benchmarks.checkouts import Checkout, checkouts
 from benchmarks.results import Measurement, read_results
 from benchmarks.run import ROOT, operations, pytest_command
+from benchmarks.sizes import REAL_SECONDS
 from benchmarks.table import time_text
 
 CHANGE_MIN = 0.03
@@ -140,7 +141,9 @@ def main(argv: Iterable[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=operations(), metavar="OPERATION", help="may be repeated")
     parser.add_argument("--rounds", type=round_count, default=7)
     parser.add_argument("--scale", type=float, default=0.05, help="part of the real sizes; 0 is tiny")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of the rounds of one benchmark in one process")
+    parser.add_argument(
+        "--seconds", type=float, default=REAL_SECONDS, help="of the rounds of one benchmark in one process"
+    )
     options = parser.parse_args(None if argv is None else list(argv))
     with tempfile.TemporaryDirectory() as name:
         try:

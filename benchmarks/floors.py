@@ -4,7 +4,6 @@ given to the system, or the library that does the work."""
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measured import Floor, seconds_of, timed
+from benchmarks.measured import Floor, Side, seconds_of, timed
 from logstore.disk.seam import SEAM
 from logstore.kernels.crc32c import crc32c
 
@@ -39,19 +38,7 @@ def copying(size: int) -> Floor:
 def writing(path: Path, size: int, call_count: int = 1) -> Floor:
     """So many bytes handed to the system in one call, to a file that grows into space that is reserved (no sync)."""
     data = bytes(size)
-
-    def side() -> float:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        SEAM.reserve(descriptor, 0, size * call_count)
-        start = time.perf_counter()
-        for _ in range(call_count):
-            os.write(descriptor, data)
-        seconds = (time.perf_counter() - start) / call_count
-        os.close(descriptor)
-        path.unlink()
-        return seconds
-
-    return Floor("bare write", side)
+    return Floor("bare write", _growing(path, size, call_count, lambda descriptor: os.write(descriptor, data)))
 
 
 def appending(path: Path, size: int, call_count: int = 1) -> Floor:
@@ -64,9 +51,16 @@ def appending(path: Path, size: int, call_count: int = 1) -> Floor:
     def append(descriptor: int) -> None:
         for begin in range(0, size, PART_SIZE):
             piece = source[begin : begin + PART_SIZE]
-            np.copyto(part[: piece.size], piece)
-            crc32c(part[: piece.size])
-            os.write(descriptor, part[: piece.size])
+            copied = part[: piece.size]
+            np.copyto(copied, piece)
+            crc32c(copied)
+            os.write(descriptor, copied)
+
+    return Floor("copy, CRC and write", _growing(path, size, call_count, append))
+
+
+def _growing(path: Path, size: int, call_count: int, append: Callable[[int], object]) -> Side:
+    """Seconds of one of so many appends of `size` bytes to a new file, by its descriptor."""
 
     def side() -> float:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -76,7 +70,7 @@ def appending(path: Path, size: int, call_count: int = 1) -> Floor:
         path.unlink()
         return seconds
 
-    return Floor("copy, CRC and write", side)
+    return side
 
 
 def writing_in_parts(path: Path, size: int) -> Floor:

@@ -199,8 +199,7 @@ class Measured:
         sides.forget()
         if prepare is not None:
             prepare()
-        make_ready(call_size * call_count)
-        seconds_of(call_count, ours, *arguments)
+        _ready_seconds_of(call_count, call_size, ours, *arguments)
         spent = time.perf_counter() - start
         enough = SECONDS if sides.sides else SECONDS * ALONE_PART  # a ratio of two sides scatters more than one side
         return max(ROUND_COUNTS[0], min(ROUND_COUNTS[-1], int(enough / spent))), call_count

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from benchmarks.measured import Side
 from benchmarks.peers.optional import module
-
-IDEMPOTENT = {"enable.idempotence": True}
 
 
 def confluent_sends(bootstrap: Callable[[], str], topic: Callable[[], str], value: bytes, call_count: int) -> Side:
@@ -17,14 +16,13 @@ def confluent_sends(bootstrap: Callable[[], str], topic: Callable[[], str], valu
 
     One producer for all rounds, as its users have: to connect and to ask for a producer id takes longer than a round.
     """
-    producers: list[Any] = []
 
+    @cache
     def producer() -> Any:
-        if not producers:
-            producers.append(module("confluent_kafka").Producer({"bootstrap.servers": bootstrap(), **IDEMPOTENT}))
-            producers[0].produce(topic(), b"first")
-            producers[0].flush()
-        return producers[0]
+        new = module("confluent_kafka").Producer({"bootstrap.servers": bootstrap(), "enable.idempotence": True})
+        new.produce(topic(), b"first")
+        new.flush()
+        return new
 
     def side() -> float:
         name, one = topic(), producer()

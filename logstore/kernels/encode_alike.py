@@ -27,6 +27,7 @@ from .encode_size import (
     VALUE_DATA_SIZE,
     content_size,
     field_size,
+    timestamp_of,
     varint_size,
 )
 from .kernel import called, device
@@ -37,14 +38,9 @@ ROW_COUNT_MIN = 16  # of a batch whose rows are looked at for it
 
 
 @device
-def is_plain(state: Any) -> bool:
+def _is_plain(state: Any) -> bool:
     """Whether the rows have nothing but keys, values and timestamps."""
     return state[HEADERS_DATA_SIZE] < 0 and state[HAS_OFFSET_DELTAS] == 0
-
-
-@device
-def _time_delta(timestamps: Any, has_timestamps: int, row: int, base_timestamp: int) -> int:
-    return add64(timestamps[row] if has_timestamps == 1 else -1, -base_timestamp)
 
 
 @called
@@ -56,13 +52,13 @@ def add_alike(
 
     Arguments as those of `measure_batches`. Returns how many.
     """
-    if not is_plain(state):
+    if not _is_plain(state):
         return 0
     keys_size, values_size, has_timestamps = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HAS_TIMESTAMPS]
     first_row, base_timestamp = state[ROW], columns[BASE_TIMESTAMP * capacity + state[BATCH_COUNT]]
     key_size = field_size(key_starts, key_ends, row - 1, keys_size)
     value_size = field_size(value_starts, value_ends, row - 1, values_size)
-    time_delta = _time_delta(timestamps, has_timestamps, row - 1, base_timestamp)
+    time_delta = add64(timestamp_of(timestamps, has_timestamps, row - 1), -base_timestamp)
     deltas_size = varint_size(time_delta) + varint_size(row - 1 - first_row)
     body = 1 + deltas_size + content_size(key_size, value_size, -1)
     record_size = varint_size(body) + body
@@ -71,13 +67,12 @@ def add_alike(
     last_row = min(state[ROW_COUNT], row_ends[state[BATCH_COUNT]] if state[BATCH_SIZE_MAX] == 0 else NO_LIMIT) - 1
     at = row
     while at < last_row and size + record_size <= size_limit:
-        time_delta = _time_delta(timestamps, has_timestamps, at, base_timestamp)
-        timestamp = timestamps[at] if has_timestamps == 1 else -1
+        timestamp = timestamp_of(timestamps, has_timestamps, at)
         if (
             timestamp < -1
             or field_size(key_starts, key_ends, at, keys_size) != key_size
             or field_size(value_starts, value_ends, at, values_size) != value_size
-            or varint_size(time_delta) + varint_size(at - first_row) != deltas_size
+            or varint_size(add64(timestamp, -base_timestamp)) + varint_size(at - first_row) != deltas_size
         ):
             break
         max_timestamp = max(max_timestamp, timestamp)
@@ -90,27 +85,26 @@ def add_alike(
 
 
 @device
-def is_as_long(starts: Any, ends: Any, data_size: int, row: int, other_row: int) -> bool:
-    """Whether the fields of two rows have the same size."""
-    return field_size(starts, ends, row, data_size) == field_size(starts, ends, other_row, data_size)
+def _are_as_long(starts: Any, ends: Any, data_size: int, row: int, end_row: int) -> bool:
+    """Whether the fields of the first, the second, the middle and the last row have the same size."""
+    size = field_size(starts, ends, row, data_size)
+    return (
+        field_size(starts, ends, row + 1, data_size) == size
+        and field_size(starts, ends, (row + end_row) >> 1, data_size) == size
+        and field_size(starts, ends, end_row - 1, data_size) == size
+    )
 
 
 @called
 def are_alike(
     state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any, row: int, end_row: int
 ) -> bool:
-    """Whether the rows of a batch look as if most were alike: the first, the second, the middle and the last are."""
-    if end_row - row < ROW_COUNT_MIN or not is_plain(state):
-        return False
-    middle_row = (row + end_row) >> 1
-    keys_size, values_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]
+    """Whether the rows of a batch look as if most were alike, so that looking for those pays."""
     return (
-        is_as_long(value_starts, value_ends, values_size, row, row + 1)
-        and is_as_long(value_starts, value_ends, values_size, row, middle_row)
-        and is_as_long(value_starts, value_ends, values_size, row, end_row - 1)
-        and is_as_long(key_starts, key_ends, keys_size, row, row + 1)
-        and is_as_long(key_starts, key_ends, keys_size, row, middle_row)
-        and is_as_long(key_starts, key_ends, keys_size, row, end_row - 1)
+        end_row - row >= ROW_COUNT_MIN
+        and _is_plain(state)
+        and _are_as_long(value_starts, value_ends, state[VALUE_DATA_SIZE], row, end_row)
+        and _are_as_long(key_starts, key_ends, state[KEY_DATA_SIZE], row, end_row)
     )
 
 
@@ -125,7 +119,7 @@ def put_alike(
     key_size = field_size(key_starts, key_ends, row - 1, keys_size)
     value_size = field_size(value_starts, value_ends, row - 1, values_size)
     content = content_size(key_size, value_size, -1)
-    time_delta = _time_delta(timestamps, has_timestamps, row - 1, base_timestamp)
+    time_delta = add64(timestamp_of(timestamps, has_timestamps, row - 1), -base_timestamp)
     deltas_size = varint_size(time_delta) + varint_size(row - 1 - first_row)
     size, head = o - start, load64(out, start)
     head_size = size - deltas_size - content
@@ -133,7 +127,7 @@ def put_alike(
         return 0
     at = row
     while at < end_row and o + size <= out_capacity:
-        time_delta, delta = _time_delta(timestamps, has_timestamps, at, base_timestamp), at - first_row
+        time_delta, delta = add64(timestamp_of(timestamps, has_timestamps, at), -base_timestamp), at - first_row
         if (
             field_size(key_starts, key_ends, at, keys_size) != key_size
             or field_size(value_starts, value_ends, at, values_size) != value_size

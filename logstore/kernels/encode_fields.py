@@ -39,6 +39,14 @@ def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
 
 
 @device
+def _copy16(out: Any, o: int, data: Any, start: int) -> int:
+    first, second = load64(data, start), load64(data, start + 8)
+    store64(out, o, first)
+    store64(out, o + 8, second)
+    return o + 16
+
+
+@device
 def _copy32(out: Any, o: int, data: Any, start: int) -> int:
     first, second = load64(data, start), load64(data, start + 8)
     third, fourth = load64(data, start + 16), load64(data, start + 24)
@@ -60,17 +68,12 @@ def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
         _copy32(out, o + size - 32, data, start + size - 32)  # some bytes a second time, here and below
         return o + size
     if size >= 16:
-        first, second = load64(data, start), load64(data, start + 8)
-        store64(out, o, first)
-        store64(out, o + 8, second)
-        first, second = load64(data, start + size - 16), load64(data, start + size - 8)
-        store64(out, o + size - 16, first)
-        store64(out, o + size - 8, second)
+        _copy16(out, o, data, start)
+        _copy16(out, o + size - 16, data, start + size - 16)
         return o + size
     if size >= 8:
-        first, second = load64(data, start), load64(data, start + size - 8)
-        store64(out, o, first)
-        store64(out, o + size - 8, second)
+        store64(out, o, load64(data, start))
+        store64(out, o + size - 8, load64(data, start + size - 8))
         return o + size
     at = 0
     while at < size:

@@ -33,6 +33,8 @@ from .encode_size import (
     body_size,
     content_size,
     field_size,
+    offset_delta_of,
+    timestamp_of,
     varint_size,
 )
 from .kernel import called, device, kernel
@@ -41,18 +43,6 @@ from .scan import ATTRIBUTES, BASE_TIMESTAMP, LAST_OFFSET_DELTA, MAX_TIMESTAMP, 
 
 BATCH_ENDED = -1  # a status within the kernel: the row is not of this batch
 RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
-
-
-@device
-def timestamp_of(state: Any, timestamps: Any, row: int) -> int:
-    """Milliseconds; -1 without."""
-    return timestamps[row] if state[HAS_TIMESTAMPS] == 1 else -1
-
-
-@device
-def offset_delta_of(state: Any, offset_deltas: Any, row: int, first_row: int) -> int:
-    """Offset delta of a row in a batch that begins with `first_row`."""
-    return offset_deltas[row] if state[HAS_OFFSET_DELTAS] == 1 else row - first_row
 
 
 @called
@@ -164,8 +154,8 @@ def measure_batches(
             field_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE]),
             field_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE]),
         )
-        timestamp = timestamp_of(state, timestamps, row)
-        delta = offset_delta_of(state, offset_deltas, row, state[ROW])
+        timestamp = timestamp_of(timestamps, state[HAS_TIMESTAMPS], row)
+        delta = offset_delta_of(offset_deltas, state[HAS_OFFSET_DELTAS], row, state[ROW])
         status = _add_row(state, columns, capacity, row_ends, row, content, timestamp, delta)
         if status > OK:
             return status

@@ -89,6 +89,18 @@ def sized(size: int) -> int:
 
 
 @device
+def timestamp_of(timestamps: Any, has_timestamps: int, row: int) -> int:
+    """Milliseconds; -1 without."""
+    return timestamps[row] if has_timestamps == 1 else -1
+
+
+@device
+def offset_delta_of(offset_deltas: Any, has_offset_deltas: int, row: int, first_row: int) -> int:
+    """Offset delta of a row in a batch that begins with `first_row`."""
+    return offset_deltas[row] if has_offset_deltas == 1 else row - first_row
+
+
+@device
 def body_size(timestamp_delta: int, offset_delta: int, content_size: int) -> int:
     """Bytes of a record after its length: attributes, deltas, key, value and headers."""
     return 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + content_size

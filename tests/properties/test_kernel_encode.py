@@ -121,9 +121,8 @@ class Encoding:
             self.matrix[column, batch] = value
 
 
-@settings(max_examples=100)
-@given(many_rows, st.integers(1, 400), st.integers(1, 3))
-def test_rows_are_split_into_the_batches_of_a_producer(of: list[Row], batch_size: int, capacity: int) -> None:
+def check_split(of: list[Row], batch_size: int, capacity: int = CAPACITY) -> None:
+    """Rows are split as by the twin, so many batches at a time."""
     encoding = Encoding(columns_of(of))
     found: list[Measured] = []
     status = encode_size.BATCHES_FULL
@@ -131,8 +130,27 @@ def test_rows_are_split_into_the_batches_of_a_producer(of: list[Row], batch_size
         encoding.state[encode_size.BATCH_COUNT] = 0
         status = encoding.measure(batch_size, capacity)
         found += encoding.measured()
-    expected = outcome(lambda: building.split(of, batch_size))
-    assert encoding.outcome(status, found) == expected
+    assert encoding.outcome(status, found) == outcome(lambda: building.split(of, batch_size))
+
+
+def check_written(batches: list[list[Row]], headers: list[Batch]) -> list[bytes]:
+    """Batches are written as by the twin, and not into less room; returns them."""
+    encoding = Encoding(columns_of([row for batch in batches for row in batch]))
+    encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
+    assert encoding.measure(0) == encode_size.OK
+    for number, header in enumerate(headers):
+        encoding.set_header(number, header)
+    size = int(encoding.matrix[scan.SIZE, : len(batches)].sum())
+    expected = [building.batch_bytes(batch, header) for batch, header in zip(batches, headers, strict=True)]
+    assert encoding.encode(size) == (encode_size.OK, b"".join(expected))
+    assert encoding.encode(size - 1)[0] == encode_size.COLUMNS_CHANGED
+    return expected
+
+
+@settings(max_examples=100)
+@given(many_rows, st.integers(1, 400), st.integers(1, 3))
+def test_rows_are_split_into_the_batches_of_a_producer(of: list[Row], batch_size: int, capacity: int) -> None:
+    check_split(of, batch_size, capacity)
 
 
 def run_rows(of: list[tuple[Row, int, int]]) -> list[Row]:
@@ -147,15 +165,7 @@ def run_rows(of: list[tuple[Row, int, int]]) -> list[Row]:
 @settings(max_examples=50)
 @given(runs, st.integers(1, 3000))
 def test_rows_that_are_alike_are_split_like_others(of: list[tuple[Row, int, int]], batch_size: int) -> None:
-    of_rows = run_rows(of)
-    encoding = Encoding(columns_of(of_rows))
-    found: list[Measured] = []
-    status = encode_size.BATCHES_FULL
-    while status == encode_size.BATCHES_FULL:
-        encoding.state[encode_size.BATCH_COUNT] = 0
-        status = encoding.measure(batch_size)
-        found += encoding.measured()
-    assert encoding.outcome(status, found) == outcome(lambda: building.split(of_rows, batch_size))
+    check_split(run_rows(of), batch_size)
 
 
 @settings(max_examples=50)
@@ -163,14 +173,7 @@ def test_rows_that_are_alike_are_split_like_others(of: list[tuple[Row, int, int]
 def test_rows_that_are_alike_are_written_like_others(of: list[tuple[Row, int, int]], cut: int) -> None:
     of_rows = [row for row in run_rows(of) if row.timestamp >= -1] or [Row()]
     batches = [batch for batch in (of_rows[:cut], of_rows[cut:]) if batch]
-    encoding = Encoding(columns_of(of_rows))
-    encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
-    assert encoding.measure(0) == encode_size.OK
-    for number in range(len(batches)):
-        encoding.set_header(number, Batch(number))
-    expected = b"".join(building.batch_bytes(batch, Batch(number)) for number, batch in enumerate(batches))
-    assert encoding.encode(len(expected)) == (encode_size.OK, expected)
-    assert encoding.encode(len(expected) - 1)[0] == encode_size.COLUMNS_CHANGED
+    check_written(batches, [Batch(number) for number in range(len(batches))])
 
 
 @settings(max_examples=50)
@@ -212,19 +215,10 @@ def test_a_batch_is_measured_as_the_twin_does(of: list[Row], deltas: list[int], 
     batch_values(),
 )
 def test_batches_are_written_as_the_twin_does(batches: list[list[Row]], header: Batch) -> None:
-    of = [row for batch in batches for row in batch]
-    encoding = Encoding(columns_of(of))
-    encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
     flags = header.flags & ~DELETE_HORIZON
     headers = [replace(header, base_offset=number, flags=flags) for number in range(len(batches))]
-    assert encoding.measure(0) == encode_size.OK
-    for number, each in enumerate(headers):
-        encoding.set_header(number, each)
-    size = int(encoding.matrix[scan.SIZE, : len(batches)].sum())
-    expected = [building.batch_bytes(batch, each) for batch, each in zip(batches, headers, strict=True)]
-    assert encoding.encode(size) == (encode_size.OK, b"".join(expected))
-    assert b"".join(map(record_bytes, building.records_of(batches[0]))) == expected[0][HEADER_SIZE:]
-    assert encoding.encode(size - 1)[0] == encode_size.COLUMNS_CHANGED
+    written = check_written(batches, headers)
+    assert b"".join(map(record_bytes, building.records_of(batches[0]))) == written[0][HEADER_SIZE:]
 
 
 def test_varints_change_their_size_where_the_twins_do() -> None:

@@ -71,11 +71,13 @@ def test_memory_is_made_ready_for_the_calls_that_tell_how_many_a_round_has(monke
     monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
     measured_of(benchmark)(recorded.ours, title="t", peers={}, written_size=5)
     assert recorded.order[:4] == ["ready for 5", "ours", "ready for 5", "ours"]
+    made_ready = [word for word in recorded.order if word != "ours"]
     for number, word in enumerate(recorded.order):
-        assert word == "ours" or recorded.order[number + 1] == "ours"
-        if word != "ours":
+        if word in made_ready:
             size = int(word.removeprefix("ready for "))
             assert set(recorded.order[number + 1 : number + 1 + size // 5]) == {"ours"}
+    sizes = [int(word.removeprefix("ready for ")) for word in made_ready]
+    assert recorded.order.count("ours") == sum(sizes) // 5  # none without
 
 
 def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
