@@ -80,6 +80,11 @@ def test_workers_run_with_the_same_python(spark: SparkSession) -> None:
     assert [Path(path).resolve() for path in found] == [Path(os.environ["PYSPARK_PYTHON"]).resolve()]
 
 
+def test_workers_talk_over_unix_sockets(spark: SparkSession) -> None:
+    settings = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ["PYTHON_UNIX_DOMAIN_ENABLED"]).collect()
+    assert [each.lower() for each in settings] == ["true"]
+
+
 def test_a_table_is_there_for_sql(spark: SparkSession, golden: Callable[[str], Path]) -> None:
     spark.sql(f"CREATE TEMPORARY VIEW ends USING kafka_segments OPTIONS (path '{golden('demo')}', table 'topics')")
     assert spark.sql("SELECT sum(log_end_offset) FROM ends").first() == (69,)
