@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +26,17 @@ class RecordColumns:
 
     Args:
         batches: what the rows of the window are of.
-        kept: int64, numbers of records in the window, ascending.
+        kept: int64, numbers of records in the window, ascending; or a slice of them.
     """
 
-    def __init__(self, window: RecordWindow, batches: BatchTable, kept: Int64Array, topic: str, partition: int) -> None:
+    def __init__(
+        self, window: RecordWindow, batches: BatchTable, kept: Int64Array | slice, topic: str, partition: int
+    ) -> None:
+        self._window = window
         self._records = window.records
-        self._rows = window.rows[kept]
         self._batches = batches
         self._kept = kept
+        self._count = window.records.offset[kept].size
         self._topic = topic
         self._partition = partition
 
@@ -55,11 +59,11 @@ class RecordColumns:
 
     def topic(self) -> pa.Array:
         """string"""
-        return pa.repeat(self._topic, self._kept.size)
+        return pa.repeat(pa.scalar(self._topic, pa.string()), self._count)
 
     def partition(self) -> pa.Array:
         """int32"""
-        return pa.repeat(pa.scalar(self._partition, pa.int32()), self._kept.size)
+        return pa.repeat(pa.scalar(self._partition, pa.int32()), self._count)
 
     def offset(self) -> pa.Array:
         """int64"""
@@ -70,9 +74,9 @@ class RecordColumns:
         return timestamps(self._records.timestamp[self._kept])
 
     def timestamp_type(self) -> pa.Array:
-        """int64: 0 CreateTime, 1 LogAppendTime, -1 none, in magic 0."""
-        is_append_time = (self._batches.attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64)
-        return pa.array(np.where(self._batches.magic == 0, -1, is_append_time)[self._rows])
+        """int32: 0 CreateTime, 1 LogAppendTime, -1 none, in magic 0."""
+        is_append_time = (self._batches.attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int32)
+        return pa.array(np.where(self._batches.magic == 0, np.int32(-1), is_append_time)[self._rows])
 
     def headers(self) -> pa.Array:
         """list of structs; null for a record without headers, as in Spark's Kafka source."""
@@ -100,7 +104,12 @@ class RecordColumns:
 
     def nothing(self) -> pa.Array:
         """null"""
-        return pa.nulls(self._kept.size)
+        return pa.nulls(self._count)
+
+    @cached_property
+    def _rows(self) -> Int64Array:
+        """The row of the batch table that each record is of."""
+        return self._window.rows[self._kept]
 
     def _flag(self, flag: int) -> pa.Array:
         return pa.array((self._batches.attributes & flag != 0)[self._rows])

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray, scan_chunk
 from logstore.columns.legacy import legacy_entry
+from logstore.columns.matrix_pool import MatrixPool
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.disk.segment_walk import find_batch
@@ -22,6 +23,8 @@ from .slices import Slice, head_of
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+RECORD_COUNT_MAX = 98_312  # of an Arrow batch: each costs worker and JVM, so it has what a scan gives of usual records
 
 _ADVICE = "retention, compaction or truncation replaced it after the query was planned: run the query again"
 
@@ -38,6 +41,7 @@ def read_records(
         DataDirectoryError: the segment is gone, or another one than at planning.
         LogstoreError: what is damaged, if `rule` says so.
     """
+    pool = MatrixPool(RECORD_COUNT_MAX)
     for data, found in batch_tables(one):
         if isinstance(found, LogstoreError):
             yield from rule.rows(found, one.topic, one.partition, schema)
@@ -47,7 +51,7 @@ def read_records(
             is_wanted &= np.isin(found.producer_id, list(producer_ids))
         for row in np.flatnonzero(is_wanted & (found.is_valid == 0)).tolist():
             yield from rule.rows(_wrong_checksum(one, found, row), one.topic, one.partition, schema)
-        for window in record_windows(data, found, np.flatnonzero(is_wanted & (found.is_valid != 0))):
+        for window in record_windows(data, found, np.flatnonzero(is_wanted & (found.is_valid != 0)), pool):
             if isinstance(window, BadBatch):
                 yield from rule.rows(_located(one, found, window), one.topic, one.partition, schema)
             else:
@@ -116,8 +120,9 @@ def is_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
 
 def _arrow(one: Slice, table: BatchTable, window: RecordWindow, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     offsets = window.records.offset
-    kept = np.flatnonzero((offsets >= one.first_offset) & (offsets < one.end_offset))
-    if kept.size:
+    is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
+    kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
+    if is_kept.any():
         yield RecordColumns(window, table, kept, one.topic, one.partition).batch(schema)
 
 
