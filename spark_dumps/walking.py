@@ -13,7 +13,11 @@ import numpy.typing as npt
 
 from logstore.columns.batch_table import scan_chunk
 from logstore.disk.mapped import MappedFile
-from logstore.disk.side_files import read_offset_index
+from logstore.disk.names import file_name
+from logstore.layout.file_names import base_offset_of
+from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
+
+PIECE_SIZE = 16_384 * ENTRY_SIZE  # of an index, which is read as far as it has entries
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -62,12 +66,24 @@ class IndexEntries:
 
 
 def read_entries(path: str | None, end: int) -> IndexEntries:
-    """The usable entries of the index at `path`, None where there is none; `end` as of the segment."""
+    """The usable entries of the index at `path`, None where there is none; `end` as of the segment.
+
+    The index of a log that is being written is 10 MiB of zeros behind its entries, of which no more is read than the
+    first.
+    """
     if path is None:
         return IndexEntries(np.empty(0, np.int64), np.empty(0, np.int64), end)
-    index = read_offset_index(path)
-    offsets, positions = index.offsets, index.positions
-    is_good = (offsets >= index.base_offset) & (positions > 0) & (positions < end)
-    is_good[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
-    count = is_good.size if is_good.all() else int(is_good.argmin())
-    return IndexEntries(offsets[:count], positions[:count], end)
+    base_offset = base_offset_of(file_name(path))
+    offsets, positions = [np.array([base_offset - 1])], [np.zeros(1, np.int64)]
+    with MappedFile(path) as index:
+        for start in range(0, index.size, PIECE_SIZE):
+            piece = parse_offset_index(index.data[start : start + PIECE_SIZE], base_offset=base_offset, path=path)
+            is_good = np.diff(piece.offsets, prepend=offsets[-1][-1]) > 0
+            is_good &= (np.diff(piece.positions, prepend=positions[-1][-1]) > 0) & (piece.positions < end)
+            count = is_good.size if is_good.all() else int(is_good.argmin())
+            if count:
+                offsets.append(piece.offsets[:count])
+                positions.append(piece.positions[:count])
+            if count < is_good.size:
+                break
+    return IndexEntries(np.concatenate(offsets)[1:], np.concatenate(positions)[1:], end)

@@ -1,0 +1,72 @@
+"""Which entries of an offset index a query goes by: those before the first that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+from logstore.layout.offset_index import ENTRY_SIZE
+from spark_dumps import walking
+
+BASE_OFFSET, END = 1000, 90
+# small numbers, so that many ascend, and what no index has
+entries = st.lists(st.tuples(st.integers(-2, 40), st.integers(-2, 100)), max_size=12)
+
+
+def index_of(directory: Path, found: list[tuple[int, int]], tail: bytes = b"") -> str:
+    path = directory / f"{BASE_OFFSET:020d}.index"
+    path.write_bytes(np.array(found, ">i4").tobytes() + tail)
+    return str(path)
+
+
+def usable(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The naive twin."""
+    good: list[tuple[int, int]] = []
+    last = (-1, 0)
+    for entry in found:
+        if entry[0] <= last[0] or not last[1] < entry[1] < END:
+            break
+        good.append((BASE_OFFSET + entry[0], entry[1]))
+        last = entry
+    return good
+
+
+@given(entries, st.booleans(), st.integers(0, ENTRY_SIZE - 1))
+def test_entries_count_up_to_the_first_that_cannot_be(
+    tmp_path_factory: pytest.TempPathFactory, found: list[tuple[int, int]], is_sorted: bool, tail_size: int
+) -> None:
+    if is_sorted:
+        found = list(zip(sorted(one for one, _ in found), sorted(other for _, other in found), strict=True))
+    path = index_of(tmp_path_factory.mktemp("index"), found, b"\x00" * tail_size)
+    for piece_size in (ENTRY_SIZE, 3 * ENTRY_SIZE, walking.PIECE_SIZE):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(walking, "PIECE_SIZE", piece_size)
+            read = walking.read_entries(path, END)
+        assert [*zip(read.last_offsets.tolist(), read.positions.tolist(), strict=True)] == usable(found)
+        assert read.end == END
+
+
+def test_the_zeros_of_an_index_that_is_being_written_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+    parse = walking.parse_offset_index
+
+    def counted(data: np.ndarray, **names: object) -> object:
+        parsed.append(len(data))
+        return parse(data, **names)
+
+    monkeypatch.setattr(walking, "parse_offset_index", counted)
+    path = index_of(tmp_path, [(4, 50), (9, 70)], bytes(10 * 1024 * 1024))
+    assert walking.read_entries(path, END).positions.tolist() == [50, 70]
+    assert parsed == [walking.PIECE_SIZE]
+
+
+def test_without_an_index_there_are_none() -> None:
+    assert walking.read_entries(None, END).positions.size == 0
