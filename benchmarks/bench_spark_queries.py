@@ -29,10 +29,13 @@ from tests.kafka.oracle import OracleUnavailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TOPIC, PARTITION_COUNT, VALUE_SIZE = "bench", 2, 1000
+PARTITION_COUNT = 2
+VALUE_SIZES = [100, 1000]
+WARM_UP_COUNT = scaled(0, 20)  # queries, while the JVM compiles what plans and schedules them
 SIZE = scaled(MIB, 1024 * MIB, min(SCALE, 1))  # what the ratios are asked for: next to it a query's own cost is less
 LOADED = LoadSettings(False, 0, 0, 1_700_000_000_000, parse_config({}))
 SUM = "sum(length(value))"
+IN_TASKS = {"minPartitions": str(PARTITION_COUNT)}  # everything, in at least two tasks
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -47,19 +50,22 @@ class Topic:
 
     spark: SparkSession
     broker: LocalBroker
+    name: str
     directory: Path
+    value_size: int
     record_count: int
     bootstrap: str | None
     reason: str = ""
 
-    def ours(self, options: dict[str, str] | None = None) -> DataFrame:
-        """Values alone."""
-        reader = self.spark.read.format("kafka_segments").schema("value binary").options(**options or {})
-        return reader.option("subscribe", TOPIC).load(str(self.directory))
+    def records(self, options: dict[str, str]) -> DataFrame:
+        """All columns."""
+        reader = self.spark.read.format("kafka_segments").option("subscribe", self.name).options(**options)
+        return reader.load(str(self.directory))
 
-    def all_of_ours(self) -> DataFrame:
-        """Everything, in at least two tasks."""
-        return self.ours({"minPartitions": str(PARTITION_COUNT)})
+    def values(self, options: dict[str, str]) -> DataFrame:
+        """Values alone."""
+        reader = self.spark.read.format("kafka_segments").schema("value binary").option("subscribe", self.name)
+        return reader.options(**options).load(str(self.directory))
 
     def sum(self, frame: DataFrame) -> int:
         """Bytes of all values."""
@@ -70,8 +76,19 @@ class Topic:
     def answered(self, frame: DataFrame) -> None:
         """RuntimeError when the sum is not that of all values."""
         found = self.sum(frame)
-        if found != self.record_count * VALUE_SIZE:
-            raise RuntimeError(f"{found} bytes instead of {self.record_count * VALUE_SIZE}")
+        if found != self.record_count * self.value_size:
+            raise RuntimeError(f"{found} bytes instead of {self.record_count * self.value_size}")
+
+    def few(self) -> tuple[int, dict[str, str]]:
+        """How many are 1 % of the records, from the middle of each partition, and the options for them."""
+        middle = self.record_count // PARTITION_COUNT // 2
+        count = self.record_count // PARTITION_COUNT // 100
+        ends = {"startingOffsets": middle, "endingOffsets": middle + count}
+        options = {
+            name: json.dumps({self.name: dict.fromkeys(map(str, range(PARTITION_COUNT)), offset)})
+            for name, offset in ends.items()
+        }
+        return count * PARTITION_COUNT, options
 
     def kafka_source(self) -> float:
         """Seconds of Spark's own Kafka source."""
@@ -80,7 +97,7 @@ class Topic:
         if self.bootstrap is None:
             raise PeerAbsentError(self.reason)
         bootstrap = self.bootstrap
-        return seconds_of(1, lambda: self.answered(kafka_frame(self.spark, bootstrap)))
+        return seconds_of(1, lambda: self.answered(kafka_frame(self.spark, bootstrap, self.name)))
 
     def ready_batches(self) -> float:
         """Seconds of a source that yields as many Arrow batches which are there already, two tasks."""
@@ -94,38 +111,43 @@ class Topic:
         from benchmarks.peers.spark_kafka_source import ReadyBatches
 
         self.spark.dataSource.register(ReadyBatches)
-        sizes = {"records": record_count, "size": VALUE_SIZE, "tasks": task_count}
+        sizes = {"records": record_count, "size": self.value_size, "tasks": task_count}
         return self.spark.read.format("ready_batches").options(**sizes).load()
 
 
-@pytest.fixture(scope="module")
-def topic(tmp_path_factory: pytest.TempPathFactory, broker: LocalBroker) -> Iterator[Topic]:
+@pytest.fixture(scope="module", params=VALUE_SIZES)
+def topic(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, broker: LocalBroker
+) -> Iterator[Topic]:
     """Filled by Kafka's own tool where there is a broker; a session that has the jars of the Kafka source then."""
     pytest.importorskip("pyspark")
     from benchmarks.peers.spark_kafka_source import kafka_source_jars, produce
 
+    value_size: int = request.param
+    name = f"of-{value_size}"
     directory, bootstrap, reason, jars = tmp_path_factory.mktemp("spark"), None, "", {}
-    record_count = SIZE // VALUE_SIZE
+    record_count = SIZE // value_size
     try:
         if not (SCALE and HAS_PEERS):
             raise PeerAbsentError("tiny, or without peers")
         jars = {"spark.jars": kafka_source_jars()}
         bootstrap = broker.bootstrap
-        produce(oracle(), bootstrap, record_count, VALUE_SIZE, PARTITION_COUNT)
+        broker.go_on()
+        produce(oracle(), bootstrap, name, record_count, value_size, PARTITION_COUNT)
         directory = broker.directory
     except (PeerAbsentError, OracleUnavailableError) as absent:
         reason, record_count = str(absent), 0
         for number in range(PARTITION_COUNT):
-            (directory / f"{TOPIC}-{number}").mkdir()
-            path = directory / f"{TOPIC}-{number}" / f"{0:020d}.log"
-            record_count += write_segment(path, SIZE // PARTITION_COUNT, value_size=VALUE_SIZE)
+            (directory / f"{name}-{number}").mkdir()
+            path = directory / f"{name}-{number}" / f"{0:020d}.log"
+            record_count += write_segment(path, SIZE // PARTITION_COUNT, value_size=value_size)
             recover_partition(str(path.parent), LOADED)  # which makes the indexes that a broker would have made
     try:
         spark = spark_dumps.session(f"local[{PARTITION_COUNT}]", {**SETTINGS, **jars})
     except UsageError as unavailable:
         pytest.skip(f"no Spark: {unavailable}")
     spark.sparkContext.setLogLevel("OFF")
-    yield Topic(spark, broker, directory, record_count, bootstrap, reason)
+    yield Topic(spark, broker, name, directory, value_size, record_count, bootstrap, reason)
     if bootstrap is not None:
         spark.stop()  # otherwise other tests of the process may have it still
 
@@ -136,30 +158,45 @@ def test_sum_of_lengths(measured: Measured, topic: Topic) -> None:
         "ready Arrow batches": topic.ready_batches,
     }
     found = measured(
-        lambda: topic.sum(topic.all_of_ours()),
-        title=f"`{SUM}` of {SIZE / MIB:.4g} MiB on Spark",
+        lambda: topic.sum(topic.values(IN_TASKS)),
+        title=f"`{SUM}` of {SIZE / MIB:.4g} MiB on Spark, values of {topic.value_size} bytes",
         size=SIZE,
         count=topic.record_count,
         peers=peers,
     )
-    assert found == topic.record_count * VALUE_SIZE
+    assert found == topic.record_count * topic.value_size
 
 
-def test_filter_of_offsets(measured: Measured, topic: Topic) -> None:
-    count = topic.record_count // PARTITION_COUNT
-    few = count // 100
-    ends = {"startingOffsets": count // 2, "endingOffsets": count // 2 + few}
-    options = {
-        name: json.dumps({TOPIC: dict.fromkeys(map(str, range(PARTITION_COUNT)), offset)})
-        for name, offset in ends.items()
-    }
+def test_sum_of_few(measured: Measured, topic: Topic) -> None:
+    count, options = topic.few()
+    for _ in range(WARM_UP_COUNT):
+        topic.sum(topic.values(options))
     found = measured(
-        lambda: topic.sum(topic.ours(options)),
+        lambda: topic.sum(topic.values(options)),
         title="the same of 1 % of the offsets",
-        count=few * PARTITION_COUNT,
+        count=count,
         peers={
-            "full read": lambda: seconds_of(1, lambda: topic.answered(topic.all_of_ours())),
+            "full read": lambda: seconds_of(1, lambda: topic.answered(topic.values(IN_TASKS))),
             "one ready record": topic.one_record,
         },
     )
-    assert found == few * PARTITION_COUNT * VALUE_SIZE
+    assert found == count * topic.value_size
+
+
+def test_all_columns_of_few(measured: Measured, topic: Topic) -> None:
+    """Read by Spark's sink that drops what it gets, for nothing else is to be measured."""
+    count, options = topic.few()
+    assert topic.records(options).count() == count
+    for _ in range(WARM_UP_COUNT):
+        read_whole(topic.records(options))
+    measured(
+        lambda: read_whole(topic.records(options)),
+        title=f"1 % of the offsets, all columns, values of {topic.value_size} bytes",
+        count=count,
+        peers={"full read": lambda: seconds_of(1, lambda: read_whole(topic.records(IN_TASKS)))},
+    )
+
+
+def read_whole(frame: DataFrame) -> None:
+    """Every column of every row, for nobody."""
+    frame.write.format("noop").mode("overwrite").save()

@@ -28,9 +28,9 @@ from logstore.log.recover import recover_partition
 from spark_dumps.session import check_java
 from tests.spark.standalone import QUICK_START, cluster
 
-VALUE_SIZE = 1000
-SIZE = scaled(MIB, 512 * MIB, min(SCALE, 2))
-PARTITION_COUNT, TASK_COUNT_MIN = 2, 8
+VALUE_SIZE = 100
+SIZE = scaled(MIB, 1024 * MIB, min(SCALE, 1))
+PARTITION_COUNT, TASK_COUNT_MIN = 2, 4
 WARM_UP_COUNT = 5  # queries over next to nothing, while the driver's JVM loads and compiles
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 SETTINGS = LoadSettings(False, 0, 0, 1_700_000_000_000, parse_config({}))
@@ -41,6 +41,7 @@ import spark_dumps
 master, task_count_min, core_count, java_options = sys.argv[1:]
 settings = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.locality.wait": "0",
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",

@@ -145,22 +145,41 @@ TARGETS = (
         )
         for what, words in (("transaction", "a transaction with an offset"), ("group", "a commit of an offset"))
     ),
-    Target(
-        6,
-        "`sum(length(value))`",
-        "spark_queries::test_sum_of_lengths",
-        "Spark's Kafka source",
-        5,
-        floor_peer="ready Arrow batches",
-    ),
-    Target(6, "the same, to ready Arrow batches", "spark_queries::test_sum_of_lengths", "ready Arrow batches", 1 / 1.5),
-    Target(
-        6,
-        "1 % of the offsets, to the full read",
-        "spark_queries::test_filter_of_offsets",
-        "full read",
-        20,
-        floor_peer="one ready record",
+    *(
+        target
+        for size in (100, 1000)
+        for target in (
+            Target(
+                6,
+                f"`sum(length(value))`, values of {size} bytes",
+                f"spark_queries::test_sum_of_lengths[{size}]",
+                "Spark's Kafka source",
+                5,
+                floor_peer="ready Arrow batches",
+            ),
+            Target(
+                6,
+                "the same, to ready Arrow batches",
+                f"spark_queries::test_sum_of_lengths[{size}]",
+                "ready Arrow batches",
+                1 / 1.5,
+            ),
+            Target(
+                6,
+                "the same of 1 % of the offsets, to the full read",
+                f"spark_queries::test_sum_of_few[{size}]",
+                "full read",
+                20,
+                floor_peer="one ready record",
+            ),
+            Target(
+                6,
+                f"all columns of 1 % of the offsets, to the full read, values of {size} bytes",
+                f"spark_queries::test_all_columns_of_few[{size}]",
+                "full read",
+                20,
+            ),
+        )
     ),
     Target(6, "two workers, to one", "spark_workers::test_two_workers", "one worker", 1.7),
     Target(6, "verify, to reading with CRC", "verify::test_verify[16384]", "read with CRC", 1 / 2),

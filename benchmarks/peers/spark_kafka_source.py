@@ -18,7 +18,6 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from tests.kafka.oracle import Oracle, OracleUnavailableError, oracle_cache
 
 POM = Path(__file__).parent / "spark_kafka" / "pom.xml"
-TOPIC = "bench"
 NOT_IN_PYSPARK = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
 BATCH_SIZE = 4 * 1024 * 1024  # bytes of values in an Arrow batch of the source that costs nothing
 
@@ -41,20 +40,22 @@ def kafka_source_jars() -> str:
     return ",".join(jar for jar in known.read_text().split(os.pathsep) if Path(jar).name.startswith(NOT_IN_PYSPARK))
 
 
-def produce(oracle: Oracle, bootstrap: str, record_count: int, value_size: int, partition_count: int) -> None:
+def produce(
+    oracle: Oracle, bootstrap: str, topic: str, record_count: int, value_size: int, partition_count: int
+) -> None:
     """Create the topic and fill it with Kafka's own `kafka-producer-perf-test`."""
     cwd = Path.cwd()
-    words = ["--create", "--topic", TOPIC, "--partitions", str(partition_count), "--bootstrap-server", bootstrap]
+    words = ["--create", "--topic", topic, "--partitions", str(partition_count), "--bootstrap-server", bootstrap]
     oracle.run("org.apache.kafka.tools.TopicCommand", *words, cwd=cwd)
     sizes = ["--num-records", str(record_count), "--record-size", str(value_size), "--throughput", "-1"]
     settings = ["--producer-props", f"bootstrap.servers={bootstrap}", "acks=1"]
-    oracle.run("org.apache.kafka.tools.ProducerPerformance", "--topic", TOPIC, *sizes, *settings, cwd=cwd)
+    oracle.run("org.apache.kafka.tools.ProducerPerformance", "--topic", topic, *sizes, *settings, cwd=cwd)
 
 
-def kafka_frame(spark: SparkSession, bootstrap: str) -> DataFrame:
+def kafka_frame(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
     """The topic through Spark's Kafka source, two tasks."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)
-    return reader.option("subscribe", TOPIC).option("minPartitions", 2).load()
+    return reader.option("subscribe", topic).option("minPartitions", 2).load()
 
 
 class ReadyBatches(DataSource):
