@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 JAVA_VERSION_MIN = 17  # of Spark 4
 SPARK_VERSION_MIN = (4, 2)  # readers that are told how much to read at most
-SETTINGS = {"spark.python.unix.domain.socket.enabled": "true"}  # what a worker sends takes two thirds of TCP's time
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"  # what a worker sends takes two thirds of TCP's time
 _ADVICE = (
     f"install a Java runtime of version {JAVA_VERSION_MIN} or newer (Debian and Ubuntu: apt install "
     f"openjdk-{JAVA_VERSION_MIN}-jre-headless; macOS: brew install openjdk@{JAVA_VERSION_MIN}) and put it on the PATH "
@@ -28,12 +28,12 @@ _ADVICE = (
 def session(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session with the data source registered: the one that runs, else a new one.
 
-    Workers run with this Python unless PYSPARK_PYTHON says otherwise. Those of a new session talk to its JVMs over Unix
-    sockets (`SETTINGS`).
+    Workers run with this Python unless PYSPARK_PYTHON says otherwise. Those of a new session on this machine or on a
+    standalone cluster talk to its JVMs over Unix sockets.
 
     Args:
         master: as for `SparkSession.builder.master`.
-        settings: more of Spark's configuration, by its dotted keys; they go before `SETTINGS`.
+        settings: more of Spark's configuration, by its dotted keys.
 
     Raises:
         UsageError: PySpark is missing or too old, or Java is, with what to install.
@@ -44,9 +44,17 @@ def session(master: str = "local[*]", settings: Mapping[str, str] | None = None)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("logstore")
-    for key, value in {**SETTINGS, **(settings or {})}.items():
+    for key, value in {**settings_of(master), **(settings or {})}.items():
         builder = builder.config(key, value)
     return register(builder.getOrCreate())
+
+
+def settings_of(master: str) -> dict[str, str]:
+    """What a session sets of itself.
+
+    The temporary directories of other clusters, YARN's above all, may have longer names than a socket can have.
+    """
+    return {UNIX_SOCKETS: "true"} if master.startswith(("local", "spark:")) else {}
 
 
 def register(spark: SparkSession) -> SparkSession:

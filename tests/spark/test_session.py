@@ -13,7 +13,7 @@ import pytest
 
 import spark_dumps
 from logstore.errors import UsageError
-from spark_dumps.session import check_java, check_pyspark
+from spark_dumps.session import UNIX_SOCKETS, check_java, check_pyspark, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,6 +83,13 @@ def test_workers_run_with_the_same_python(spark: SparkSession) -> None:
 def test_workers_talk_over_unix_sockets(spark: SparkSession) -> None:
     settings = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ["PYTHON_UNIX_DOMAIN_ENABLED"]).collect()
     assert [each.lower() for each in settings] == ["true"]
+
+
+@pytest.mark.parametrize(
+    ("master", "is_short"), [("local[2]", True), ("spark://host:7077", True), ("yarn", False), ("k8s://host", False)]
+)
+def test_unix_sockets_are_asked_for_where_their_names_are_short(master: str, is_short: bool) -> None:
+    assert settings_of(master) == ({UNIX_SOCKETS: "true"} if is_short else {})
 
 
 def test_a_table_is_there_for_sql(spark: SparkSession, golden: Callable[[str], Path]) -> None:
