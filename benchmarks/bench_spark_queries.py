@@ -57,15 +57,14 @@ class Topic:
     bootstrap: str | None
     reason: str = ""
 
-    def records(self, options: dict[str, str]) -> DataFrame:
-        """All columns."""
+    def records(self, options: dict[str, str], schema: str | None = None) -> DataFrame:
+        """All columns, or those of a schema."""
         reader = self.spark.read.format("kafka_segments").option("subscribe", self.name).options(**options)
-        return reader.load(str(self.directory))
+        return (reader if schema is None else reader.schema(schema)).load(str(self.directory))
 
     def values(self, options: dict[str, str]) -> DataFrame:
         """Values alone."""
-        reader = self.spark.read.format("kafka_segments").schema("value binary").option("subscribe", self.name)
-        return reader.options(**options).load(str(self.directory))
+        return self.records(options, "value binary")
 
     def sum(self, frame: DataFrame) -> int:
         """Bytes of all values."""
