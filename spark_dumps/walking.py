@@ -6,12 +6,14 @@ and with a right checksum, so that a walk from it meets whole batches.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from logstore.columns.batch_table import scan_chunk
+from logstore.disk.file_range import FileRange
 from logstore.disk.mapped import MappedFile
 from logstore.disk.names import file_name
 from logstore.layout.file_names import base_offset_of
@@ -69,15 +71,15 @@ def read_entries(path: str | None, end: int) -> IndexEntries:
     """The usable entries of the index at `path`, None where there is none; `end` as of the segment.
 
     The index of a log that is being written is 10 MiB of zeros behind its entries, of which no more is read than the
-    first.
+    first. They are cut off when the segment rolls, so it is not mapped.
     """
     if path is None:
         return IndexEntries(np.empty(0, np.int64), np.empty(0, np.int64), end)
     base_offset = base_offset_of(file_name(path))
     offsets, positions = [np.array([base_offset - 1])], [np.zeros(1, np.int64)]
-    with MappedFile(path) as index:
+    with FileRange(os.path.realpath(path)) as index:
         for start in range(0, index.size, PIECE_SIZE):
-            piece = parse_offset_index(index.data[start : start + PIECE_SIZE], base_offset=base_offset, path=path)
+            piece = parse_offset_index(index.read(start, PIECE_SIZE), base_offset=base_offset, path=path)
             is_good = np.diff(piece.offsets, prepend=offsets[-1][-1]) > 0
             is_good &= (np.diff(piece.positions, prepend=positions[-1][-1]) > 0) & (piece.positions < end)
             count = is_good.size if is_good.all() else int(is_good.argmin())

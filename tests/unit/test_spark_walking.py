@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,23 @@ def test_the_zeros_of_an_index_that_is_being_written_are_not_read(
     path = index_of(tmp_path, [(4, 50), (9, 70)], bytes(10 * 1024 * 1024))
     assert walking.read_entries(path, END).positions.tolist() == [50, 70]
     assert parsed == [walking.PIECE_SIZE]
+
+
+def test_an_index_may_be_cut_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the segment rolls; a link is followed."""
+    path = index_of(tmp_path, [(4, 50), (9, 70)], bytes(10 * 1024 * 1024))
+    link = tmp_path / "elsewhere" / Path(path).name
+    link.parent.mkdir()
+    link.symlink_to(path)
+    parse = walking.parse_offset_index
+
+    def cut(data: np.ndarray, **names: object) -> object:
+        os.truncate(path, 2 * ENTRY_SIZE)
+        return parse(data, **names)
+
+    monkeypatch.setattr(walking, "parse_offset_index", cut)
+    monkeypatch.setattr(walking, "PIECE_SIZE", ENTRY_SIZE)
+    assert walking.read_entries(str(link), END).positions.tolist() == [50, 70]
 
 
 def test_without_an_index_there_are_none() -> None:
