@@ -86,6 +86,6 @@ def read_entries(path: str | None, end: int) -> IndexEntries:
             if count:
                 offsets.append(piece.offsets[:count])
                 positions.append(piece.positions[:count])
-            if count < is_good.size:
+            if count < PIECE_SIZE // ENTRY_SIZE:
                 break
     return IndexEntries(np.concatenate(offsets)[1:], np.concatenate(positions)[1:], end)
