@@ -37,6 +37,8 @@ def bytes_column(values: Array) -> BytesColumn:
         array = array.cast(pa.large_binary())
     if pa.types.is_fixed_size_binary(array.type):
         width = array.type.byte_width
+        if not array.null_count and array.buffers()[-1] is not None:
+            return BytesColumn.of_width(_bytes(array.buffers()[-1])[array.offset * width :], len(array), width)
         offsets = np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64) * width
     elif pa.types.is_binary(array.type) or pa.types.is_string(array.type):
         offsets = _offsets(array, np.int32)

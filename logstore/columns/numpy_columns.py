@@ -51,10 +51,8 @@ def bytes_column(values: Any) -> BytesColumn:
 
 def _of_rows(data: npt.NDArray[np.uint8], count: int, width: int, sizes: npt.NDArray[Any] | None) -> BytesColumn:
     """Rows of `width` bytes, of which the first `sizes` are the record's; None: all."""
-    edges = np.arange(count + 1, dtype=np.int64)
-    edges *= width
-    starts = edges[:-1]
-    return BytesColumn(data.reshape(-1), starts, edges[1:] if sizes is None else starts + sizes)
+    rows = BytesColumn.of_width(data.reshape(-1), count, width)
+    return rows if sizes is None or (sizes == width).all() else BytesColumn(rows.data, rows.starts, rows.starts + sizes)
 
 
 def _of_objects(values: Sequence[bytes | None]) -> BytesColumn:

@@ -86,13 +86,14 @@ class OneBatch:
         state, fields = self._state, self._fields
         state[encode_size.ROW_COUNT] = columns.count
         state[encode_size.HAS_TIMESTAMPS] = columns.timestamps is not None
+        state[encode_size.TIMESTAMP] = columns.timestamp_ms
         state[encode_size.HAS_OFFSET_DELTAS] = offset_deltas is not None
         state[encode_size.ROW] = state[encode_size.BATCH_COUNT] = state[encode_size.BATCH_SIZE_MAX] = 0
         fields[scan.ATTRIBUTES] = header.attributes
         fields[scan.BASE_TIMESTAMP] = header.delete_horizon_ms or 0
-        self._put_column(columns.keys, _KEYS, encode_size.KEY_DATA_SIZE)
-        self._put_column(columns.values, _VALUES, encode_size.VALUE_DATA_SIZE)
-        self._put_column(columns.headers, _HEADERS, encode_size.HEADERS_DATA_SIZE)
+        self._put_column(columns.keys, _KEYS, encode_size.KEY_DATA_SIZE, encode_size.KEY_WIDTH)
+        self._put_column(columns.values, _VALUES, encode_size.VALUE_DATA_SIZE, encode_size.VALUE_WIDTH)
+        self._put_column(columns.headers, _HEADERS, encode_size.HEADERS_DATA_SIZE, encode_size.HEADERS_WIDTH)
         if columns.timestamps is not None:
             self._put(columns.timestamps, *_TIMESTAMPS)
         if offset_deltas is not None:
@@ -115,13 +116,15 @@ class OneBatch:
         state[encode_size.OUT_CAPACITY], state[encode_size.ROW], state[encode_size.BATCH_COUNT] = size, 0, 1
         return size if self._encode.run() == encode_size.OK and state[encode_size.OUT_SIZE] == size else 0
 
-    def _put_column(self, column: BytesColumn | None, places: tuple[int, int], size_slot: int) -> None:
+    def _put_column(self, column: BytesColumn | None, places: tuple[int, int], size_slot: int, width_slot: int) -> None:
         if column is None:
-            self._state[size_slot] = -1
+            self._state[size_slot] = self._state[width_slot] = -1
             return
-        self._state[size_slot] = column.data.size
+        self._state[size_slot], self._state[width_slot] = column.data.size, column.width
         measured, encoded = places
         self._encode.set(encoded, column.data)
+        if column.width >= 0:
+            return
         self._put(column.starts, measured, encoded + 1)
         self._put(column.ends, measured + 1, encoded + 2)
 

@@ -6,7 +6,7 @@ Where they come from: `RecordColumns.from_records` for Python objects, `numpy_co
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..layout.batch import NO_TIMESTAMP
 from ..layout.record import Headers, headers_bytes
 from .batch_table import ByteArray, Int64Array
 from .build_errors import wrong_timestamp
@@ -22,37 +23,69 @@ BoolArray = npt.NDArray[np.bool_]
 PythonRecord = tuple[bytes | None, bytes | None, int, Headers]  # key, value, timestamp in ms, headers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class BytesColumn:
     """Byte strings, some of them null, as ranges of one buffer; a view of what it is made from.
 
     Attributes:
         data: uint8, 1-D, contiguous, maybe read-only.
-        starts, ends: int64[n], contiguous: string i is data[starts[i]:ends[i]]; null where the end is before the start.
+        width: bytes of every string where all are as long and lie behind one another from the first byte on; else -1.
     """
 
-    data: ByteArray
-    starts: Int64Array
-    ends: Int64Array
+    __slots__ = ("_count", "_ranges", "data", "width")
 
-    def __post_init__(self) -> None:
-        if self.data.dtype != np.uint8 or self.data.ndim != 1 or not self.data.flags.c_contiguous:
-            raise UsageError(
-                "The bytes of a column are not one buffer",
-                expected="a contiguous uint8 array",
-                found=f"{self.data.dtype}, {self.data.ndim}-D",
-            )
-        for ranges in (self.starts, self.ends):
+    def __init__(self, data: ByteArray, starts: Int64Array, ends: Int64Array) -> None:
+        """String i is data[starts[i]:ends[i]]; null where the end is before the start.
+
+        Args:
+            starts, ends: int64[n], contiguous.
+        """
+        self._set_data(data)
+        for ranges in (starts, ends):
             if ranges.dtype != np.int64 or ranges.ndim != 1 or not ranges.flags.c_contiguous:
                 raise UsageError(
                     "The ranges of a column are not one array of offsets",
                     expected="a contiguous int64 array",
                     found=f"{ranges.dtype}, {ranges.ndim}-D",
                 )
-        if self.starts.size != self.ends.size:
+        if starts.size != ends.size:
+            raise UsageError("A range has a start or an end but not both", expected=starts.size, found=ends.size)
+        self._ranges: tuple[Int64Array, Int64Array] | None = (starts, ends)
+        self._count, self.width = starts.size, -1
+
+    def _set_data(self, data: ByteArray) -> None:
+        if data.dtype != np.uint8 or data.ndim != 1 or not data.flags.c_contiguous:
             raise UsageError(
-                "A range has a start or an end but not both", expected=self.starts.size, found=self.ends.size
+                "The bytes of a column are not one buffer",
+                expected="a contiguous uint8 array",
+                found=f"{data.dtype}, {data.ndim}-D",
             )
+        self.data = data
+
+    @classmethod
+    def of_width(cls, data: ByteArray, count: int, width: int) -> BytesColumn:
+        """From rows of `width` bytes; their ranges are made when somebody asks for them."""
+        if count * width > data.size:
+            raise UsageError("Rows are not within their bytes", expected=count * width, found=data.size)
+        column = cls.__new__(cls)
+        column._set_data(data)
+        column._ranges, column._count, column.width = None, count, width
+        return column
+
+    @property
+    def starts(self) -> Int64Array:
+        """int64[n], contiguous."""
+        return self._known_ranges()[0]
+
+    @property
+    def ends(self) -> Int64Array:
+        """int64[n], contiguous; before the start: null."""
+        return self._known_ranges()[1]
+
+    def _known_ranges(self) -> tuple[Int64Array, Int64Array]:
+        if self._ranges is None:
+            edges = np.arange(self._count + 1, dtype=np.int64) * self.width
+            self._ranges = edges[:-1], edges[1:]
+        return self._ranges
 
     @classmethod
     def of_offsets(cls, data: ByteArray, offsets: npt.NDArray[Any], is_null: BoolArray | None = None) -> BytesColumn:
@@ -95,7 +128,7 @@ class BytesColumn:
         return cls(np.frombuffer(joined, np.uint8), starts, ends)
 
     def __len__(self) -> int:
-        return self.starts.size
+        return self._count
 
     @property
     def is_null(self) -> BoolArray:
@@ -131,9 +164,10 @@ class RecordColumns:
     Attributes:
         count: rows.
         keys, values: None: all null, which is not the same as empty.
-        timestamps: int64[count], ms since 1970, contiguous; None: every record has -1, no timestamp.
+        timestamps: int64[count], ms since 1970, contiguous; None: every record has `timestamp_ms`.
         headers: each row's headers as they stand in a record, their count first (`headers_bytes`, `encode_headers`);
             None: no row has any.
+        timestamp_ms: of every record where there are no `timestamps`; -1: none.
     """
 
     count: int
@@ -141,6 +175,7 @@ class RecordColumns:
     values: BytesColumn | None = None
     timestamps: Int64Array | None = None
     headers: BytesColumn | None = None
+    timestamp_ms: int = NO_TIMESTAMP
 
     def __post_init__(self) -> None:
         for name in ("keys", "values", "timestamps", "headers"):
@@ -183,14 +218,13 @@ class RecordColumns:
         keys, values, headers = (None if c is None else c.take(rows) for c in (self.keys, self.values, self.headers))
         timestamps = None if self.timestamps is None else np.ascontiguousarray(self.timestamps[rows])
         count = len(range(*rows.indices(self.count))) if isinstance(rows, slice) else np.arange(self.count)[rows].size
-        return RecordColumns(count, keys, values, timestamps, headers)
+        return RecordColumns(count, keys, values, timestamps, headers, self.timestamp_ms)
 
     def stamped(self, timestamp_ms: int) -> RecordColumns:
         """The same with this timestamp for every record when they have none, as a producer's records get its time."""
-        if self.timestamps is not None:
+        if self.timestamps is not None or self.timestamp_ms != NO_TIMESTAMP:
             return self
-        timestamps = np.full(self.count, timestamp_ms, np.int64)
-        return RecordColumns(self.count, self.keys, self.values, timestamps, self.headers)
+        return replace(self, timestamp_ms=timestamp_ms)
 
 
 def _timestamps(values: Sequence[int]) -> Int64Array:

@@ -42,20 +42,22 @@ class RecordEncoder:
         self.state = np.zeros(fields.STATE_COUNT, np.int64)
         self.state[fields.ROW_COUNT] = columns.count
         self.state[fields.HAS_TIMESTAMPS] = columns.timestamps is not None
+        self.state[fields.TIMESTAMP] = columns.timestamp_ms
         self.state[fields.HAS_OFFSET_DELTAS] = offset_deltas is not None
-        keys = self._column(columns.keys, fields.KEY_DATA_SIZE)
-        values = self._column(columns.values, fields.VALUE_DATA_SIZE)
-        headers = self._column(columns.headers, fields.HEADERS_DATA_SIZE)
+        keys = self._column(columns.keys, fields.KEY_DATA_SIZE, fields.KEY_WIDTH)
+        values = self._column(columns.values, fields.VALUE_DATA_SIZE, fields.VALUE_WIDTH)
+        headers = self._column(columns.headers, fields.HEADERS_DATA_SIZE, fields.HEADERS_WIDTH)
         rows = [_NONE[1] if each is None else _argument(each) for each in (columns.timestamps, offset_deltas)]
         self.to_measure = [_argument(self.state), *keys[1:], *values[1:], *headers[1:], *rows]
         self.to_encode = [_argument(self.state), *keys, *values, *headers, *rows]
 
-    def _column(self, column: BytesColumn | None, size_slot: int) -> list[Any]:
+    def _column(self, column: BytesColumn | None, size_slot: int, width_slot: int) -> list[Any]:
         if column is None:
-            self.state[size_slot] = -1
+            self.state[[size_slot, width_slot]] = -1
             return _NONE
-        self.state[size_slot] = column.data.size
-        return [_argument(each) for each in (column.data, column.starts, column.ends)]
+        self.state[[size_slot, width_slot]] = column.data.size, column.width
+        ranges = (_NO_RANGES, _NO_RANGES) if column.width >= 0 else (column.starts, column.ends)
+        return [_argument(each) for each in (column.data, *ranges)]
 
     def measure(self, matrix: Int64Array, row_ends: Int64Array, batch_size_max: int) -> bool:
         """Fill in the next batches' sizes, deltas, timestamps and counts, see `measure_batches`.

@@ -15,16 +15,20 @@ from .encode_size import (
     HAS_OFFSET_DELTAS,
     HAS_TIMESTAMPS,
     HEADERS_DATA_SIZE,
+    HEADERS_WIDTH,
     KEY_DATA_SIZE,
+    KEY_WIDTH,
     OK,
     OUT_CAPACITY,
     OUT_SIZE,
     ROW,
     ROW_COUNT,
+    TIMESTAMP,
     VALUE_DATA_SIZE,
+    VALUE_WIDTH,
     body_size,
+    column_size,
     content_size,
-    field_size,
 )
 from .kernel import called, device, kernel
 from .primitives import add64
@@ -58,15 +62,15 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
 
 @device
 def _put_row(
-    out: Any, out_capacity: int, o: int, keys: Any, key_starts: Any, key_ends: Any, keys_size: int,
-    values: Any, value_starts: Any, value_ends: Any, values_size: int,
-    headers: Any, headers_starts: Any, headers_ends: Any, headers_size: int,
+    out: Any, out_capacity: int, o: int, keys: Any, key_starts: Any, key_ends: Any, keys_size: int, key_width: int,
+    values: Any, value_starts: Any, value_ends: Any, values_size: int, value_width: int,
+    headers: Any, headers_starts: Any, headers_ends: Any, headers_size: int, headers_width: int,
     time_delta: int, delta: int, row: int,
 ) -> int:  # fmt: skip
     """Write a record; returns the position after it, -1 for one that was not measured."""
-    key_size = field_size(key_starts, key_ends, row, keys_size)
-    value_size = field_size(value_starts, value_ends, row, values_size)
-    row_headers_size = field_size(headers_starts, headers_ends, row, headers_size)
+    key_size = column_size(key_starts, key_ends, row, keys_size, key_width)
+    value_size = column_size(value_starts, value_ends, row, values_size, value_width)
+    row_headers_size = column_size(headers_starts, headers_ends, row, headers_size, headers_width)
     content = content_size(key_size, value_size, row_headers_size)
     body = body_size(time_delta, delta, content)
     if content < 0 or o + body > out_capacity:
@@ -74,9 +78,9 @@ def _put_row(
     o = put_varint(out, o, body)
     out[o] = 0
     o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
-    o = put_field(out, o, keys, key_starts, row, key_size)
-    o = put_field(out, o, values, value_starts, row, value_size)
-    return put_headers(out, o, headers, headers_starts, row, row_headers_size)
+    o = put_field(out, o, keys, key_starts, row, key_width, key_size)
+    o = put_field(out, o, values, value_starts, row, value_width, value_size)
+    return put_headers(out, o, headers, headers_starts, row, headers_width, row_headers_size)
 
 
 @kernel("i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64, i64*, u8*")
@@ -93,7 +97,9 @@ def encode_batches(
     # in registers: what is written to `out` may be the state, as far as the compiler knows
     row, row_count, out_capacity = state[ROW], state[ROW_COUNT], state[OUT_CAPACITY]
     keys_size, values_size, headers_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HEADERS_DATA_SIZE]
+    key_width, value_width, headers_width = state[KEY_WIDTH], state[VALUE_WIDTH], state[HEADERS_WIDTH]
     has_timestamps, has_offset_deltas = state[HAS_TIMESTAMPS], state[HAS_OFFSET_DELTAS]
+    timestamp = state[TIMESTAMP]
     o = 0
     for batch in range(state[BATCH_COUNT]):
         start, first_row = o, row
@@ -105,11 +111,11 @@ def encode_batches(
         while row < end_row:
             record_start = o
             delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
-            time_delta = add64(timestamps[row] if has_timestamps == 1 else -1, -base_timestamp)
+            time_delta = add64(timestamps[row] if has_timestamps == 1 else timestamp, -base_timestamp)
             o = _put_row(
-                out, out_capacity, o, keys, key_starts, key_ends, keys_size,
-                values, value_starts, value_ends, values_size,
-                headers, headers_starts, headers_ends, headers_size, time_delta, delta, row,
+                out, out_capacity, o, keys, key_starts, key_ends, keys_size, key_width,
+                values, value_starts, value_ends, values_size, value_width,
+                headers, headers_starts, headers_ends, headers_size, headers_width, time_delta, delta, row,
             )  # fmt: skip
             if o < 0:
                 return COLUMNS_CHANGED

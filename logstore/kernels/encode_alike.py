@@ -17,6 +17,7 @@ from .encode_size import (
     HEADERS_DATA_SIZE,
     INT_MAX,
     KEY_DATA_SIZE,
+    KEY_WIDTH,
     LAST_OFFSET_DELTA_SO_FAR,
     MAX_TIMESTAMP_SO_FAR,
     NO_LIMIT,
@@ -24,9 +25,11 @@ from .encode_size import (
     ROW_COUNT,
     SIZE_LIMIT,
     SIZE_SO_FAR,
+    TIMESTAMP,
     VALUE_DATA_SIZE,
+    VALUE_WIDTH,
+    column_size,
     content_size,
-    field_size,
     timestamp_of,
     varint_size,
 )
@@ -43,6 +46,21 @@ def _is_plain(state: Any) -> bool:
     return state[HEADERS_DATA_SIZE] < 0 and state[HAS_OFFSET_DELTAS] == 0
 
 
+@device
+def _are_equal(data_size: int, width: int) -> bool:
+    """Whether all fields of a column are as long, so that none of them has to be looked at."""
+    return data_size < 0 or width >= 0
+
+
+@device
+def _longer_delta(delta: int) -> int:
+    """The next offset delta that takes more bytes."""
+    limit = 64
+    while delta >= limit:
+        limit <<= 7
+    return limit
+
+
 @called
 def add_alike(
     state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any, timestamps: Any,
@@ -54,44 +72,48 @@ def add_alike(
     """
     if not _is_plain(state):
         return 0
-    keys_size, values_size, has_timestamps = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HAS_TIMESTAMPS]
+    keys_size, values_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]
+    key_width, value_width = state[KEY_WIDTH], state[VALUE_WIDTH]
+    has_timestamps, only_timestamp = state[HAS_TIMESTAMPS], state[TIMESTAMP]
     first_row, base_timestamp = state[ROW], columns[BASE_TIMESTAMP * capacity + state[BATCH_COUNT]]
-    key_size = field_size(key_starts, key_ends, row - 1, keys_size)
-    value_size = field_size(value_starts, value_ends, row - 1, values_size)
-    time_delta = add64(timestamp_of(timestamps, has_timestamps, row - 1), -base_timestamp)
+    key_size = column_size(key_starts, key_ends, row - 1, keys_size, key_width)
+    value_size = column_size(value_starts, value_ends, row - 1, values_size, value_width)
+    time_delta = add64(timestamp_of(timestamps, has_timestamps, row - 1, only_timestamp), -base_timestamp)
     deltas_size = varint_size(time_delta) + varint_size(row - 1 - first_row)
     body = 1 + deltas_size + content_size(key_size, value_size, -1)
     record_size = varint_size(body) + body
     size, size_limit = state[SIZE_SO_FAR], min(state[SIZE_LIMIT], INT_MAX)
     max_timestamp = state[MAX_TIMESTAMP_SO_FAR]
     last_row = min(state[ROW_COUNT], row_ends[state[BATCH_COUNT]] if state[BATCH_SIZE_MAX] == 0 else NO_LIMIT) - 1
+    end_row = min(last_row, row + (size_limit - size) // record_size)
     at = row
-    while at < last_row and size + record_size <= size_limit:
-        timestamp = timestamp_of(timestamps, has_timestamps, at)
+    if has_timestamps == 0 and _are_equal(keys_size, key_width) and _are_equal(values_size, value_width):
+        at = max(row, min(end_row, first_row + _longer_delta(row - 1 - first_row)))
+    while at < end_row:
+        timestamp = timestamp_of(timestamps, has_timestamps, at, only_timestamp)
         if (
             timestamp < -1
-            or field_size(key_starts, key_ends, at, keys_size) != key_size
-            or field_size(value_starts, value_ends, at, values_size) != value_size
+            or column_size(key_starts, key_ends, at, keys_size, key_width) != key_size
+            or column_size(value_starts, value_ends, at, values_size, value_width) != value_size
             or varint_size(add64(timestamp, -base_timestamp)) + varint_size(at - first_row) != deltas_size
         ):
             break
         max_timestamp = max(max_timestamp, timestamp)
-        size += record_size
         at += 1
-    state[SIZE_SO_FAR] = size
+    state[SIZE_SO_FAR] = size + (at - row) * record_size
     state[LAST_OFFSET_DELTA_SO_FAR] = at - 1 - first_row
     state[MAX_TIMESTAMP_SO_FAR] = max_timestamp
     return at - row
 
 
 @device
-def _are_as_long(starts: Any, ends: Any, data_size: int, row: int, end_row: int) -> bool:
+def _are_as_long(starts: Any, ends: Any, data_size: int, width: int, row: int, end_row: int) -> bool:
     """Whether the fields of the first, the second, the middle and the last row have the same size."""
-    size = field_size(starts, ends, row, data_size)
+    size = column_size(starts, ends, row, data_size, width)
     return (
-        field_size(starts, ends, row + 1, data_size) == size
-        and field_size(starts, ends, (row + end_row) >> 1, data_size) == size
-        and field_size(starts, ends, end_row - 1, data_size) == size
+        column_size(starts, ends, row + 1, data_size, width) == size
+        and column_size(starts, ends, (row + end_row) >> 1, data_size, width) == size
+        and column_size(starts, ends, end_row - 1, data_size, width) == size
     )
 
 
@@ -103,8 +125,8 @@ def are_alike(
     return (
         end_row - row >= ROW_COUNT_MIN
         and _is_plain(state)
-        and _are_as_long(value_starts, value_ends, state[VALUE_DATA_SIZE], row, end_row)
-        and _are_as_long(key_starts, key_ends, state[KEY_DATA_SIZE], row, end_row)
+        and _are_as_long(value_starts, value_ends, state[VALUE_DATA_SIZE], state[VALUE_WIDTH], row, end_row)
+        and _are_as_long(key_starts, key_ends, state[KEY_DATA_SIZE], state[KEY_WIDTH], row, end_row)
     )
 
 
@@ -115,11 +137,13 @@ def put_alike(
     base_timestamp: int, first_row: int, row: int, end_row: int,
 ) -> int:  # fmt: skip
     """Write the rows from `row` on that are like the one before, whose record is `start` to `o`. Returns how many."""
-    keys_size, values_size, has_timestamps = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HAS_TIMESTAMPS]
-    key_size = field_size(key_starts, key_ends, row - 1, keys_size)
-    value_size = field_size(value_starts, value_ends, row - 1, values_size)
+    keys_size, values_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]
+    key_width, value_width = state[KEY_WIDTH], state[VALUE_WIDTH]
+    has_timestamps, only_timestamp = state[HAS_TIMESTAMPS], state[TIMESTAMP]
+    key_size = column_size(key_starts, key_ends, row - 1, keys_size, key_width)
+    value_size = column_size(value_starts, value_ends, row - 1, values_size, value_width)
     content = content_size(key_size, value_size, -1)
-    time_delta = add64(timestamp_of(timestamps, has_timestamps, row - 1), -base_timestamp)
+    time_delta = add64(timestamp_of(timestamps, has_timestamps, row - 1, only_timestamp), -base_timestamp)
     deltas_size = varint_size(time_delta) + varint_size(row - 1 - first_row)
     size, head = o - start, load64(out, start)
     head_size = size - deltas_size - content
@@ -127,17 +151,18 @@ def put_alike(
         return 0
     at = row
     while at < end_row and o + size <= out_capacity:
-        time_delta, delta = add64(timestamp_of(timestamps, has_timestamps, at), -base_timestamp), at - first_row
+        time_delta = add64(timestamp_of(timestamps, has_timestamps, at, only_timestamp), -base_timestamp)
+        delta = at - first_row
         if (
-            field_size(key_starts, key_ends, at, keys_size) != key_size
-            or field_size(value_starts, value_ends, at, values_size) != value_size
+            column_size(key_starts, key_ends, at, keys_size, key_width) != key_size
+            or column_size(value_starts, value_ends, at, values_size, value_width) != value_size
             or varint_size(time_delta) + varint_size(delta) != deltas_size
         ):
             break
         store64(out, o, head)
         o = put_varint(out, put_varint(out, o + head_size, time_delta), delta)
-        o = put_field(out, o, keys, key_starts, at, key_size)
-        o = put_field(out, o, values, value_starts, at, value_size)
+        o = put_field(out, o, keys, key_starts, at, key_width, key_size)
+        o = put_field(out, o, values, value_starts, at, value_width, value_size)
         out[o] = 0
         o += 1
         at += 1

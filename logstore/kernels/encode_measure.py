@@ -17,8 +17,10 @@ from .encode_size import (
     HAS_OFFSET_DELTAS,
     HAS_TIMESTAMPS,
     HEADERS_DATA_SIZE,
+    HEADERS_WIDTH,
     INT_MAX,
     KEY_DATA_SIZE,
+    KEY_WIDTH,
     LAST_OFFSET_DELTA_SO_FAR,
     MAX_TIMESTAMP_SO_FAR,
     NO_LIMIT,
@@ -29,10 +31,12 @@ from .encode_size import (
     ROW_COUNT,
     SIZE_LIMIT,
     SIZE_SO_FAR,
+    TIMESTAMP,
     VALUE_DATA_SIZE,
+    VALUE_WIDTH,
     body_size,
+    column_size,
     content_size,
-    field_size,
     offset_delta_of,
     timestamp_of,
     varint_size,
@@ -150,11 +154,11 @@ def measure_batches(
         if state[BATCH_COUNT] == capacity:
             return BATCHES_FULL
         content = content_size(
-            field_size(key_starts, key_ends, row, state[KEY_DATA_SIZE]),
-            field_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE]),
-            field_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE]),
+            column_size(key_starts, key_ends, row, state[KEY_DATA_SIZE], state[KEY_WIDTH]),
+            column_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE], state[VALUE_WIDTH]),
+            column_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE], state[HEADERS_WIDTH]),
         )
-        timestamp = timestamp_of(timestamps, state[HAS_TIMESTAMPS], row)
+        timestamp = timestamp_of(timestamps, state[HAS_TIMESTAMPS], row, state[TIMESTAMP])
         delta = offset_delta_of(offset_deltas, state[HAS_OFFSET_DELTAS], row, state[ROW])
         status = _add_row(state, columns, capacity, row_ends, row, content, timestamp, delta)
         if status > OK:

@@ -2,6 +2,7 @@
 
 A field of a row is the range `starts[row]` to `ends[row]` of the bytes of its column; null where it ends before it
 starts. The headers of a row are one such field, which holds their count and then the headers as a record has them.
+Where all fields of a column are as long, its width says the same: arrays that are not read need not be made.
 """
 
 from __future__ import annotations
@@ -14,24 +15,28 @@ from .kernel import called, device
 KEY_DATA_SIZE = 0  # bytes that the keys are ranges of; -1: all keys are null
 VALUE_DATA_SIZE = 1
 HEADERS_DATA_SIZE = 2  # -1: no row has headers
-HAS_TIMESTAMPS = 3  # 0: every timestamp is -1
-HAS_OFFSET_DELTAS = 4  # 0: the rows of a batch have 0, 1, 2, …
-ROW_COUNT = 5
+KEY_WIDTH = 3  # bytes of every key, which lie behind one another; -1: where they are is in `starts` and `ends`
+VALUE_WIDTH = 4
+HEADERS_WIDTH = 5
+HAS_TIMESTAMPS = 6  # 0: TIMESTAMP is that of every row
+TIMESTAMP = 7
+HAS_OFFSET_DELTAS = 8  # 0: the rows of a batch have 0, 1, 2, …
+ROW_COUNT = 9
 # then what is asked for,
-BATCH_SIZE_MAX = 6  # 0: the ends of the batches are given
-OUT_CAPACITY = 7
+BATCH_SIZE_MAX = 10  # 0: the ends of the batches are given
+OUT_CAPACITY = 11
 # how far a call is,
-ROW = 8  # the first one of the next batch
-BATCH_COUNT = 9
-OUT_SIZE = 10
+ROW = 12  # the first one of the next batch
+BATCH_COUNT = 13
+OUT_SIZE = 14
 # the batch that is being measured,
-SIZE_LIMIT = 11
-SIZE_SO_FAR = 12
-LAST_OFFSET_DELTA_SO_FAR = 13
-MAX_TIMESTAMP_SO_FAR = 14
+SIZE_LIMIT = 15
+SIZE_SO_FAR = 16
+LAST_OFFSET_DELTA_SO_FAR = 17
+MAX_TIMESTAMP_SO_FAR = 18
 # and what stopped a call.
-DETAIL = 15
-STATE_COUNT = 16
+DETAIL = 19
+STATE_COUNT = 20
 
 # Status; state[ROW] is the row that is wrong. The words are in `columns.record_building`.
 OK = 0
@@ -83,15 +88,27 @@ def field_size(starts: Any, ends: Any, row: int, data_size: int) -> int:
 
 
 @device
+def column_size(starts: Any, ends: Any, row: int, data_size: int, width: int) -> int:
+    """As `field_size`, of a column whose fields may all have this width, which are within it."""
+    return width if width >= 0 else field_size(starts, ends, row, data_size)
+
+
+@device
+def field_start(starts: Any, row: int, width: int) -> int:
+    """Where the bytes of a field begin."""
+    return row * width if width >= 0 else starts[row]
+
+
+@device
 def sized(size: int) -> int:
     """Bytes of a field with its size before it, given its size, -1 null."""
     return 1 if size < 0 else varint_size(size) + size
 
 
 @device
-def timestamp_of(timestamps: Any, has_timestamps: int, row: int) -> int:
-    """Milliseconds; -1 without."""
-    return timestamps[row] if has_timestamps == 1 else -1
+def timestamp_of(timestamps: Any, has_timestamps: int, row: int, timestamp: int) -> int:
+    """Milliseconds; `timestamp` is that of every row without."""
+    return timestamps[row] if has_timestamps == 1 else timestamp
 
 
 @device

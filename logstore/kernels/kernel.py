@@ -21,7 +21,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ class BoundKernel:
     def _bind(self) -> Callable[..., int]:
         block = _Block(ctypes.addressof(self.block))
         block.owner = self
-        new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-        run: Callable[..., int] = new(("PyCFunction_NewEx", ctypes.pythonapi))(self._kernel.definition(), block, None)
+        run: Callable[..., int] = _new_function()(self._kernel.definition(), block, None)
         return run
 
     def _interpreted(self, *first: Any) -> int:
@@ -148,6 +147,13 @@ class BoundKernel:
         kept = [value if kinds[i] == "i64" else self._buffers[i] for i, value in enumerate(self.block)]
         given = [_int64(item) if kind == "i64" else item for item, kind in zip(first, kinds, strict=False)]
         return self._kernel.interpret(*given, *kept[len(first) :])
+
+
+@cache
+def _new_function() -> Callable[..., Any]:
+    """`PyCFunction_NewEx`; ctypes makes a class whenever it is asked for the prototype."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return prototype(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 def _int64(number: Any) -> int:

@@ -81,8 +81,8 @@ def encode_headers(
                 return OUT_FULL
             key_size = field_size(key_starts, key_ends, index, state[KEY_DATA_SIZE])
             value_size = field_size(value_starts, value_ends, index, state[VALUE_DATA_SIZE])
-            o = put_field(out, o, keys, key_starts, index, key_size)
-            o = put_field(out, o, values, value_starts, index, value_size)
+            o = put_field(out, o, keys, key_starts, index, -1, key_size)
+            o = put_field(out, o, values, value_starts, index, -1, value_size)
         out_ends[row] = o
     return OK
 

@@ -120,9 +120,9 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
     """Whether every record has the key and the timestamp that the topic asks for."""
     if rules.is_compacted and (columns.keys is None or bool(columns.keys.is_null.any())):
         return False
-    if columns.timestamps is None or rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
+    if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return True
-    times = columns.timestamps
+    times = np.array([columns.timestamp_ms]) if columns.timestamps is None else columns.timestamps
     if int(times.min()) < 0:
         times = times[times != NO_TIMESTAMP]
     if not times.size:

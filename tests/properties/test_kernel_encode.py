@@ -27,6 +27,10 @@ REASONS = {encode_size.BAD_TIMESTAMP: "timestamp", encode_size.BAD_OFFSET_DELTA:
 times = st.integers(0, 9) | st.just(1_700_000_000_000) | st.integers(-2, 2**63 - 1)
 rows = st.builds(Row, fields, fields, times, st.just(()) | st.just(()) | headers, st.none())
 many_rows = st.lists(rows, min_size=1, max_size=8)
+some_bytes = st.none() | st.binary(max_size=70)
+equal_rows = st.builds(
+    Row, some_bytes, some_bytes, times.filter(lambda time: time >= -1), st.just(()) | headers, st.none()
+)
 runs = st.lists(st.tuples(rows, st.integers(1, 70), st.just(0) | st.integers(0, 200)), min_size=1, max_size=3)
 ascending = st.lists(st.integers(0, 9) | st.integers(0, 2**31 - 1), min_size=8, max_size=8, unique=True).map(sorted)
 any_deltas = ascending | st.lists(st.integers(-2, 9) | ints | longs, min_size=8, max_size=8)
@@ -59,13 +63,15 @@ class Encoding:
         given_columns = (columns.keys, columns.values, columns.headers)
         for slot, column in enumerate(given_columns):
             self.state[slot] = -1 if column is None else column.data.size
+            self.state[encode_size.KEY_WIDTH + slot] = -1 if column is None else column.width
         self.state[encode_size.HAS_TIMESTAMPS] = int(columns.timestamps is not None)
+        self.state[encode_size.TIMESTAMP] = columns.timestamp_ms
         self.state[encode_size.HAS_OFFSET_DELTAS] = int(deltas is not None)
         self.state[encode_size.ROW_COUNT] = columns.count
         self.state[[encode_size.ROW, encode_size.BATCH_COUNT]] = 0
         some = [none if column is None else column for column in given_columns]
         self.data = [column.data for column in some]
-        self.ranges = [(column.starts, column.ends) for column in some]
+        self.ranges = [(none.starts, none.ends) if c.width >= 0 else (c.starts, c.ends) for c in some]
         nothing = np.zeros(0, np.int64)
         self.times = nothing if columns.timestamps is None else columns.timestamps
         self.deltas = nothing if deltas is None else deltas
@@ -121,7 +127,20 @@ class Encoding:
             self.matrix[column, batch] = value
 
 
-def check_split(of: list[Row], batch_size: int, capacity: int = CAPACITY) -> None:
+def wide_columns(of: Sequence[Row]) -> RecordColumns:
+    """The same without ranges and timestamps where all rows are as long and as late, as they all are."""
+    columns = columns_of(of)
+    fields = (columns.keys, columns.values, columns.headers)
+    wide = [None if c is None else BytesColumn.of_width(c.data, len(c), int(c.sizes[0])) for c in fields]
+    return RecordColumns(len(of), *wide[:2], None, wide[2], of[0].timestamp)
+
+
+def check_split(
+    of: list[Row],
+    batch_size: int,
+    capacity: int = CAPACITY,
+    columns_of: Callable[[Sequence[Row]], RecordColumns] = columns_of,
+) -> None:
     """Rows are split as by the twin, so many batches at a time."""
     encoding = Encoding(columns_of(of))
     found: list[Measured] = []
@@ -133,7 +152,11 @@ def check_split(of: list[Row], batch_size: int, capacity: int = CAPACITY) -> Non
     assert encoding.outcome(status, found) == outcome(lambda: building.split(of, batch_size))
 
 
-def check_written(batches: list[list[Row]], headers: list[Batch]) -> list[bytes]:
+def check_written(
+    batches: list[list[Row]],
+    headers: list[Batch],
+    columns_of: Callable[[Sequence[Row]], RecordColumns] = columns_of,
+) -> list[bytes]:
     """Batches are written as by the twin, and not into less room; returns them."""
     encoding = Encoding(columns_of([row for batch in batches for row in batch]))
     encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
@@ -174,6 +197,19 @@ def test_rows_that_are_alike_are_written_like_others(of: list[tuple[Row, int, in
     of_rows = [row for row in run_rows(of) if row.timestamp >= -1] or [Row()]
     batches = [batch for batch in (of_rows[:cut], of_rows[cut:]) if batch]
     check_written(batches, [Batch(number) for number in range(len(batches))])
+
+
+@settings(max_examples=50)
+@given(equal_rows, st.integers(1, 150), st.integers(1, 3000))
+def test_rows_of_one_width_are_split_like_others(row: Row, count: int, batch_size: int) -> None:
+    check_split([row] * count, batch_size, CAPACITY, wide_columns)
+
+
+@settings(max_examples=50)
+@given(equal_rows, st.integers(1, 150), st.integers(0, 100))
+def test_rows_of_one_width_are_written_like_others(row: Row, count: int, cut: int) -> None:
+    batches = [[row] * each for each in (min(cut, count), count - cut) if each > 0]
+    check_written(batches, [Batch(number) for number in range(len(batches))], wide_columns)
 
 
 @settings(max_examples=50)

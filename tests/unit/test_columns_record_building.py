@@ -332,6 +332,19 @@ def test_batches_built_in_turn_are_those_built_at_once() -> None:
         assert len(parts) >= 2
 
 
+@pytest.mark.parametrize(("count", "width"), [(20_000, 3), ((1 << 20) + 100, 0)])
+@pytest.mark.parametrize("batch_size", [16_384, 1 << 30])
+def test_rows_of_one_width_are_built_like_rows_of_ranges(count: int, width: int, batch_size: int) -> None:
+    data = np.arange(count * width + 5, dtype=np.uint8)  # a few bytes of nobody's behind them
+    wide = BytesColumn.of_width(data, count, width)
+    ranges = BytesColumn(data, wide.starts, wide.ends)
+    times = np.full(count, SOME_TIME)
+    built = build_batches(RecordColumns(count, wide, wide, timestamp_ms=SOME_TIME), batch_size=batch_size)
+    expected = build_batches(RecordColumns(count, ranges, ranges, times), batch_size=batch_size)
+    assert np.array_equal(built.table.matrix, expected.table.matrix)
+    assert np.array_equal(built.data, expected.data)
+
+
 def test_batches_lie_to_a_cache_line_as_they_will_in_their_file() -> None:
     columns = RecordColumns(5000, None, BytesColumn.of_values([b"v" * 1000] * 5000))
     position, positions = 1003, []

@@ -75,6 +75,17 @@ def test_ranges_out_of_the_data_have_no_sizes() -> None:
             _ = BytesColumn(DATA, np.array([start]), np.array([end])).sizes
 
 
+def test_rows_of_one_width_have_the_ranges_of_their_rows() -> None:
+    column = BytesColumn.of_width(DATA, 3, 2)
+    assert (len(column), column.width) == (3, 2)
+    assert (column.starts.tolist(), column.ends.tolist()) == ([0, 2, 4], [2, 4, 6])
+    assert column.sizes.tolist() == [2, 2, 2]
+    taken = column.take(slice(1, 3))
+    assert [taken.value(row) for row in range(2)] == [DATA[2:4].tobytes(), DATA[4:6].tobytes()]
+    with pytest.raises(UsageError, match="not within their bytes"):
+        BytesColumn.of_width(DATA, 2, DATA.size)
+
+
 def test_rows_are_taken_without_their_bytes() -> None:
     columns = RecordColumns.from_records(
         [(b"k%d" % row, None if row == 2 else b"v" * row, row, [("h", b"x")] * (row == 1)) for row in range(5)]
@@ -97,8 +108,8 @@ def test_rows_are_taken_without_their_bytes() -> None:
 def test_records_without_time_are_stamped_and_others_left() -> None:
     columns = RecordColumns(2, values=BytesColumn.of_values([b"a", b"b"]))
     stamped = columns.stamped(77)
-    assert stamped.timestamps is not None
-    assert stamped.timestamps.tolist() == [77, 77]
+    assert (stamped.timestamps, stamped.timestamp_ms) == (None, 77)
+    assert stamped.take(slice(1)).timestamp_ms == 77
     assert stamped.values is columns.values
     assert stamped.stamped(88) is stamped
 

@@ -39,6 +39,7 @@ def alike_counts(columns: RecordColumns, monkeypatch: pytest.MonkeyPatch) -> tup
     assert times is not None
     state, matrix = np.zeros(encode_size.STATE_COUNT, np.int64), np.zeros((scan.COLUMN_COUNT, 1), np.int64)
     state[[encode_size.KEY_DATA_SIZE, encode_size.HEADERS_DATA_SIZE]] = -1
+    state[[encode_size.KEY_WIDTH, encode_size.VALUE_WIDTH]] = -1
     state[[encode_size.VALUE_DATA_SIZE, encode_size.HAS_TIMESTAMPS]] = values.data.size, 1
     state[encode_size.ROW_COUNT] = columns.count
     batch = (matrix, 1, np.array([columns.count]))
