@@ -86,7 +86,7 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
     count = COLUMN_RECORD_COUNT
     data = np.frombuffer(b"".join(values(26)) * (count // 26 + 1), np.uint8)[: count * VALUE_SIZE]
     column = BytesColumn.of_offsets(data, np.arange(count + 1) * VALUE_SIZE)
-    columns = RecordColumns(count, None, column, np.full(count, now_ms(), np.int64))
+    columns = RecordColumns(count, None, column)
     call_count = count // 1000
     kafkas = kafkas_appends(kafka, tmp_path / "kafka", 1000, call_count)
     logs: list[PartitionLog] = []

@@ -89,7 +89,7 @@ class BytesColumn:
 
     @classmethod
     def of_offsets(cls, data: ByteArray, offsets: npt.NDArray[Any], is_null: BoolArray | None = None) -> BytesColumn:
-        """From Arrow's layout: string i is data[offsets[i]:offsets[i + 1]]; int64 offsets are not copied.
+        """From Arrow's layout: string i is data[offsets[i]:offsets[i + 1]]; int64 offsets are not copied, if kept.
 
         Args:
             data: uint8, 1-D, contiguous.
@@ -102,6 +102,9 @@ class BytesColumn:
                 expected="one more than there are rows",
                 found=f"{offsets.dtype}, shape {offsets.shape}",
             )
+        width = _width_between(offsets) if is_null is None else -1
+        if width >= 0 and offsets[-1] <= data.size:
+            return cls.of_width(data[int(offsets[0]) :], offsets.size - 1, width)
         whole = np.ascontiguousarray(offsets, np.int64)
         starts, ends = whole[:-1], whole[1:]
         if (ends < starts).any():
@@ -225,6 +228,17 @@ class RecordColumns:
         if self.timestamps is not None or self.timestamp_ms != NO_TIMESTAMP:
             return self
         return replace(self, timestamp_ms=timestamp_ms)
+
+
+def _width_between(offsets: npt.NDArray[Any]) -> int:
+    """Bytes from each offset to the next where they are everywhere the same; else -1."""
+    count = offsets.size - 1
+    if count < 1 or offsets[0] < 0 or offsets[1] < offsets[0]:
+        return -1
+    width = int(offsets[1]) - int(offsets[0])
+    if int(offsets[-1]) - int(offsets[0]) != count * width:
+        return -1
+    return width if (offsets[1:] - offsets[:-1] == width).all() else -1
 
 
 def _timestamps(values: Sequence[int]) -> Int64Array:
