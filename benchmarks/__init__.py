@@ -1,1 +1,1 @@
-"""Benchmarks: tiny inside the test suite, at their real size by `make bench-dump`."""
+"""Benchmarks: tiny inside the test suite, at their real size by `make bench`."""

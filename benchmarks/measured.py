@@ -3,9 +3,9 @@
     def test_scan(measured, segment):
         measured(scan, segment, title="scan", size=segment.size, floor=reading(segment))
 
-A round asks every peer, then the floor, then us, so that all see the machine as it is at that moment; a ratio is one
-of times of the same round. What ours returns is hashed, so that no work can be left out, and two commits that
-answer differently are told apart.
+A round asks the peers and the floor, another one first every time, and then us, so that all see the machine as it is
+at that moment; a ratio is one of times of the same round. What ours returns is hashed, so that no work can be left out,
+and two commits that answer differently are told apart.
 
 While pytest-benchmark is disabled, as in `make test`, ours runs once and nothing else does.
 """
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 Side = Callable[[], float]  # runs what is compared once or more, and returns the seconds of once
 
 ROUND_COUNTS = range(3, 31)
-WARMING_PART, ALONE_PART = 0.8, 0.125  # of the seconds: for rounds that do not count, and for all without peers
+WARMING_PART, ALONE_PART = 0.8, 0.125  # of the seconds: for a peer's rounds that do not count, for all without peers
 ROUND_SECONDS_MIN = 0.02  # below it the clock, the loop and cold caches would be seen
 STEADY_COUNT = 3  # rounds in which a peer has not become faster
 IMPROVEMENT_MIN = 0.05  # of a peer that is warming up, from one round to the next
@@ -62,40 +62,49 @@ class Growth:
 class Sides:
     """The peers and the floor of one benchmark, and their times."""
 
-    def __init__(self, peers: Mapping[str, Side], floor: Floor | None, written_size: int) -> None:
+    def __init__(self, peers: Mapping[str, Side], floor: Floor | str, written_size: int) -> None:
         self.written_size = written_size  # bytes that a side writes in a round, about
         self.sides = dict(peers) if HAS_PEERS else {}
-        self.floor = floor if HAS_PEERS else None
+        self.floor = floor
         self.times: dict[str, list[float]] = {name: [] for name in self.sides}
         self.floor_times: list[float] = []
         self.reasons: dict[str, str] = {}
+        self.round_count = 0
 
     def run(self) -> None:
         """One round; a peer that cannot run is not asked again."""
-        for name, side in list(self.sides.items()):
+        sides: list[str | None] = list(self.sides)
+        if HAS_PEERS and isinstance(self.floor, Floor):
+            sides.append(None)
+        first = self.round_count % len(sides) if sides else 0  # none is always behind what another one leaves
+        for name in sides[first:] + sides[:first]:
             make_ready(self.written_size)
-            try:
-                self.times[name].append(side())
-            except PeerAbsentError as absent:
-                self.reasons[name] = str(absent)
-                del self.sides[name]
-        if self.floor is not None:
-            make_ready(self.written_size)
-            self.floor_times.append(self.floor.side())
+            if name is None:
+                assert isinstance(self.floor, Floor)
+                self.floor_times.append(self.floor.side())
+            else:
+                self._ask(name)
+        self.round_count += 1
+
+    def _ask(self, name: str) -> None:
+        try:
+            self.times[name].append(self.sides[name]())
+        except PeerAbsentError as absent:
+            self.reasons[name] = str(absent)
+            del self.sides[name]
 
     def warm_up(self) -> None:
         """Rounds that do not count: one, and of each peer as many as make it faster, as a JVM that compiles becomes."""
-        start_s = time.perf_counter()
         self.run()
-        end_s = start_s + SECONDS * WARMING_PART
         for name in self.sides:
-            self._settle(name, end_s)
+            self._settle(name, time.perf_counter() + SECONDS * WARMING_PART)
         self.forget()
 
     def forget(self) -> None:
         """The rounds so far do not count."""
         for times in [*self.times.values(), self.floor_times]:
             times.clear()
+        self.round_count = 0
 
     def _settle(self, name: str, end_s: float) -> None:
         times, steady_count = self.times[name], 0
@@ -108,8 +117,11 @@ class Sides:
         """For the JSON file."""
         peers = {name: {"times_s": self.times[name]} for name in self.sides}
         absent = {name: {"absent": reason} for name, reason in self.reasons.items()}
-        floor = {"floor": {"name": self.floor.name, "times_s": self.floor_times}} if self.floor else {}
-        return {"peers": {**peers, **absent}, **floor}
+        if isinstance(self.floor, str):
+            floor: dict[str, Any] = {"none": self.floor}
+        else:
+            floor = {"name": self.floor.name, "times_s": self.floor_times}
+        return {"peers": {**peers, **absent}, "floor": floor}
 
 
 class Measured:
@@ -127,7 +139,7 @@ class Measured:
         count: int = 0,
         unit: str = "records",
         peers: Mapping[str, Side] | None = None,
-        floor: Floor | None = None,
+        floor: Floor | str = "",
         prepare: Callable[[], object] | None = None,
         rounds: int | None = None,
         written_size: int = 0,
@@ -141,6 +153,7 @@ class Measured:
             size: bytes that one call handles.
             count: how many of `unit` one call handles.
             peers: by name, each returns the seconds of what one call does.
+            floor: what nothing can beat, or why there is no such thing.
             prepare: runs before each round of ours, outside its time; then a round is one call.
             written_size: bytes that one call adds to files, about; their memory is made ready, see `benchmarks.memory`.
             rounds: None: as many as the seconds allow, after one to warm up; a number: so many, and none before.

@@ -9,24 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measured import title_of
-
-PLAIN_UNITS = ("records", "batches", "keys")  # that benchmarks without the fixture `measured` give their count under
-
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long another side takes, of rounds that were run in turn."""
+    """How many times as long another side takes, each in the same round."""
 
     median: float
     lowest: float
     highest: float
+    round_count: int
 
     @classmethod
     def of(cls, others: Sequence[float], ours: Sequence[float]) -> Ratio:
-        """The ratio of the medians, and the smallest and largest of a round."""
+        """Of the times of all rounds."""
         rounds = [other / our for other, our in zip(others, ours, strict=True)]
-        return cls(statistics.median(others) / statistics.median(ours), min(rounds), max(rounds))
+        return cls(statistics.median(rounds), min(rounds), max(rounds), len(rounds))
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,8 @@ class Measurement:
         times_s: of one call, a round each.
         size, count, unit: bytes of one call, and how many of the unit; 0 where that says nothing.
         peers: ratios to those that ran. `absent`: why the others did not.
-        floor: its name and the ratio of it to ours, 1 when nothing is lost.
+        floor: its name, and the share that its best round has of our median, 1 when nothing is lost.
+        floorless: why it has none.
         growth: picture, line and size of a point, if it is one.
     """
 
@@ -51,7 +49,8 @@ class Measurement:
     digest: str
     peers: dict[str, Ratio] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
-    floor: tuple[str, Ratio] | None = None
+    floor: tuple[str, float] | None = None
+    floorless: str = ""
     growth: tuple[str, str, int] | None = None
     figures: dict[str, float] = field(default_factory=dict)
 
@@ -88,20 +87,21 @@ def identity_of(fullname: str) -> str:
 def _measurement(benchmark: dict[str, Any]) -> Measurement:
     info = benchmark["extra_info"]
     times_s = [round_s / info.get("calls", 1) for round_s in benchmark["stats"]["data"]]
-    floor, growth, peers = info.get("floor"), info.get("growth"), info.get("peers", {})
+    floor, growth, peers = info["floor"], info.get("growth"), info["peers"]
     ran = {name: peer["times_s"] for name, peer in peers.items() if "times_s" in peer}
-    unit = info.get("unit") or next((unit for unit in PLAIN_UNITS if unit in info), "records")
+    floor_times_s = floor.get("times_s")
     return Measurement(
         identity=identity_of(benchmark["fullname"]),
-        title=info.get("title") or title_of(benchmark["name"]),
+        title=info["title"],
         times_s=times_s,
-        size=info.get("bytes", 0),
-        count=info.get("count") or info.get(unit, 0),
-        unit=unit,
-        digest=info.get("hash", ""),
+        size=info["bytes"],
+        count=info["count"],
+        unit=info["unit"],
+        digest=info["hash"],
         peers={name: Ratio.of(times, times_s) for name, times in ran.items()},
         absent={name: peer["absent"] for name, peer in peers.items() if "absent" in peer},
-        floor=(floor["name"], Ratio.of(floor["times_s"], times_s)) if floor else None,
+        floor=(floor["name"], min(floor_times_s) / statistics.median(times_s)) if floor_times_s else None,
+        floorless=floor.get("none", ""),
         growth=(growth["picture"], growth["series"], growth["size"]) if growth else None,
         figures=info.get("figures", {}),
     )

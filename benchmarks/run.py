@@ -34,7 +34,6 @@ PYTEST_OPTIONS = (
     "-q",
     "--no-header",
     "-rN",
-    "--durations=30",
 )
 
 
@@ -95,15 +94,29 @@ def commit() -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
 
 
+def command_of(chosen: Sequence[str], scale: float) -> str:
+    """What is to be typed for such a run.
+
+    >>> command_of([], 1), command_of(["append", "read"], 4)
+    ('make bench', 'make bench ONLY="append read" SCALE=4')
+    """
+    parts = ["make bench"]
+    if chosen:
+        parts.append(f'ONLY="{" ".join(chosen)}"')
+    if scale != 1:
+        parts.append(f"SCALE={scale:g}")
+    return " ".join(parts)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", choices=operations(), metavar="OPERATION", help="may be repeated")
     parser.add_argument("--scale", type=float, default=1, help="part of the real sizes; 0 is tiny")
     parser.add_argument("--seconds", type=float, default=REAL_SECONDS, help="of the rounds of one benchmark")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench-out")
+    parser.add_argument("--out", type=Path, help="bench-out, and below it a folder of its own for some operations")
     options = parser.parse_args(argv)
-    out: Path = options.out.resolve()
+    out: Path = (options.out or ROOT / "bench-out" / "-".join(options.only or [])).resolve()
     out.mkdir(parents=True, exist_ok=True)
     results = out / "results.json"
     results.unlink(missing_ok=True)
@@ -117,11 +130,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("nothing was measured\n")
         return 1
     minutes = (time.monotonic() - start) / 60
-    said = " ".join(["make bench", *(f"ONLY={each}" for each in options.only or [])])
+    said = command_of(options.only or [], options.scale)
     head = (
         f"Commit {commit()}, {machine()}, load {load:.1f} at the start, {minutes:.1f} minutes, "
-        f"scale {options.scale:g}: `{said}`.\nA ratio is of medians, with the smallest and largest of a round "
-        "in brackets; page cache warm. The floor is what the machine or the library takes for the same bytes."
+        f"scale {options.scale:g}: `{said}`.\nA ratio is the median of the rounds', with the smallest and the largest "
+        "in brackets; page cache warm. The floor is what the machine or the library takes for the same, at best."
     )
     write_report(out, chosen, options.scale, head)
     sys.stdout.write((out / "table.md").read_text())

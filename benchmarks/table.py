@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from benchmarks.results import Measurement, Ratio
 
-HEAD = "| operation | median | minimum | speed | to the peers | of the floor |\n|---|---|---|---|---|---|"
+HEAD = "| operation | median | minimum | speed | to the peers | of the floor | hash |\n|---|---|---|---|---|---|---|"
+DIGEST_SIZE = 8  # hexadecimal digits that are shown; all are in the JSON file
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -38,7 +39,7 @@ def speed_text(measurement: Measurement) -> str:
 
 def ratio_text(name: str, ratio: Ratio) -> str:
     """
-    >>> ratio_text("Kafka", Ratio(5.21, 4.8, 6))
+    >>> ratio_text("Kafka", Ratio(5.21, 4.8, 6, 3))
     '**5.2×** Kafka (4.8 to 6.0)'
     """
     digits = 2 if ratio.lowest < 1 else 1
@@ -46,11 +47,11 @@ def ratio_text(name: str, ratio: Ratio) -> str:
 
 
 def floor_text(measurement: Measurement) -> str:
-    """The share of the floor: 100 % when nothing is lost."""
+    """The share of the floor: 100 % when nothing is lost; or why there is none."""
     if measurement.floor is None:
-        return ""
-    name, ratio = measurement.floor
-    return f"{_three_digits(100 * ratio.median)} % of {name}"
+        return measurement.floorless
+    name, share = measurement.floor
+    return f"{_three_digits(100 * share)} % of {name}"
 
 
 def row(measurement: Measurement) -> str:
@@ -63,6 +64,7 @@ def row(measurement: Measurement) -> str:
         speed_text(measurement),
         peers,
         floor_text(measurement),
+        measurement.digest[:DIGEST_SIZE],
     ]
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 

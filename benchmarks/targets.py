@@ -54,7 +54,8 @@ class Target:
         ratio = found.peers.get(self.peer)
         if ratio is None:
             return None, found.absent.get(self.peer, f"{self.peer} did not run")
-        return ratio.median, f"{ratio.median:.2f}× ({ratio.lowest:.2f} to {ratio.highest:.2f})"
+        rounds = f"({ratio.lowest:.2f} to {ratio.highest:.2f}, {ratio.round_count} rounds)"
+        return ratio.median, f"{ratio.median:.2f}× {rounds}"
 
     def of_floor(self, measurements: dict[str, Measurement]) -> tuple[float | None, str]:
         """As `seen`, of the floor in the place of ours: more than that cannot be reached on this machine."""
@@ -63,12 +64,13 @@ class Target:
         if found is None or value is None or self.figure is not None:
             return None, ""
         if self.floor_peer is not None:
-            floor = found.peers.get(self.floor_peer)
+            ratio = found.peers.get(self.floor_peer)
+            share = ratio.lowest if ratio is not None else None
         else:
-            floor = found.floor[1] if found.floor is not None else None
-        if floor is None:
+            share = found.floor[1] if found.floor is not None else None
+        if share is None:
             return None, ""
-        value /= floor.median
+        value /= share
         if self.peer is None:
             return value, f"{_number(value)} {found.unit}/s"
         return value, f"{value:,.0f}×" if value >= 10 else f"{value:.1f}×"

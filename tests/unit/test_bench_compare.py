@@ -21,7 +21,7 @@ import logstore
 
 def test_speed(benchmark):
     benchmark.pedantic(time.sleep, args=(logstore.SECONDS,), rounds=3)
-    benchmark.extra_info.update(title="sleep", hash="a")
+    benchmark.extra_info.update(title="sleep", hash="a", bytes=0, count=0, unit="records", peers={}, floor={})
     assert logstore.SECONDS
 """
 

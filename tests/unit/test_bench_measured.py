@@ -60,8 +60,8 @@ def test_memory_is_made_ready_before_each_side_that_writes(monkeypatch: pytest.M
     monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
     peers, floor = {"one": recorded.side("one")}, Floor("nothing", recorded.side("floor"))
     measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor=floor, rounds=2, written_size=5)
-    a_round = [word for side in ("one", "floor", "ours") for word in ("ready for 5", side)]
-    assert recorded.order == ["sync", *a_round, *a_round]
+    sides = ("one", "floor", "ours", "floor", "one", "ours")
+    assert recorded.order == ["sync", *(word for side in sides for word in ("ready for 5", side))]
 
 
 def test_memory_is_made_ready_for_the_calls_that_tell_how_many_a_round_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,12 +101,13 @@ def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkey
     assert len(set(written)) == 4
 
 
-def test_sides_run_in_turn_in_every_round() -> None:
+def test_sides_run_in_turn_in_every_round_and_another_one_first() -> None:
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
     peers = {"one": recorded.side("one", 2.0), "two": recorded.side("two", 3.0)}
     floor = Floor("nothing", recorded.side("floor", 0.5))
     measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor=floor, rounds=3)
-    assert recorded.order == ["one", "two", "floor", "ours"] * 3
+    first, second, third = ["one", "two", "floor"], ["two", "floor", "one"], ["floor", "one", "two"]
+    assert recorded.order == [*first, "ours", *second, "ours", *third, "ours"]
     info = benchmark.extra_info
     assert info["peers"] == {"one": {"times_s": [2.0] * 3}, "two": {"times_s": [3.0] * 3}}
     assert info["floor"] == {"name": "nothing", "times_s": [0.5] * 3}
@@ -147,9 +148,11 @@ def test_what_is_prepared_anew_is_called_once_a_round() -> None:
 def test_a_disabled_benchmark_runs_ours_once_and_no_peer() -> None:
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=False)
     growth = Growth("segments", "append", 10)
-    result = measured_of(benchmark)(recorded.ours, title="t", peers={"one": recorded.side("one")}, growth=growth)
+    peers = {"one": recorded.side("one")}
+    result = measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor="a test", growth=growth)
     assert result == b"result"
     assert recorded.order == ["ours"]
+    assert benchmark.extra_info["floor"] == {"none": "a test"}
     assert benchmark.extra_info["growth"] == {"picture": "segments", "series": "append", "size": 10}
 
 

@@ -23,15 +23,16 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def written(path: Path, **extra: Any) -> Path:
-    """A file as pytest-benchmark writes it: rounds of 10 calls, and a benchmark without the fixture."""
+    """A file as pytest-benchmark writes it: rounds of 10 calls, and one that has no floor."""
     info = {"title": "append", "calls": 10, "bytes": 1000, "count": 10, "unit": "records", "hash": "ab", "peers": {}}
+    none = {**info, "title": "other", "calls": 1, "count": 7, "floor": {"none": "too short"}}
     benchmark = {
         "fullname": "benchmarks/bench_append.py::test_append[10]",
         "stats": {"data": [0.1, 0.2, 0.3]},
         "extra_info": {**info, **extra},
     }
     other = {"fullname": "benchmarks/bench_other.py::test_other", "name": "test_other", "stats": {"data": [1.0]}}
-    other["extra_info"] = {"records": 7}
+    other["extra_info"] = none
     path.write_text(json.dumps({"benchmarks": [benchmark, other]}))
     return path
 
@@ -60,10 +61,11 @@ def test_results_are_times_of_one_call(tmp_path: Path) -> None:
     assert found.peers["Kafka"].median == pytest.approx(3)
     assert (found.peers["Kafka"].lowest, found.peers["Kafka"].highest) == pytest.approx((8 / 3, 4))
     assert found.absent == {"aiokafka": "not installed"}
-    assert found.floor is not None
-    assert found.floor[1].median == pytest.approx(0.1)
+    assert found.peers["Kafka"].round_count == 3
+    assert found.floor == ("write", pytest.approx(0.05))  # its best round to our median
     assert found.rate == pytest.approx(500)
     assert (plain.title, plain.times_s, plain.rate) == ("other", [1.0], 7.0)
+    assert (plain.floor, plain.floorless) == (None, "too short")
 
 
 def test_a_side_with_other_rounds_is_refused() -> None:
@@ -77,15 +79,16 @@ def test_a_row_says_all_of_a_measurement() -> None:
         times_s=[0.002, 0.001, 0.003],
         size=4_000_000,
         count=4000,
-        peers={"Kafka": Ratio(5.0, 4.0, 6.0)},
-        floor=("bare write", Ratio(0.25, 0.2, 0.3)),
+        peers={"Kafka": Ratio(5.0, 4.0, 6.0, 3)},
+        floor=("bare write", 0.25),
+        digest="0123456789abcdef",
     )
     assert row(found) == (
         "| append / 10 | 2.00 ms | 1.00 ms | 2.00 GB/s, 2.00 M records/s "
-        "| **5.0×** Kafka (4.0 to 6.0) | 25.0 % of bare write |"
+        "| **5.0×** Kafka (4.0 to 6.0) | 25.0 % of bare write | 01234567 |"
     )
     assert len(result_table([found, found]).splitlines()) == 4
-    assert (speed_text(measurement()), floor_text(measurement())) == ("", "")
+    assert (speed_text(measurement()), floor_text(measurement(floorless="none"))) == ("", "none")
 
 
 def test_absent_peers_are_listed_once_with_the_reason() -> None:
@@ -95,28 +98,31 @@ def test_absent_peers_are_listed_once_with_the_reason() -> None:
 
 @pytest.mark.parametrize(("seen", "words"), [(1.25, "yes"), (0.75, "**no**")])
 def test_a_target_is_held_to_what_was_seen(seen: float, words: str) -> None:
-    found = measurement(peers={"Kafka": Ratio(seen, seen, seen)})
+    found = measurement(peers={"Kafka": Ratio(seen, seen, seen, 9)})
     line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
-    assert line == f"| 4 | append, 1 records a call | ≥ 1× | {seen:.2f}× ({seen:.2f} to {seen:.2f}) |  | {words} |"
+    assert (
+        line
+        == f"| 4 | append, 1 records a call | ≥ 1× | {seen:.2f}× ({seen:.2f} to {seen:.2f}, 9 rounds) |  | {words} |"
+    )
 
 
 @pytest.mark.parametrize(("share", "words"), [(0.5, "1.5× | **no**"), (0.9, "0.8× | **no**, nor by the floor")])
 def test_a_target_that_even_the_floor_misses_is_told_apart(share: float, words: str) -> None:
-    found = measurement(peers={"Kafka": Ratio(0.75, 0.7, 0.8)}, floor=("bare write", Ratio(share, share, share)))
+    found = measurement(peers={"Kafka": Ratio(0.75, 0.7, 0.8, 9)}, floor=("bare write", share))
     line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
     assert line.endswith(f"| {words} |")
 
 
 def test_another_peer_can_be_the_floor() -> None:
     target = Target(6, "sum", "spark::test", "source", 5, floor_peer="ready batches")
-    found = measurement(peers={"source": Ratio(3, 3, 3), "ready batches": Ratio(0.75, 0.75, 0.75)})
+    found = measurement(peers={"source": Ratio(3, 3, 3, 9), "ready batches": Ratio(0.8, 0.75, 0.9, 9)})
     assert target.of_floor({"spark::test": found}) == (4.0, "4.0×")
-    assert target.of_floor({"spark::test": measurement(peers={"source": Ratio(3, 3, 3)})}) == (None, "")
+    assert target.of_floor({"spark::test": measurement(peers={"source": Ratio(3, 3, 3, 9)})}) == (None, "")
 
 
 @pytest.mark.parametrize(("ratio", "words"), [(0.9, "**no**"), (1.2, "not by crc32c either")])
 def test_a_rate_is_asked_where_the_peer_reaches_it(ratio: float, words: str) -> None:
-    peers = {"crc32c": Ratio(ratio, ratio, ratio)}
+    peers = {"crc32c": Ratio(ratio, ratio, ratio, 9)}
     found = measurement("crc::test_crc_of_memory", peers=peers, times_s=[1.0], count=13_000_000_000, unit="bytes")
     line = next(line for line in target_table([found], ["crc"], 1).splitlines() if "CRC of bytes" in line)
     assert line.endswith(f"| {words} |")
@@ -141,9 +147,9 @@ def test_rates_and_figures_can_be_targets() -> None:
 
 
 def test_nothing_is_said_to_be_reached_below_the_real_sizes() -> None:
-    found = measurement(peers={"Kafka": Ratio(9, 9, 9)})
+    found = measurement(peers={"Kafka": Ratio(9, 9, 9, 3)})
     line = next(line for line in target_table([found], ["append"], 0.5).splitlines() if "append, 1 records" in line)
-    assert line.endswith("| 9.00× (9.00 to 9.00) |  | not at this size |")
+    assert line.endswith("| 9.00× (9.00 to 9.00, 3 rounds) |  | not at this size |")
 
 
 def test_only_targets_of_the_operations_are_listed() -> None:
@@ -181,7 +187,7 @@ def test_points_of_a_picture_are_drawn_on_their_lines() -> None:
 
 
 def test_peers_have_lines_of_their_own() -> None:
-    found = measurement(growth=("segments", "append", 5), times_s=[2.0], peers={"Kafka": Ratio(3.0, 3.0, 3.0)})
+    found = measurement(growth=("segments", "append", 5), times_s=[2.0], peers={"Kafka": Ratio(3.0, 3.0, 3.0, 9)})
     assert growth([found]) == {"segments": {"append": [(5, 2.0)], "append, Kafka": [(5, 6.0)]}}
 
 
@@ -197,7 +203,7 @@ def test_a_run_writes_its_table_and_pictures(
     assert run.main(["--only", "crc", "--scale", "0", "--seconds", "0.01", "--out", str(tmp_path)]) == 0
     table = (tmp_path / "table.md").read_text()
     assert capsys.readouterr().out.endswith(table)
-    assert "`make bench ONLY=crc`" in table
+    assert "`make bench ONLY="crc" SCALE=0`" in table
     assert "| CRC of 64 bytes | " in table
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "growth-bytes-of-a-batch.svg",
