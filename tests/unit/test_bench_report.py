@@ -203,7 +203,7 @@ def test_a_run_writes_its_table_and_pictures(
     assert run.main(["--only", "crc", "--scale", "0", "--seconds", "0.01", "--out", str(tmp_path)]) == 0
     table = (tmp_path / "table.md").read_text()
     assert capsys.readouterr().out.endswith(table)
-    assert "`make bench ONLY="crc" SCALE=0`" in table
+    assert '`make bench ONLY="crc" SCALE=0`' in table
     assert "| CRC of 64 bytes | " in table
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "growth-bytes-of-a-batch.svg",
