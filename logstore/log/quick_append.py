@@ -44,7 +44,7 @@ class QuickAppend:
         self._call_slots = self._slots.data.cast("B")
         self._columns = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
         self._row = self._columns.reshape(-1).data
-        self._out = np.zeros(min(log.rules.max_message_bytes, _OUT_SIZE_MAX), np.uint8)
+        self._out = np.empty(min(log.rules.max_message_bytes, _OUT_SIZE_MAX), np.uint8)  # memory once it is written to
         self._bytes = self._out.data
         self._slots[slot.OUT_CAPACITY] = self._out.size
         self._slots[slot.IS_LAYOUT_KNOWN] = python_layout.is_known()
