@@ -20,10 +20,10 @@ def delete_records(log: PartitionLog, offset: int) -> int:
     """Let the log start at `offset`, or at the high watermark for -1; where it starts now, its low watermark.
 
     Raises:
-        PolicyViolationError: `cleanup.policy` is without delete.
+        PolicyViolationError: `cleanup.policy` has compact and not delete; an empty one forbids nothing.
         OffsetOutOfRangeError: the offset is negative, or above the high watermark.
     """
-    if DELETE not in log.config[CLEANUP_POLICY]:
+    if log.rules.is_compacted and DELETE not in log.config[CLEANUP_POLICY]:
         raise PolicyViolationError(
             f"Records of partition {log.topic_partition} can not be deleted due to the configured policy",
             expected=f"{CLEANUP_POLICY} with {DELETE}",
