@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.columns.batch_table import scan
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import RecordColumns
 from logstore.errors import (
@@ -15,6 +16,7 @@ from logstore.errors import (
     InvalidTimestampError,
     LogstoreError,
     OutOfOrderSequenceError,
+    RecordBatchTooLargeError,
     RecordTooLargeError,
 )
 from logstore.log import append
@@ -134,6 +136,24 @@ def test_nothing_is_written_of_records_that_are_refused(
     with pytest.raises(error):
         log.append_columns(columns, batch_size=BATCH_SIZE)
     assert (log.log_end_offset, log.size, log.failure) == (0, 0, None)
+
+
+@pytest.mark.parametrize("limit", ["internal.segment.bytes", "max.message.bytes"])
+def test_no_batch_is_made_larger_than_a_segment_or_a_message_may_be(tmp_path: Path, limit: str) -> None:
+    log = open_log(tmp_path, {limit: "700"})
+    log.append_columns(some_columns("small ones", 100), batch_size=1 << 20)
+    sizes = [size for segment in log.segments for size in scan(segment.data).size.tolist()]
+    assert (log.log_end_offset, sum(sizes)) == (100, log.size)
+    assert 500 < max(sizes) <= 700
+    log.close()
+
+
+def test_a_record_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
+    log = open_log(tmp_path, {"internal.segment.bytes": "700"})
+    with pytest.raises(RecordBatchTooLargeError):
+        log.append_columns(small_ones_and_a_large_one(), batch_size=1 << 20)
+    assert log.log_end_offset == 50
+    log.close()
 
 
 def test_a_gap_in_sequences_is_refused(tmp_path: Path) -> None:
