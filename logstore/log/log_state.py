@@ -38,6 +38,7 @@ class LogState:
         deleted_files: those that are to be removed some time later.
         cleaning_lock: held by a round of cleaning, of which there is one at a time.
         change_count: becomes another with every change that does not go the quick way of `quick`.
+        truncation_count: truncations that took more than batches of the active segment.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class LogState:
         self.appending = self.writing("Error while appending records to")
         self.flushing = self.writing("Error while flushing log for")
         self.change_count = 0
+        self.truncation_count = 0
         self.deleted_files = DeletedFiles()
         self.cleaning_lock = threading.Lock()
         self._draw_below = draw_below

@@ -38,6 +38,8 @@ def truncate_to(log: LogState, target_offset: int) -> bool:
     if log.segments.base_offsets[0] > target_offset:
         truncate_fully_and_start_at(log, target_offset)
         return True
+    if target_offset < log.active.base_offset:
+        log.truncation_count += 1
     _cut_segments(log, target_offset)
     _end_at(log, target_offset)
     if log.epochs.truncate_from_end(target_offset):
@@ -56,6 +58,7 @@ def truncate_fully_and_start_at(log: LogState, offset: int, log_start_offset: in
         DataDirectoryError: a file cannot be changed.
     """
     reason = f"the log begins anew at offset {offset}"
+    log.truncation_count += 1
     old = log.active
     old.release()
     _remove(log, [segment for segment in log.segments if segment is not old], reason)

@@ -221,25 +221,6 @@ def test_a_damaged_batch_ends_the_cleaning_and_changes_nothing(tmp_path: Path) -
     log.close()
 
 
-def test_a_log_that_is_truncated_meanwhile_is_not_cleaned(tmp_path: Path) -> None:
-    log = opened_case(plain_case([keyed(0, b"a", b"a")], [keyed(2, b"a")], [keyed(3, b"z")]), tmp_path)
-    chosen = log.cleanable(None, CLEAN_TIME)
-    create, has_truncated = log.directory.create, []
-
-    def truncate_then_create(name: str, reason: str) -> int:
-        if not has_truncated:
-            has_truncated.append(True)
-            log.truncate_to(2)
-        return create(name, reason)
-
-    log.directory.create = truncate_then_create  # type: ignore[method-assign]
-    with pytest.raises((LogCleaningAbortedError, OSError)):
-        log.clean(chosen, CLEAN_TIME)
-    assert [batch[:2] for batch in described(log)] == [(0, 1)]
-    assert not [name for name in os.listdir(tmp_path / "t-0") if name.endswith(".cleaned")]
-    log.close()
-
-
 def test_messages_of_the_old_magics_become_batches(tmp_path: Path) -> None:
     directory = tmp_path / "t-0"
     case = plain_case([keyed(0, b"a")], [keyed(4, b"z")])

@@ -29,6 +29,7 @@ class Cleanable:
         compaction_delay_ms: how long ago the oldest dirty record should have been cleaned, by max.compaction.lag.ms.
         is_checkpoint_wrong: the checkpoint is outside of the log, and to be replaced by `first_dirty_offset`.
         min_cleanable_ratio: min.cleanable.dirty.ratio.
+        truncation_count: of the log when this was chosen; a round that finds another one does not begin.
     """
 
     first_dirty_offset: int
@@ -38,6 +39,7 @@ class Cleanable:
     compaction_delay_ms: int
     is_checkpoint_wrong: bool
     min_cleanable_ratio: float
+    truncation_count: int
 
     @property
     def cleanable_ratio(self) -> float:
@@ -74,6 +76,7 @@ def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanab
             compaction_delay_ms=_compaction_delay_ms(log, dirty, now_ms),
             is_checkpoint_wrong=is_wrong,
             min_cleanable_ratio=log.config[MIN_CLEANABLE_DIRTY_RATIO],
+            truncation_count=log.truncation_count,
         )
 
 

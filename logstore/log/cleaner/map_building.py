@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
 from ...layout.batch import CONTROL_FLAG
+from ..segment import Segment
+from .aborting import AbortCheck
 from .batch_records import BatchReader, BatchRun
 from .choice import segments_between
 from .offset_map import OffsetMap
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def build_offset_map(
-    log: PartitionLog, start_offset: int, end_offset: int, *, buffer_size: int, load_factor: float
+    log: PartitionLog, check: AbortCheck, start_offset: int, end_offset: int, *, buffer_size: int, load_factor: float
 ) -> tuple[OffsetMap, set[int]]:
     """Keys of the data records in [start_offset, end_offset) that are not of aborted transactions.
 
@@ -28,12 +31,29 @@ def build_offset_map(
         the segments all of whose checksums were found right.
 
     Raises:
+        LogCleaningAbortedError: the log was changed meanwhile.
         LogstoreError: a batch that cannot be read; as `BatchReader.runs`.
     """
     transactions = CleanedTransactions()
     with log.lock:
+        check.require_unchanged()
         segments = segments_between(log, start_offset, end_offset)
         transactions.add_aborted(aborted_transactions(log, start_offset, end_offset))
+    with check.reading(segments):
+        return _read_into_map(
+            segments, transactions, start_offset, end_offset, buffer_size=buffer_size, load_factor=load_factor
+        )
+
+
+def _read_into_map(
+    segments: Sequence[Segment],
+    transactions: CleanedTransactions,
+    start_offset: int,
+    end_offset: int,
+    *,
+    buffer_size: int,
+    load_factor: float,
+) -> tuple[OffsetMap, set[int]]:
     offset_map = OffsetMap(
         sum(map(record_count_max, segments)),
         buffer_size=buffer_size,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...layout.file_names import LOG_SUFFIX
 from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
+from .aborting import AbortCheck
 from .choice import Cleanable, segments_between
 from .decisions import ActiveProducers, Round
 from .grouping import group_segments
@@ -52,7 +53,8 @@ def clean(
         load_factor: log.cleaner.io.buffer.load.factor.
 
     Raises:
-        LogCleaningAbortedError: the log was changed meanwhile; segments cleaned before that stay so.
+        LogCleaningAbortedError: the log was truncated or lost segments since it was chosen; segments cleaned before
+            that stay so.
         LogstoreError: see `SegmentCleaning.clean_group`; likewise.
     """
     if not chosen.cleanable_size:
@@ -63,6 +65,7 @@ def clean(
 
 def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, load_factor: float) -> Cleaned:
     with log.lock:
+        check = AbortCheck(log, chosen)
         clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
         horizon_ms = 0
         if clean_segments:
@@ -70,6 +73,7 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, 
             horizon_ms = modified_ms - log.config[DELETE_RETENTION_MS]
     offset_map, checked = build_offset_map(
         log,
+        check,
         chosen.first_dirty_offset,
         chosen.first_uncleanable_offset,
         buffer_size=buffer_size,
@@ -84,13 +88,14 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, 
     )
     end_offset = offset_map.latest_offset + 1
     with log.lock:
+        check.require_unchanged()
         groups = group_segments(
             segments_between(log, 0, end_offset),
             size_max=segment_size_max(log.config),
             index_size_max=log.config[SEGMENT_INDEX_BYTES],
             first_uncleanable_offset=chosen.first_uncleanable_offset,
         )
-    cleaning = SegmentCleaning(log, round_, horizon_ms, checked)
+    cleaning = SegmentCleaning(log, check, round_, horizon_ms, checked)
     for group in groups:
         cleaning.clean_group(group)
     statistics = cleaning.statistics

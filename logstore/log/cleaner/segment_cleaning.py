@@ -10,6 +10,7 @@ from ...layout.file_names import LOG_SUFFIX
 from ..replace_segments import delete_snapshots, replace_segments
 from ..segment import Segment
 from ..split import split_overflowed_segment
+from .aborting import AbortCheck
 from .batch_records import BatchReader
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
@@ -29,15 +30,19 @@ class SegmentCleaning:
         statistics: of the groups so far.
     """
 
-    def __init__(self, log: PartitionLog, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
+    def __init__(
+        self, log: PartitionLog, check: AbortCheck, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]
+    ) -> None:
         """A round's cleaning of segments.
 
         Args:
+            check: of the round.
             legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files that were written to behind it.
             checked: base offsets of segments whose checksums were looked at.
         """
         self.statistics = CleaningStatistics()
         self._log = log
+        self._check = check
         self._round = round_
         self._legacy_delete_horizon_ms = legacy_delete_horizon_ms
         self._checked = checked
@@ -53,6 +58,11 @@ class SegmentCleaning:
             DataDirectoryError: nothing was replaced; a KafkaStorageError if not all was.
             LogstoreError: a batch cannot be read or built; nothing was replaced.
         """
+        with self._check.reading(group):
+            cleaned = self._write(group)
+        self._replace(cleaned, group)
+
+    def _write(self, group: Sequence[Segment]) -> CleanedFiles:
         log, current = self._log, group[0]
         cleaned = CleanedFiles(log.directory, group[0].base_offset, log.config)
         try:
@@ -73,11 +83,12 @@ class SegmentCleaning:
         except BaseException:
             cleaned.discard()
             raise
-        self._replace(cleaned, group)
+        return cleaned
 
     def _clean_segment(self, segment: Segment, end_offset: int, cleaned: CleanedFiles) -> None:
         transactions = self._transactions
         with self._log.lock:
+            self._check.require_unchanged([segment])
             transactions.add_aborted(aborted_transactions(self._log, segment.base_offset, end_offset))
         keeps_legacy_tombstones = _modified_ms(segment) > self._legacy_delete_horizon_ms
         for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
@@ -90,15 +101,11 @@ class SegmentCleaning:
     def _replace(self, cleaned: CleanedFiles, group: Sequence[Segment]) -> None:
         log = self._log
         with log.lock, log.writing("Error while replacing segments of"):
-            if any(log.segments.floor(segment.base_offset) is not segment for segment in group):
+            try:
+                self._check.require_unchanged(group)
+            except LogCleaningAbortedError:
                 cleaned.discard()
-                raise LogCleaningAbortedError(
-                    f"The segments of {log.topic_partition} were changed while they were cleaned",
-                    path=log.directory.path,
-                    expected=[segment.base_offset for segment in group],
-                    found=log.segments.base_offsets,
-                    advice="clean the log again",
-                )
+                raise
             replace_segments(log, cleaned.base_offset, group, self._round.now_ms)
         self.statistics.written_size += cleaned.size
         self.statistics.old_segment_count += len(group)
@@ -107,6 +114,7 @@ class SegmentCleaning:
     def _split(self, segment: Segment) -> None:
         log = self._log
         with log.lock, log.writing("Error while splitting a segment of"):
+            self._check.require_unchanged([segment])
             new = split_overflowed_segment(segment, log.config)
             log.segments.remove(segment.base_offset)
             for part in new:
