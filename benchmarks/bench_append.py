@@ -11,6 +11,7 @@ import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +19,10 @@ import pytest
 from benchmarks.bench_folds import NO_DATA, PRODUCER_COUNTS, table_of
 from benchmarks.floors import appending, copying, writing
 from benchmarks.logs import opened, values
-from benchmarks.measured import Growth, Measured, Side
+from benchmarks.measured import Floor, Growth, Measured, Side
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled, steps
+from benchmarks.written import kinds_of_batches, written
 from logstore.clock import now_ms
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
@@ -56,6 +58,17 @@ def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count:
     return side
 
 
+def bare_write(place: Path) -> Floor:
+    """Of a batch of one record."""
+    return writing(place / "floor", HEADER_SIZE + RECORD_SIZE, 500)
+
+
+def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:
+    """Kinds of batches, records and bytes of their values."""
+    sizes = [chunk.records.value_size for chunk in log.records().chunks()]
+    return kinds_of_batches(Path(log.directory.path)), sum(map(len, sizes)), int(sum(map(np.sum, sizes)))
+
+
 @pytest.mark.parametrize("record_count", KAFKA_CALLS)
 def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_count: int, tmp_path: Path) -> None:
     batch = values(record_count)
@@ -78,6 +91,7 @@ def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_
         floor=(writing if record_count < 1000 else appending)(tmp_path / "floor", size, 500),
         written_size=size,
         growth=Growth("records of an append", "append", record_count),
+        hashed=lambda count: (count, *written(log, record_count)),
     )
     assert log.log_end_offset == sequence
 
@@ -111,13 +125,14 @@ def test_append_columns(measured: Measured, kafka: WarmKafka, tmp_path: Path) ->
         floor=appending(tmp_path / "floor", size),
         written_size=size,
         prepare=begin,
+        hashed=lambda _: (logs[0].log_end_offset, *kinds_and_lengths(logs[0])),
     )
     assert appended_count == logs[0].log_end_offset == count
     logs[0].close()
 
 
 @pytest.mark.parametrize("producer_count", PRODUCER_COUNTS)
-def test_append_beside_producers(measured: Measured, log: PartitionLog, producer_count: int) -> None:
+def test_append_beside_producers(measured: Measured, log: PartitionLog, producer_count: int, tmp_path: Path) -> None:
     """One record of each producer in turn: what it costs must grow as memory does, and not otherwise."""
     update = ProducerUpdate(log.producers.state, AppendOrigin.CLIENT)
     update.step(NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
@@ -133,12 +148,13 @@ def test_append_beside_producers(measured: Measured, log: PartitionLog, producer
         return 1
 
     title = f"append of a record beside {producer_count:,} producers"
-    measured(append, title=title, count=1, growth=Growth("producers", "append", producer_count))
+    growth, floor = Growth("producers", "append", producer_count), bare_write(tmp_path)
+    measured(append, title=title, count=1, floor=floor, growth=growth, hashed=lambda _: written(log, 1))
     assert len(log.producers.state) == producer_count
 
 
 @pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
-def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_count: int) -> None:
+def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_count: int, tmp_path: Path) -> None:
     """What it costs must not grow with the segments that are there."""
     batch = values(1)
     for _ in range(segment_count - 1):
@@ -150,7 +166,8 @@ def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_c
         return 1
 
     title = f"append of a record behind {segment_count:,} segments"
-    measured(append, title=title, count=1, growth=Growth("segments", "append", segment_count))
+    growth, floor = Growth("segments", "append", segment_count), bare_write(tmp_path)
+    measured(append, title=title, count=1, floor=floor, growth=growth, hashed=lambda _: written(log, 1))
     assert len(log.segments) == segment_count
 
 
@@ -160,7 +177,13 @@ def test_prepare_append(measured: Measured, log: PartitionLog) -> None:
     assert prepare_append.name in measured.benchmark.name
     log.active.file[slot.WRITE_ADDRESS] = 0  # nothing is written, so the next call prepares the same
     call = (values(100), None, None, now_ms(), -1, -1, -1, False, 0)
-    size = measured(log.quick._prepare, *call, count=100, floor=copying(100 * RECORD_SIZE), hashed=bool)
+    size = measured(
+        log.quick._prepare,
+        *call,
+        count=100,
+        floor=copying(100 * RECORD_SIZE),
+        hashed=lambda size: log.quick._bytes[HEADER_SIZE:size],  # the records: there is a clock in the header
+    )
     assert size > 100 * VALUE_SIZE
 
 
@@ -170,11 +193,12 @@ def test_prepare_placed(measured: Measured, log: PartitionLog) -> None:
         log.append_as_leader(build_batch(columns))
     log.quick._placed_matrix[fields.BASE_OFFSET] = log.log_end_offset
     assert prepare_placed.name in measured.benchmark.name
-    assert measured(log.quick._prepare_placed, count=1, floor=copying(HEADER_SIZE + RECORD_SIZE)) > VALUE_SIZE
+    floor = "a few words of memory: the batch stays where it is"
+    assert measured(log.quick._prepare_placed, count=1, floor=floor) > VALUE_SIZE
 
 
 def test_commit_append(measured: Measured, log: PartitionLog) -> None:
     for _ in range(2):
         log.append_records(values(1))
     assert commit_append.name in measured.benchmark.name
-    assert measured(log.quick._commit, count=1) > 2
+    assert measured(log.quick._commit, count=1, floor="a few words of memory: less than a call", hashed=bool) > 2

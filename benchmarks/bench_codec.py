@@ -1,11 +1,12 @@
-"""One batch decompressed and compressed: 100-byte records, half words and half noise; the floor is the library."""
+"""One batch decompressed and compressed: 100-byte records, half words and half noise; the floor is the library.
+
+The decompressors of snappy and lz4 are kernels, beside cramjam, and their floor is a copy of what comes out."""
 
 from __future__ import annotations
 
 import gzip
 import random
 import struct
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import xxhash
-from isal import igzip
 
-from benchmarks.floors import Bytes, Floor, copying, library
+from benchmarks.floors import Bytes, Floor, copying
+from benchmarks.library_floors import compressing, decompressing
 from benchmarks.measured import Measured
 from logstore.codec import compress, decompress
 from logstore.codec.c_libraries import inflate_functions, zstd_function
@@ -32,6 +33,7 @@ from logstore.model import Codec
 Int64Array = npt.NDArray[np.int64]
 
 COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
+OF_OURS = (Codec.SNAPPY, Codec.LZ4)  # whose decompressors are kernels
 STREAM_SIZE = 16 * 1024
 STREAM_HASH = 0x7040278C889A54C9
 SIZE_MAX = 1 << 30
@@ -77,40 +79,6 @@ ENCODERS: dict[Codec, Callable[[bytes], bytes]] = {
 }
 
 
-def library_decompress(codec: Codec, data: bytes) -> Floor:
-    """The library alone, on its own framing where Kafka's is another."""
-    stream = record_stream(STREAM_SIZE)
-    if codec is Codec.NONE:
-        return copying(STREAM_SIZE)
-    if codec is Codec.GZIP:
-        return library("isal", igzip.decompress, data)
-    if codec is Codec.SNAPPY:
-        return library("cramjam", cramjam.snappy.decompress_raw, bytes(cramjam.snappy.compress_raw(stream)))
-    if codec is Codec.LZ4:
-        return library("cramjam", cramjam.lz4.decompress_block, bytes(cramjam.lz4.compress_block(stream)))
-    return library("cramjam", cramjam.zstd.decompress, data)
-
-
-def library_compress(codec: Codec) -> Floor:
-    """The library that is called, at the level that Kafka has by default."""
-    stream = record_stream(STREAM_SIZE)
-    if codec is Codec.NONE:
-        return copying(STREAM_SIZE)
-    if codec is Codec.GZIP:
-        return library("zlib", zlib.compress, stream)
-    if codec is Codec.SNAPPY:
-        return library("cramjam", cramjam.snappy.compress_raw, stream)
-    if codec is Codec.LZ4:
-        return library("cramjam", cramjam.lz4.compress_block, stream)
-    return library("cramjam", _zstd_stream, stream)
-
-
-def _zstd_stream(stream: bytes) -> None:
-    compressor = cramjam.zstd.Compressor(level=3)
-    compressor.compress(stream)
-    compressor.finish()
-
-
 @pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)
 def test_decompress_a_batch(measured: Measured, codec: Codec) -> None:
     data = ENCODERS[codec](record_stream(STREAM_SIZE))
@@ -119,7 +87,7 @@ def test_decompress_a_batch(measured: Measured, codec: Codec) -> None:
         *(codec, memoryview(data), 2, SIZE_MAX),
         title=f"decompress {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
         size=STREAM_SIZE,
-        floor=library_decompress(codec, data),
+        floor=decompressing(codec, [data]),
         hashed=lambda outcome: outcome.data,
     )
     assert outcome.error is None
@@ -137,17 +105,26 @@ def test_decompress_batches(measured: Measured, codec: Codec) -> None:
     payload = ENCODERS[codec](record_stream(STREAM_SIZE))
     data = np.frombuffer(payload * STREAM_COUNT, np.uint8)
     out = np.empty(STREAM_COUNT * 2 * STREAM_SIZE, np.uint8)
+    peers = {"cramjam": decompressing(codec, [payload] * STREAM_COUNT).side} if codec in OF_OURS else {}
     starts, ends = measured(
         decompress_streams,
         *(codec, data, *places(len(payload)), out, out.size),
         title=f"decompress {STREAM_COUNT} batches of {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
         size=STREAM_SIZE * STREAM_COUNT,
-        floor=copying(STREAM_SIZE * STREAM_COUNT),
+        peers=peers,
+        floor=floor_of(codec, payload),
         hashed=lambda places: [out[start:end] for start, end in zip(*places, strict=True)],
     )
     streams = [out[start:end] for start, end in zip(starts, ends, strict=True)]
     assert {xxhash.xxh64_intdigest(stream) for stream in streams} == {STREAM_HASH}
     assert len(streams) == STREAM_COUNT
+
+
+def floor_of(codec: Codec, payload: bytes) -> Floor:
+    """Of so many streams: the library's C that ours calls; where the decompressor is ours, what comes out, copied."""
+    if codec in OF_OURS:
+        return copying(STREAM_SIZE * STREAM_COUNT)
+    return decompressing(codec, [payload] * STREAM_COUNT)
 
 
 def measure_kernel(measured: Measured, kernel: Kernel, codec: Codec, *library: Any) -> Bytes:
@@ -158,7 +135,9 @@ def measure_kernel(measured: Measured, kernel: Kernel, codec: Codec, *library: A
     out, out_ends = np.empty(size + SLACK_SIZE, np.uint8), np.empty(STREAM_COUNT, np.int64)
     arguments = (*places(len(payload)), STREAM_COUNT, out, size, size, out_ends)
     read = (*library, data) if library else (data, data.size)
-    assert measured(kernel, *read, *arguments, size=size, floor=copying(size)) == STREAM_COUNT
+    floor = floor_of(codec, payload)
+    count = measured(kernel, *read, *arguments, size=size, floor=floor, hashed=lambda count: (count, out[:size]))
+    assert count == STREAM_COUNT
     return out[:size]
 
 
@@ -196,6 +175,6 @@ def test_compress_a_batch(measured: Measured, codec: Codec) -> None:
         *(codec, stream),
         title=f"compress {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
         size=STREAM_SIZE,
-        floor=library_compress(codec),
+        floor=compressing(codec, bytes(stream)),
     )
     assert xxhash.xxh64_intdigest(decompress(codec, memoryview(data), 2, SIZE_MAX).data) == STREAM_HASH

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import logstore
+from benchmarks.floors import writing_each
 from benchmarks.logs import values
 from benchmarks.measured import Measured
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled
+from benchmarks.written import last_values, sizes_of_one
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.model import TopicPartition
 
@@ -52,7 +54,8 @@ def test_chain(measured: Measured, kafka: WarmKafka, broker: LocalBroker, tmp_pa
             kafka.measure(**order, records=RECORD_COUNT, count=1, size=100)
             broker.filled.add("from")
         order = {"op": "chain", "bootstrap": broker.bootstrap, "from": "from", "to": broker.topic("to")}
-        return kafka.seconds(**order, records=TRANSACTION_RECORD_COUNT, count=RECORD_COUNT)
+        sizes = {"records": TRANSACTION_RECORD_COUNT, "count": RECORD_COUNT}
+        return kafka.seconds(**order, **sizes, expected_count=RECORD_COUNT)
 
     with logstore.open(tmp_path / "data") as store:
         for topic in ("from", "to"):
@@ -60,11 +63,15 @@ def test_chain(measured: Measured, kafka: WarmKafka, broker: LocalBroker, tmp_pa
         with store.producer() as filling:
             for value in values(RECORD_COUNT):
                 filling.send("from", value)
+        chain(store)  # the first one adds more
+        sizes = sizes_of_one(tmp_path / "data", lambda: chain(store))
         found = measured(
             lambda: chain(store),
             title=f"consume-transform-produce, {RECORD_COUNT:,} records, {TRANSACTION_RECORD_COUNT} a transaction",
             count=RECORD_COUNT,
             peers={"broker": broker.asked(kafkas)},
+            floor=writing_each(tmp_path / "floor", sizes),
+            hashed=lambda _: last_values(store.log("to", 0), RECORD_COUNT + RECORD_COUNT // TRANSACTION_RECORD_COUNT),
         )
         written = sum(map(len, store.log("to", 0).records().chunks()))
         assert written >= RECORD_COUNT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.bench_scan import segment_of
-from benchmarks.floors import Bytes, Floor, library_over, reading, reading_file
+from benchmarks.floors import Bytes, Floor, library_over, mapped, reading
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.python_clients import PARSERS, parsed
 from benchmarks.peers.warm_kafka import WarmKafka
@@ -44,8 +45,8 @@ def partition(directory: Path) -> Path:
     return directory / "t-0" / "00000000000000000000.log"
 
 
-def decode_all(path: Path, *, is_ahead: bool) -> int:
-    """The number of records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
+def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
+    """The records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
 
     Two threads decode ahead, or all is done in turn.
     """
@@ -54,8 +55,21 @@ def decode_all(path: Path, *, is_ahead: bool) -> int:
     fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
     decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
     parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
-    windows = (window for part in parts for window in part.windows)
-    return sum(len(window.records) for window in windows if isinstance(window, RecordWindow))
+    return (window for part in parts for window in part.windows if isinstance(window, RecordWindow))
+
+
+def decode_all(path: Path, *, is_ahead: bool) -> int:
+    """The number of records."""
+    return sum(len(window.records) for window in windows_of(path, is_ahead=is_ahead))
+
+
+def sums_of(path: Path, *, is_ahead: bool) -> tuple[int, int]:
+    """(records, bytes of values and how many offsets are odd), as `LogBench.java` has them."""
+    count = size = 0
+    for window in windows_of(path, is_ahead=is_ahead):
+        count += len(window.records)
+        size += int((window.records.value_size + window.records.offset % 2).sum())
+    return count, size
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +85,12 @@ def compressed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 def floor_of(path: Path, thread_count: int) -> Floor:
-    """The library alone where it takes most of the time, over all streams; else the file read."""
+    """Decompression alone where it is, over all streams; else the file mapped and checksummed; on as many threads."""
     data = np.fromfile(path, np.uint8)
     table = scan(data)
     codec = Codec(int(table.attributes[0]) & CODEC_MASK)
-    if codec not in (Codec.GZIP, Codec.ZSTD):
-        return reading_file(path)
+    if codec is Codec.NONE:
+        return mapped(path, thread_count)
     starts, ends = table.position + HEADER_SIZE, table.position + table.size
     outs = [np.ones(STREAMS_SIZE_MAX, np.uint8) for _ in range(thread_count)]
     parts = [slice(row, row + STREAM_COUNT) for row in range(0, len(table), STREAM_COUNT)]
@@ -85,20 +99,30 @@ def floor_of(path: Path, thread_count: int) -> Floor:
     def decompress(part: tuple[Int64Array, Int64Array, Bytes]) -> None:
         decompress_streams(codec, data, *part, STREAMS_SIZE_MAX)
 
-    shown = "libzstd" if zstd_function() else "cramjam"
-    return library_over("isal" if codec is Codec.GZIP else shown, decompress, inputs, thread_count)
+    libraries = {Codec.GZIP: "isal", Codec.ZSTD: "libzstd" if zstd_function() else "cramjam"}
+    return library_over(libraries.get(codec, "decompression alone"), decompress, inputs, thread_count)
 
 
 def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int], threads: str, title: str) -> int:
     """Records of a segment that ours and Kafka's iteration count."""
     path, record_count = segment
+    is_ahead = threads == "two threads"
+    sums = sums_of(path, is_ahead=is_ahead)
+
+    def kafkas() -> float:
+        answer = kafka.measure(op="read", file=str(path))
+        if (answer["count"], answer["bytes"]) != sums:
+            raise RuntimeError(f"Kafka's records and bytes are {answer['count'], answer['bytes']} instead of {sums}")
+        return answer["ns"] / 1e9
+
     return measured(
-        lambda: decode_all(path, is_ahead=threads == "two threads"),
+        lambda: decode_all(path, is_ahead=is_ahead),
         title=title,
         size=path.stat().st_size,
         count=record_count,
-        peers={"Kafka": lambda: kafka.seconds(op="read", file=str(path), expected_count=record_count)},
+        peers={"Kafka": kafkas},
         floor=floor_of(path, THREADS.index(threads) + 1),
+        hashed=lambda count: (count, *sums),
     )
 
 
@@ -169,7 +193,14 @@ def test_decode_streams(measured: Measured, segment: Bytes) -> None:
     state, rows = np.zeros(decode.STATE_COUNT, np.int64), np.zeros(len(table) + 1, np.int64)
     records = np.zeros((decode.COLUMN_COUNT, record_count), np.int64)
     arguments = (segment, starts, ends, table.matrix, table.capacity, 0, len(table), state, records, record_count, rows)
-    status = measured(decode_streams, *arguments, size=segment.size, count=record_count, floor=reading(segment))
+    status = measured(
+        decode_streams,
+        *arguments,
+        size=segment.size,
+        count=record_count,
+        floor=reading(segment),
+        hashed=lambda status: (status, records),
+    )
     assert status == decode.OK
     assert records[decode.OFFSET].tolist() == list(range(record_count))
 

@@ -10,7 +10,7 @@ import pytest
 import xxhash
 
 from benchmarks.bench_scan import segment_of
-from benchmarks.floors import reading
+from benchmarks.floors import Floor, library, reading, touching
 from benchmarks.measured import Measured, digest
 from benchmarks.sizes import KIB, MIB, scaled
 from logstore.columns.batch_table import BatchTable, scan
@@ -44,11 +44,11 @@ def table(segment: Bytes) -> BatchTable:
 
 
 @pytest.fixture
-def check_timed(measured: Measured, segment: Bytes, request: pytest.FixtureRequest) -> Callable[..., None]:
-    """`check_timed(size, function)`: time a function that handles `size` bytes; check what it returns by its hash."""
+def check_timed(measured: Measured, request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`check_timed(size, function, floor)`: time a function that handles `size` bytes; check its result by hash."""
 
-    def run(size: int, function: Callable[[], Bytes | npt.NDArray[np.int64] | bytes]) -> None:
-        result = measured(function, size=size, floor=reading(segment[:size]))
+    def run(size: int, function: Callable[[], Bytes | bytes], floor: Floor) -> None:
+        result = measured(function, size=size, floor=floor)
         assert len(result) > 0
         if SIZE == SIZE_TINY:
             assert digest(result) == HASHES[request.node.name]
@@ -100,7 +100,8 @@ def test_dump_batches(depth: str, segment: Bytes, table: BatchTable, check_timed
         assert status == dump_text.DONE
         return digest.digest()
 
-    check_timed(segment.size, dump_all)
+    floor = touching(segment, table.position) if depth == "shallow" else reading(segment)
+    check_timed(segment.size, dump_all, floor)
 
 
 def test_dump_records(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
@@ -114,7 +115,7 @@ def test_dump_records(segment: Bytes, table: BatchTable, check_timed: Callable[.
         assert status == dump_text.DONE
         return dump.text()
 
-    check_timed(int(table.size[0]), dump_one)
+    check_timed(int(table.size[0]), dump_one, reading(segment[: table.size[0]]))
 
 
 @pytest.mark.parametrize("kind", ["ascii", "characters", "broken"])
@@ -123,9 +124,10 @@ def test_text_of_utf8(kind: str, measured: Measured) -> None:
     data = np.frombuffer(part * (SIZE // len(part)), np.uint8)
     out = np.zeros(3 * data.size + SLACK_SIZE, np.uint8)
     arguments = (data, 0, data.size, dump_text.POOL, out)
-    size = measured(text.text_of_utf8, *arguments, size=data.size, floor=reading(data))
-    printed = {"ascii": part, "characters": part, "broken": "a\ufffd\ufffd\ufffd".encode()}[kind]
-    assert out[:size].tobytes() == printed * (SIZE // len(part))
+    floor, printed = reading(data), lambda size: out[:size]
+    size = measured(text.text_of_utf8, *arguments, size=data.size, floor=floor, hashed=printed)
+    expected = {"ascii": part, "characters": part, "broken": "a\ufffd\ufffd\ufffd".encode()}[kind]
+    assert out[:size].tobytes() == expected * (SIZE // len(part))
 
 
 def test_text_of_decimal(measured: Measured) -> None:
@@ -135,6 +137,7 @@ def test_text_of_decimal(measured: Measured) -> None:
     def print_all() -> list[int]:
         return [text.text_of_decimal(value, dump_text.POOL, out) for value in values]
 
-    sizes = measured(print_all, count=len(values), unit="numbers")
+    floor = library("`str`", lambda: [str(value) for value in values])
+    sizes = measured(print_all, count=len(values), unit="numbers", floor=floor)
     assert sizes == [len(str(value)) for value in values]
     assert out[: sizes[-1]].tobytes() == str(values[-1]).encode()

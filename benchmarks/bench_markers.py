@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.floors import copying, writing
+from benchmarks.floors import copying, writing_each
 from benchmarks.logs import NAME, SEGMENT, opened, twin, values
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_producers
 from benchmarks.sizes import steps
+from benchmarks.written import written
 from logstore.clock import now_ms
 from logstore.kernels.append_marker import MARKER_SIZE, prepare_marker
 from logstore.log.partition_log import PartitionLog
 
 KAFKA_CALL_COUNT = 500
 PRODUCER_ID = 2_000_000_000
-WRITTEN_SIZE = 172 + 78  # bytes of a batch with one record of 100, and of a marker
+WRITTEN_SIZES = (172, 78)  # bytes of a batch with one record of 100, and of a marker
 
 Opened = tuple[PartitionLog, int, Path]
 
@@ -71,12 +72,13 @@ def test_transaction_beside_open_ones(measured: Measured, kafka: WarmKafka, log:
     stable = measured(
         transact,
         title=f"transaction, marker and LSO beside {open_count:,} open ones",
-        size=WRITTEN_SIZE,
+        size=sum(WRITTEN_SIZES),
         count=1,
         unit="transactions",
         peers={"Kafka": kafkas.run},
-        floor=writing(tmp_path / "floor", WRITTEN_SIZE, 1000),
+        floor=writing_each(tmp_path / "floor", WRITTEN_SIZES, 1000),
         growth=Growth("open transactions", "transaction, marker, LSO", open_count),
+        hashed=lambda stable: (stable, *written(opened_log, 2)),
     )
     if kafkas.sequence:
         kafka.measure(op="release")
@@ -88,7 +90,8 @@ def test_last_stable_offset(measured: Measured, log: Opened) -> None:
     opened_log, open_count, _ = log
     growth = Growth("open transactions", "LSO", open_count)
     title = f"LSO of {open_count:,} open transactions"
-    assert measured(lambda: opened_log.last_stable_offset, title=title, count=1, unit="looks", growth=growth) == 0
+    look = {"count": 1, "unit": "looks", "growth": growth, "floor": "a word of memory: less than a call"}
+    assert measured(lambda: opened_log.last_stable_offset, title=title, **look) == 0
     assert opened_log.producers.state.transactions.ongoing_count == open_count
 
 
@@ -98,5 +101,6 @@ def test_prepare_marker(measured: Measured, tmp_path: Path) -> None:
         end = {"is_commit": True, "coordinator_epoch": coordinator_epoch, "transaction_version": 1}
         log.append_end_transaction(PRODUCER_ID, 0, **end)
     assert prepare_marker.name in measured.benchmark.name
-    assert measured(log.quick._prepare_marker, count=1, floor=copying(MARKER_SIZE), hashed=bool) == MARKER_SIZE
+    size = measured(log.quick._prepare_marker, count=1, floor=copying(MARKER_SIZE), hashed=abs)
+    assert size == MARKER_SIZE
     log.close()

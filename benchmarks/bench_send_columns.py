@@ -12,8 +12,9 @@ from benchmarks.measured import Measured
 from benchmarks.peers.confluent_producer import confluent_sends
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.sizes import scaled
+from benchmarks.written import written
 
-VALUE_SIZE = 100
+VALUE_SIZE, RECORD_SIZE = 100, 107
 RECORD_COUNT = scaled(200, 200_000)
 
 
@@ -33,8 +34,9 @@ def test_send_columns(measured: Measured, broker: LocalBroker, tmp_path: Path) -
             size=values.nbytes,
             count=RECORD_COUNT,
             peers={"confluent-kafka": broker.asked(lambda: theirs() * RECORD_COUNT)},
-            floor=appending(tmp_path / "floor", values.nbytes),
+            floor=appending(tmp_path / "floor", RECORD_COUNT * RECORD_SIZE),
             written_size=values.nbytes,
+            hashed=lambda sent: (sent, *written(store.log("columns", 0), RECORD_COUNT)),
         )
         assert sent == RECORD_COUNT
         log = store.log("columns", 0)

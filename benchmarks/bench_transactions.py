@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import logstore
-from benchmarks.floors import writing
+from benchmarks.floors import writing_each
 from benchmarks.logs import values
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled
+from benchmarks.written import sizes_of_one, written
 from logstore.client.embedded_store import EmbeddedStore
 
 VALUE_SIZE, RECORD_SIZE = 100, 107
@@ -55,16 +56,18 @@ def test_transaction(
         sizes = {"records": record_count, "count": calls, "size": VALUE_SIZE}
         return kafka.seconds(**order, **sizes, call_count=calls, expected_count=calls * record_count)
 
-    size = record_count * RECORD_SIZE
+    transact()  # the first one adds more
+    sizes = sizes_of_one(tmp_path / "data", transact)
+    log = store.log("orders", 0)
     measured(
         transact,
         title=f"transaction of {record_count:,} records",
-        size=size,
+        size=record_count * RECORD_SIZE,
         count=1,
         unit="transactions",
         peers={"broker": broker.asked(kafkas)},
-        floor=writing(tmp_path / "floor", size, 100),
+        floor=writing_each(tmp_path / "floor", sizes, 100),
         growth=Growth("records of a transaction", "transaction", record_count),
+        hashed=lambda count: (count, *written(log, record_count + 1)),
     )
-    log = store.log("orders", 0)
     assert log.last_stable_offset == log.log_end_offset == count * (record_count + 1)

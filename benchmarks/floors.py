@@ -1,5 +1,8 @@
 """The least that an operation can take on this machine, measured in the same round: memory read, memory copied, bytes
-given to the system, or the library that does the work."""
+given to the system; `library_floors` has the libraries that do the work.
+
+What is small is handled many times in one call, so that no floor is the time of a call of numpy's.
+"""
 
 from __future__ import annotations
 
@@ -7,76 +10,129 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.machine_writes import write_each
 from benchmarks.measured import Floor, Side, seconds_of, timed
+from logstore.disk.mapped import MappedFile
 from logstore.disk.seam import SEAM
-from logstore.kernels.crc32c import crc32c
+from logstore.kernels.crc32c import crc32c_range
 
 Bytes = npt.NDArray[np.uint8]
+Int64Array = npt.NDArray[np.int64]
 T = TypeVar("T")
 PART_SIZE = 1 << 20
+NEAR_SIZE = 1 << 18  # bytes that the nearer caches hold, and that take much longer than a call
 
 
-def reading(data: Bytes) -> Floor:
+def reading(data: npt.NDArray[np.uint8 | np.int64], thread_count: int = 1) -> Floor:
     """Every byte read once, by numpy."""
-    words = data[: data.size // 8 * 8]
+    content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    words = content[: content.size // 8 * 8]
     if words.ctypes.data % 8:
         words = words.copy()
-    return Floor("memory read", timed(np.bitwise_or.reduce, words.view(np.int64)))
+    times = max(1, NEAR_SIZE // max(content.size, 1))
+    whole = np.tile(words.view(np.int64), times) if times > 1 else words.view(np.int64)
+    parts = np.array_split(whole, thread_count)
+    return Floor(_on("memory read", thread_count), _part(shared(np.bitwise_or.reduce, parts, thread_count), times))
+
+
+def checking(data: Bytes, thread_count: int = 1) -> Floor:
+    """The checksum of every byte, a MiB at a time."""
+    parts = list(range(0, data.size, PART_SIZE))
+    return Floor(_on("CRC of memory", thread_count), shared(_check_of(data), parts, thread_count))
+
+
+def mapped(path: Path, thread_count: int = 1) -> Floor:
+    """A file mapped anew, and the checksum of every byte, a MiB at a time; page cache warm."""
+
+    def check_all() -> None:
+        data = MappedFile(str(path)).data
+        run_shared(_check_of(data), range(0, data.size, PART_SIZE), thread_count)
+
+    return Floor(_on("CRC of a mapped file", thread_count), timed(check_all))
+
+
+def _check_of(data: Bytes) -> Callable[[int], int]:
+    return lambda start: crc32c_range(data, start, min(start + PART_SIZE, data.size))
+
+
+def touching(data: Bytes, positions: Int64Array) -> Floor:
+    """A byte of each batch read, and with it a cache line: what a walk that reads headers cannot leave out."""
+    times = max(1, NEAR_SIZE // 64 // positions.size)
+    places = np.tile(positions, times)
+    out = np.empty(places.size, np.uint8)
+    read = timed(lambda: np.take(data, places, out=out, mode="clip"))
+    return Floor("a cache line of each batch", _part(read, times))
+
+
+def touching_file(path: Path, positions: Int64Array) -> Floor:
+    """The same of a file that is mapped anew: its pages too."""
+    return Floor("a mapped page of each batch", timed(lambda: np.take(MappedFile(str(path)).data, positions)))
 
 
 def copying(size: int) -> Floor:
     """So many bytes copied from memory to memory."""
-    source, target = np.ones(size, np.uint8), np.ones(size, np.uint8)
-    return Floor("memory copied", timed(np.copyto, target, source))
+    times = max(1, NEAR_SIZE // max(size, 1))
+    source, target = np.ones(size * times, np.uint8), np.ones(size * times, np.uint8)
+    return Floor("memory copied", _part(timed(np.copyto, target, source), times))
 
 
 def writing(path: Path, size: int, call_count: int = 1) -> Floor:
     """So many bytes handed to the system in one call, to a file that grows into space that is reserved (no sync)."""
-    data = bytes(size)
-    return Floor("bare write", _growing(path, size, call_count, lambda descriptor: os.write(descriptor, data)))
+    return writing_each(path, [size], call_count)
 
 
-def appending(path: Path, size: int, call_count: int = 1) -> Floor:
-    """So many bytes copied once, a MiB at a time, checksummed, and handed to the system as by `writing`.
+def writing_each(path: Path, sizes: Sequence[int], call_count: int = 1) -> Floor:
+    """Writes of these sizes, one behind the other, as `writing` has one; by machine code, as a log's own."""
+    data, each = np.zeros(max(sizes), np.uint8), np.array(sizes, np.int64)
+    name = "bare write" if len(sizes) == 1 else f"{len(sizes)} bare writes"
+    return Floor(name, _growing(path, sum(sizes), call_count, lambda file: write_each(file, data, each, call_count)))
+
+
+def writing_in_parts(path: Path, size: int) -> Floor:
+    """So many bytes handed to the system, a MiB a call, to a file that grows: nothing is reserved, as of a stdout."""
+    data, sizes = np.zeros(PART_SIZE, np.uint8), [PART_SIZE] * (size // PART_SIZE) + [size % PART_SIZE]
+    each = np.array(sizes, np.int64)
+    return Floor("bare write", _growing(path, 0, 1, lambda file: write_each(file, data, each, 1)))
+
+
+def appending(path: Path, size: int, call_count: int = 1, part_size: int = PART_SIZE) -> Floor:
+    """So many bytes copied once, a part at a time, checksummed, and handed to the system as by `writing`.
 
     That much every append of records does: they lie somewhere else than they are written from, and a batch has a CRC.
     """
-    source, part = np.ones(size, np.uint8), np.empty(min(size, PART_SIZE), np.uint8)
+    source, part = np.ones(size, np.uint8), np.empty(min(size, part_size), np.uint8)
+    pieces = [source[begin : begin + part_size] for begin in range(0, size, part_size)]
+    work = [(piece, part[: piece.size], np.array([piece.size])) for piece in pieces]
 
-    def append(descriptor: int) -> None:
-        for begin in range(0, size, PART_SIZE):
-            piece = source[begin : begin + PART_SIZE]
-            copied = part[: piece.size]
-            np.copyto(copied, piece)
-            crc32c(copied)
-            os.write(descriptor, copied)
+    def append_all(descriptor: int) -> None:
+        for _ in range(call_count):
+            for piece, copied, each in work:
+                np.copyto(copied, piece)
+                crc32c_range(copied, 0, copied.size)
+                write_each(descriptor, copied, each, 1)
 
-    return Floor("copy, CRC and write", _growing(path, size, call_count, append))
+    return Floor("copy, CRC and write", _growing(path, size, call_count, append_all))
 
 
-def _growing(path: Path, size: int, call_count: int, append: Callable[[int], object]) -> Side:
-    """Seconds of one of so many appends of `size` bytes to a new file, by its descriptor."""
+def _growing(path: Path, size: int, call_count: int, write_all: Callable[[int], object]) -> Side:
+    """Seconds of one of so many calls that `write_all` does, to a new file that has `size` bytes reserved for each."""
 
     def side() -> float:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        SEAM.reserve(descriptor, 0, size * call_count)
-        seconds = seconds_of(call_count, append, descriptor) / call_count
+        write_each(descriptor, np.zeros(1, np.uint8), np.zeros(0, np.int64), 1)  # the first one compiles
+        if size:
+            SEAM.reserve(descriptor, 0, size * call_count)
+        seconds = seconds_of(1, write_all, descriptor) / call_count
         os.close(descriptor)
         path.unlink()
         return seconds
 
     return side
-
-
-def writing_in_parts(path: Path, size: int) -> Floor:
-    """So many bytes handed to the system, a MiB a call, to a file that grows (page cache, no sync)."""
-    whole = writing(path, PART_SIZE, max(1, round(size / PART_SIZE)))
-    return Floor(whole.name, lambda: whole.side() * size / PART_SIZE)
 
 
 def reading_file(path: Path) -> Floor:
@@ -91,23 +147,38 @@ def reading_file(path: Path) -> Floor:
     return Floor("file read", timed(read))
 
 
-def library(name: str, function: Callable[..., object], *arguments: Any) -> Floor:
+def library(name: str, function: Callable[..., object], *arguments: object) -> Floor:
     """The library that does the work, called with nothing around it."""
     return Floor(name, timed(function, *arguments))
 
 
 def library_over(name: str, function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> Floor:
-    """The same for many inputs, shared among threads: each has every `thread_count`th."""
+    """The same for many inputs, shared among threads."""
+    return Floor(_on(name, thread_count), shared(function, inputs, thread_count))
+
+
+def shared(function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> Side:
+    """Seconds of the function over all inputs."""
+    return timed(run_shared, function, inputs, thread_count)
+
+
+def run_shared(function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> None:
+    """Each thread has every `thread_count`th."""
 
     def work(part: Sequence[T]) -> None:
         for each in part:
             function(each)
 
-    def work_all() -> None:
-        if thread_count == 1:
-            work(inputs)
-        else:
-            with ThreadPoolExecutor(thread_count) as threads:
-                list(threads.map(work, [inputs[number::thread_count] for number in range(thread_count)]))
+    if thread_count == 1:
+        work(inputs)
+        return
+    with ThreadPoolExecutor(thread_count) as threads:
+        list(threads.map(work, [inputs[number::thread_count] for number in range(thread_count)]))
 
-    return Floor(name, timed(work_all))
+
+def _part(side: Side, times: int) -> Side:
+    return lambda: side() / times
+
+
+def _on(name: str, thread_count: int) -> str:
+    return name if thread_count == 1 else f"{name}, {thread_count} threads"

@@ -1,0 +1,128 @@
+"""Libraries that decompress and compress, over the streams of batches as they are: floors of what has a codec."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+
+import cramjam
+import numpy as np
+from isal import igzip_lib
+
+from benchmarks.floors import Floor, copying, library, library_over
+from logstore.codec import decompress
+from logstore.codec.c_libraries import inflate_functions, zstd_function
+from logstore.kernels.gzip_streams import CRC32, HEADER_SIZE, INFLATE
+from logstore.model import Codec
+
+SNAPPY_HEADER_SIZE, LZ4_HEADER_SIZE = 16, 7
+LZ4_PLAIN = 1 << 31  # of a block's size: it is not compressed
+SIZE_MAX, BLOCK_SIZE_MAX = 1 << 30, 1 << 16
+
+
+def decompressing(codec: Codec, streams: Sequence[bytes]) -> Floor:
+    """The library alone: a call a stream, or a block of one where the framing is not the library's."""
+    if codec is Codec.NONE:
+        return copying(sum(map(len, streams)))
+    if codec is Codec.GZIP:
+        return _isal_over(streams)
+    if codec is Codec.ZSTD:
+        return _zstd_over(streams)
+    blocks_of = _snappy_blocks if codec is Codec.SNAPPY else _lz4_blocks
+    into = cramjam.snappy.decompress_raw_into if codec is Codec.SNAPPY else cramjam.lz4.decompress_block_into
+    out = np.ones(BLOCK_SIZE_MAX, np.uint8)
+    return _over(
+        "cramjam", lambda block: into(block, out), [block for stream in streams for block in blocks_of(stream)]
+    )
+
+
+def _over(name: str, function: Callable[[bytes], object], inputs: Sequence[bytes]) -> Floor:
+    return library_over(name, function, inputs, 1)
+
+
+def _size_of(codec: Codec, stream: bytes) -> int:
+    return len(decompress(codec, memoryview(stream), 2, SIZE_MAX).data)
+
+
+def _isal_over(streams: Sequence[bytes]) -> Floor:
+    """Its two functions, as `inflate_gzip_streams` calls them: what a member holds, and the checksum of that."""
+    size = max(_size_of(Codec.GZIP, stream) for stream in streams)
+    inflate = inflate_functions()
+    if inflate is None:
+        return _over("isal", lambda one: igzip_lib.decompress(one, igzip_lib.DECOMP_GZIP, 15, size), streams)
+    state, out = inflate.state, np.ones(size, np.uint8)
+    state_address, out_address = state.ctypes.data, out.ctypes.data
+    head = (ctypes.c_int64 * 5).from_buffer(state)
+    inflate_one = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(int(inflate.functions[INFLATE]))
+    checksum = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64)(
+        int(inflate.functions[CRC32])
+    )
+    arrays = [np.frombuffer(stream, np.uint8) for stream in streams]
+    heads = [(out_address, size, each.ctypes.data + HEADER_SIZE, 0, each.size - HEADER_SIZE) for each in arrays]
+
+    def decompress_one(number: int) -> None:
+        head[:] = heads[number]
+        if inflate_one(state_address) != 0:
+            raise ValueError(f"ISA-L does not take stream {number}: {arrays[number].size} bytes to {out.size}")
+        checksum(0, out_address, size)
+
+    return library_over("isal", decompress_one, range(len(streams)), 1)
+
+
+def _zstd_over(streams: Sequence[bytes]) -> Floor:
+    zstd = zstd_function()
+    if zstd is None:
+        return _over("cramjam", cramjam.zstd.decompress, streams)
+    size_t, pointer = ctypes.c_size_t, ctypes.c_void_p
+    prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, pointer, pointer, size_t, ctypes.c_char_p, size_t)
+    function, context = prototype(zstd.function), zstd.context
+    out = np.ones(max(_size_of(Codec.ZSTD, stream) for stream in streams), np.uint8)
+    place = (context.address, out.ctypes.data, out.size)
+
+    def decompress_one(stream: bytes) -> None:
+        if function(*place, stream, len(stream)) < 0:
+            raise ValueError(f"libzstd does not take a stream of {len(stream)} bytes to {out.size}, of {context}")
+
+    return _over("libzstd", decompress_one, streams)
+
+
+def _snappy_blocks(stream: bytes) -> list[bytes]:
+    blocks, position = [], SNAPPY_HEADER_SIZE
+    while position < len(stream):
+        (size,) = struct.unpack_from(">i", stream, position)
+        blocks.append(stream[position + 4 : position + 4 + size])
+        position += 4 + size
+    return blocks
+
+
+def _lz4_blocks(stream: bytes) -> list[bytes]:
+    """Those that are compressed."""
+    blocks, position = [], LZ4_HEADER_SIZE
+    while True:
+        (size,) = struct.unpack_from("<I", stream, position)
+        if size == 0:
+            return blocks
+        if not size & LZ4_PLAIN:
+            blocks.append(stream[position + 4 : position + 4 + size])
+        position += 4 + (size & ~LZ4_PLAIN)
+
+
+def compressing(codec: Codec, stream: bytes) -> Floor:
+    """The library that is called, at the level that Kafka has by default."""
+    if codec is Codec.NONE:
+        return copying(len(stream))
+    if codec is Codec.GZIP:
+        return library("zlib", zlib.compress, stream)
+    if codec is Codec.SNAPPY:
+        return library("cramjam", cramjam.snappy.compress_raw, stream)
+    if codec is Codec.LZ4:
+        return library("cramjam", cramjam.lz4.compress_block, stream)
+    return library("cramjam", _zstd_stream, stream)
+
+
+def _zstd_stream(stream: bytes) -> None:
+    compressor = cramjam.zstd.Compressor(level=3)
+    compressor.compress(stream)
+    compressor.finish()
