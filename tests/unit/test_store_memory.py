@@ -18,10 +18,11 @@ def resident_size():
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmRSS:"))
 
 with logstore.open(sys.argv[1]) as store:
-    store.create_topic("t", partitions=int(sys.argv[2]))
-    store.log("t", 0).append_records([b"value"])
+    store.create_topic("first")
+    store.log("first", 0).append_records([b"value"])
     before = resident_size()
-    for partition in range(1, int(sys.argv[2])):
+    store.create_topic("t", partitions=int(sys.argv[2]))
+    for partition in range(int(sys.argv[2])):
         store.log("t", partition).append_records([b"value"])
     print(resident_size() - before)
 """
