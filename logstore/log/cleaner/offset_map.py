@@ -47,11 +47,11 @@ class OffsetMap:
 
         Args:
             record_count: at most so many records will be put; what they do not need of the buffer is not taken.
-            buffer_size: bytes, log.cleaner.dedupe.buffer.size.
+            buffer_size: bytes of slots and marks together, log.cleaner.dedupe.buffer.size.
             load_factor: log.cleaner.io.buffer.load.factor.
             first_offset: records below are not put.
             end_offset: records behind are not put; with it a byte is held for each offset in between, which tells
-                what `is_latest` else has to search for.
+                what `is_latest` else has to search for, if the buffer has room for both.
 
         Raises:
             UsageError: the buffer has no room for one key.
@@ -67,21 +67,27 @@ class OffsetMap:
                 java_class="java.lang.AssertionError",
             )
         self.latest_offset = -1
-        slot_count = min(slot_count_max, _ROOMY * min(record_count, self.entry_count_max) + 1)
+        mark_count = end_offset - first_offset
+        if first_offset < 0 or not 0 < mark_count <= _OFFSETS_A_RECORD_MAX * record_count:
+            mark_count = 0
+        key_count_max = min(record_count, self.entry_count_max)
+        if not _has_room_for_marks(buffer_size, mark_count, key_count_max / load_factor):
+            mark_count = 0
+        slot_count_max = min(slot_count_max, (buffer_size - mark_count) // SLOT_SIZE)
+        self._allocate(min(slot_count_max, _ROOMY * key_count_max + 1), mark_count)
+        self._state[fields.OFFSET_MIN] = first_offset
+        self._passed_offset = -1  # the last one that was come to
+        self._hashes = np.empty((2, 0), np.int64)
+
+    def _allocate(self, slot_count: int, mark_count: int) -> None:
         # numpy asks for huge pages when it need not zero them: a fault every 4 KiB took more than all that is put
         self._table = np.empty((slot_count, fields.SLOT_WIDTH), np.int64)
         self._table.fill(0)
         self._state = np.zeros(fields.STATE_COUNT, np.int64)
         self._state[fields.SLOT_COUNT] = slot_count
         self._state[fields.ENTRY_COUNT_MAX] = min(self.entry_count_max, slot_count - 1)
-        self._state[fields.OFFSET_MIN] = first_offset
-        mark_count = end_offset - first_offset
-        if first_offset < 0 or not 0 < mark_count <= _OFFSETS_A_RECORD_MAX * record_count:
-            mark_count = 0
         self._marks = np.zeros(max(mark_count, 1), np.uint8)
         self._state[fields.MARK_COUNT] = mark_count
-        self._passed_offset = -1  # the last one that was come to
-        self._hashes = np.empty((2, 0), np.int64)
 
     @property
     def entry_count(self) -> int:
@@ -140,3 +146,8 @@ class OffsetMap:
             self._hashes = np.empty((2, capacity), np.int64)
         hash_keys(records.data, records.matrix, capacity, records.count, self._hashes)
         return self._hashes, capacity
+
+
+def _has_room_for_marks(buffer_size: int, mark_count: int, needed_slot_count: float) -> bool:
+    """Whether slots for all keys are left: where Kafka's map has room for a key, this one must have it too."""
+    return (buffer_size - mark_count) // SLOT_SIZE > needed_slot_count
