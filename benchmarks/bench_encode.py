@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.floors import copying
+from benchmarks.floors import copying, reading
+from benchmarks.library_floors import compressing
 from benchmarks.logs import values
 from benchmarks.measured import Measured, Side
 from benchmarks.peers.python_clients import BUILDERS
@@ -66,7 +67,9 @@ def test_measure_batches(measured: Measured, value_size: int) -> None:
         state[encode_size.BATCH_SIZE_MAX] = BATCH_SIZE
         return encode_measure.measure_batches(*arguments)
 
-    assert measured(measure_all, count=COUNT) == encode_size.OK
+    assert rows.columns.timestamps is not None
+    floor = reading(rows.columns.timestamps)  # values of one width need no look at their places
+    assert measured(measure_all, count=COUNT, floor=floor, hashed=lambda _: rows.matrix) == encode_size.OK
     assert np.array_equal(rows.matrix[fields.SIZE], rows.table.size)
     assert state[encode_size.BATCH_COUNT] == len(rows.table)
 
@@ -83,7 +86,8 @@ def test_encode_batches(measured: Measured, value_size: int) -> None:
         state[encode_size.ROW] = 0
         return encode.encode_batches(*arguments)
 
-    assert measured(encode_all, size=rows.size, count=COUNT, floor=copying(rows.size)) == encode_size.OK
+    floor, encoded = copying(rows.size), lambda _: out[: rows.size]
+    assert measured(encode_all, size=rows.size, count=COUNT, floor=floor, hashed=encoded) == encode_size.OK
     assert_right(BuiltBatches(out[: rows.size], rows.table), COUNT)
 
 
@@ -92,7 +96,16 @@ def test_write_headers(measured: Measured) -> None:
     data, matrix = built.data.copy(), built.table.matrix.copy()
     count = len(built.table)
     arguments = (data, data.size, matrix, matrix.shape[1])
-    assert measured(encode.write_headers, *arguments, size=data.size, count=count, unit="batches") == count
+    written = measured(
+        encode.write_headers,
+        *arguments,
+        size=data.size,
+        count=count,
+        unit="batches",
+        floor=reading(data),  # for the checksums
+        hashed=lambda written: (written, data),
+    )
+    assert written == count
     assert np.array_equal(data, built.data)
 
 
@@ -123,6 +136,7 @@ def test_encode_headers(measured: Measured) -> None:
         size=headed.encoded.data.size,
         count=HEADED_COUNT,
         floor=copying(headed.encoded.data.size),
+        hashed=lambda status: (status, out[: ends[-1]]),
     )
     assert status == record_headers.OK
     assert np.array_equal(out[: ends[-1]], headed.encoded.data)
@@ -138,6 +152,8 @@ def test_decode_headers(measured: Measured) -> None:
         *(headed.state, data, data.size, headed.encoded.starts + 1, counts, matrix, count),
         size=data.size,
         count=HEADED_COUNT,
+        floor=reading(data),
+        hashed=lambda status: (status, matrix),
     )
     assert status == record_headers.OK
     assert np.array_equal(matrix[record_headers.KEY_END] - matrix[record_headers.KEY_START], headed.columns.keys.sizes)
@@ -165,13 +181,16 @@ def test_build_one_batch(measured: Measured, kafka: WarmKafka, codec: Codec) -> 
         RECORD_COUNT, None, BytesColumn.of_values(values(RECORD_COUNT)), np.full(RECORD_COUNT, TIME, np.int64)
     )  # what the peer builds: a codec takes its time by what is in the values
     order = {"op": "encode", "keySize": 0, "valueSize": 100, "compression": codec.kafka_name}
-    sizes = {"records": RECORD_COUNT, "count": KAFKA_BATCH_COUNT}
+    sizes, sent_count = {"records": RECORD_COUNT, "count": KAFKA_BATCH_COUNT}, RECORD_COUNT * KAFKA_BATCH_COUNT
     data = measured(
         lambda: build_batch(columns, codec=codec),
         title=f"encode a batch of {RECORD_COUNT} records, {codec.kafka_name}",
         count=RECORD_COUNT,
         size=RECORD_COUNT * 100,
-        peers={"Kafka": lambda: kafka.seconds(**order, **sizes, call_count=KAFKA_BATCH_COUNT)},
+        peers={
+            "Kafka": lambda: kafka.seconds(**order, **sizes, call_count=KAFKA_BATCH_COUNT, expected_count=sent_count)
+        },
+        floor=compressing(codec, b"".join(values(RECORD_COUNT))),
     )
     assert scan(data, check_crc=True).is_valid.tolist() == [1]
 

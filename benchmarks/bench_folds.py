@@ -30,6 +30,8 @@ BATCHES: dict[str, Any] = {"count": BATCH_COUNT, "unit": "batches"}
 BATCH_SIZE = 200
 PRODUCER_COUNTS = steps(1, 1000, 1_000_000)
 
+PRODUCER_COLUMNS = [scan.PRODUCER_ID, scan.PRODUCER_EPOCH, scan.BASE_SEQUENCE, scan.LAST_OFFSET_DELTA, scan.ATTRIBUTES]
+
 Bytes = npt.NDArray[np.uint8]
 NO_DATA: Bytes = np.zeros(1, np.uint8)  # the records of idempotent batches are not looked at
 
@@ -58,7 +60,8 @@ def test_fold_indexes(measured: Measured) -> None:
         segment_indexes.step(state, table, 0, len(table))
         return state
 
-    state = measured(fold_all, **BATCHES, hashed=lambda state: state.offset_index_bytes())
+    floor = reading(table.matrix[[scan.SIZE, scan.MAX_TIMESTAMP]])
+    state = measured(fold_all, **BATCHES, floor=floor, hashed=lambda state: state.offset_index_bytes())
     assert len(state.offset_entries) == (BATCH_COUNT - 1) // 21
 
 
@@ -70,7 +73,14 @@ def test_fold_producers(measured: Measured, producer_count: int) -> None:
     producer_update.step(state, NO_DATA, filled, 0, producer_count)
     assert fold_producers.name in measured.benchmark.name
     growth = Growth("producers", f"fold of {BATCH_COUNT:,} batches", producer_count)
-    measured(producer_update.step, state, NO_DATA, table, 0, BATCH_COUNT, **BATCHES, growth=growth, hashed=len)
+    measured(
+        producer_update.step,
+        *(state, NO_DATA, table, 0, BATCH_COUNT),
+        **BATCHES,
+        floor=reading(table.matrix[PRODUCER_COLUMNS]),
+        growth=growth,
+        hashed=lambda _: state.to_snapshot_bytes(),
+    )
     assert len(state) == producer_count
     assert state.map_end_offset == BATCH_COUNT
 
@@ -89,7 +99,8 @@ def test_an_append_of_one_batch(measured: Measured, producer_count: int) -> None
         assert update.step(NO_DATA, table, 0, 1) is None
         return len(update.commit(producer_count + 1))
 
-    assert measured(append, count=1, unit="batches") == 0
+    floor = "steps of Python's around a row of a table"
+    assert measured(append, count=1, unit="batches", floor=floor, hashed=lambda count: (count, len(state))) == 0
     assert len(state) == producer_count
 
 
@@ -106,8 +117,8 @@ def test_apply_updates(measured: Measured, producer_count: int) -> None:
         update.commit(producer_count)
         return state
 
-    counted = {"count": producer_count, "unit": "batches", "hashed": len}
-    assert len(measured(rebuild, floor=reading(table.matrix.reshape(-1).view(np.uint8)), **counted)) == producer_count
+    counted = {"count": producer_count, "unit": "batches", "hashed": lambda state: state.to_snapshot_bytes()}
+    assert len(measured(rebuild, floor=reading(table.matrix[PRODUCER_COLUMNS]), **counted)) == producer_count
 
 
 def test_index_entries(measured: Measured) -> None:
@@ -121,7 +132,8 @@ def test_index_entries(measured: Measured) -> None:
         index[:] = 0
         return index_entries(entries, count, index, bits, 12345)
 
-    assert measured(index_all, count=count, unit="producers", floor=copying(index.nbytes)) == count
+    floor, indexed = copying(index.nbytes), lambda count: (count, index)
+    assert measured(index_all, count=count, unit="producers", floor=floor, hashed=indexed) == count
     assert np.count_nonzero(index) == count
 
 
@@ -131,4 +143,5 @@ def test_a_snapshot(measured: Measured, producer_count: int) -> None:
     state = ProducerState("bench-0")
     producer_update.step(state, NO_DATA, table_of(producer_count, producer_count), 0, producer_count)
     size = 10 + 46 * producer_count
-    assert len(measured(state.to_snapshot_bytes, size=size, count=producer_count, unit="producers")) == size
+    counted = {"count": producer_count, "unit": "producers"}
+    assert len(measured(state.to_snapshot_bytes, size=size, floor=copying(size), **counted)) == size

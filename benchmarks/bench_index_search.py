@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.floors import library
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import steps
@@ -50,6 +51,7 @@ def test_search_of_an_offset(measured: Measured, kafka: WarmKafka, tmp_path: Pat
         count=CALL_COUNT,
         unit="searches",
         peers={"Kafka": kafkas},
+        floor=library("`np.searchsorted`, all at once", np.searchsorted, index.offsets, np.array(targets)),
         growth=Growth("entries of an index", f"{CALL_COUNT} offset searches", entry_count),
     )
     assert answer == sum((target // OFFSETS_AN_ENTRY) * 4096 % 2**31 for target in targets if target < span)
@@ -65,5 +67,6 @@ def test_search_of_many_offsets(measured: Measured, tmp_path: Path, entry_count:
         title=f"{targets.size:,} searches at once among {entry_count:,} offsets",
         count=targets.size,
         unit="searches",
+        floor=library("`np.searchsorted` of sorted ones", np.searchsorted, index.offsets, np.sort(targets)),
     )
     assert positions[:100].tolist() == [index.lookup(target)[1] for target in targets[:100].tolist()]

@@ -19,5 +19,6 @@ def test_murmur2_keys(measured: Measured) -> None:
     starts = np.arange(KEY_COUNT, dtype=np.int64) * KEY_SIZE
     hashes = np.zeros(KEY_COUNT, np.int64)
     arguments = (data, starts, starts + KEY_SIZE, KEY_COUNT, hashes)
-    assert measured(murmur2_keys, *arguments, count=KEY_COUNT, unit="keys", floor=reading(data)) == KEY_COUNT
+    floor, hashed = reading(data), lambda count: (count, hashes)
+    assert measured(murmur2_keys, *arguments, count=KEY_COUNT, unit="keys", floor=floor, hashed=hashed) == KEY_COUNT
     assert hashes[-1] == murmur2(b"%016d" % (KEY_COUNT - 1))

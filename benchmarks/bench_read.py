@@ -6,25 +6,31 @@ other. Kafka's side reads with `UnifiedLog.read` and leaves out what a consumer 
 
 from __future__ import annotations
 
+import os
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.floors import reading, reading_file
+from benchmarks.floors import checking, library, mapped, reading, touching_file
 from benchmarks.logs import NAME, SEGMENT, opened, twin, values
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import BASE_TIMESTAMP_MS, write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
 from logstore.columns.batch_table import BatchTable
+from logstore.columns.batch_table import scan as scan_batches
 from logstore.columns.in_order import in_order
+from logstore.columns.record_table import RecordTable
 from logstore.columns.record_windows import RecordWindow
 from logstore.folds import committed_filter
 from logstore.folds.committed_filter import CommittedFilter
 from logstore.kernels import scan
-from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.layout.batch import HEADER_SIZE, TRANSACTIONAL_FLAG
+from logstore.log import records as record_reader
 from logstore.log.follower import LogFollower
 from logstore.log.partition_log import PartitionLog
 from logstore.log.read import INT_MAX
@@ -37,6 +43,8 @@ TRANSACTION_COUNT = scaled(20, 2000)
 PRODUCER_COUNT, BATCH_RECORD_COUNT = 5, 100
 FETCH_SIZE = 1024 * 1024
 BATCH_COUNT = 10_000
+THREADS = {1: "one thread", 2: "two threads"}
+INT64_MAX = 2**63 - 1
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +76,28 @@ def transactions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Par
     log.close()
 
 
+def sums_of(log: PartitionLog, isolation: FetchIsolation) -> tuple[int, int]:
+    """Of the offsets that are seen, and of the lengths of values."""
+    offsets = lengths = 0
+    for chunk in log.records(isolation=isolation).chunks():
+        offsets += int(chunk.records.offset.sum())
+        lengths += int(chunk.records.value_size.sum())
+    return offsets, lengths
+
+
+@pytest.mark.parametrize("thread_count", [1, 2])
 @pytest.mark.parametrize("isolation", [FetchIsolation.READ_UNCOMMITTED, FetchIsolation.READ_COMMITTED])
 def test_read(
-    measured: Measured, kafka: WarmKafka, transactions: tuple[PartitionLog, Path], isolation: FetchIsolation
+    measured: Measured,
+    kafka: WarmKafka,
+    transactions: tuple[PartitionLog, Path],
+    isolation: FetchIsolation,
+    thread_count: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log, copy = transactions
+    if thread_count == 1:  # decoded in turn, as what is small is
+        monkeypatch.setattr(record_reader, "PARALLEL_SIZE_MIN", INT64_MAX)
     is_committed = isolation is FetchIsolation.READ_COMMITTED
     written_count = TRANSACTION_COUNT * PRODUCER_COUNT * 2 * BATCH_RECORD_COUNT
 
@@ -90,11 +115,12 @@ def test_read(
     size = sum(path.stat().st_size for path in Path(log.directory.path).glob("*.log"))
     count = measured(
         read_all,
-        title=f"read {size / MIB:.4g} MiB of transactions, {isolation.name.lower()}",
+        title=f"read {size / MIB:.4g} MiB of transactions, {isolation.name.lower()}, {THREADS[thread_count]}",
         size=size,
         count=seen_count,
         peers={"Kafka": kafkas},
-        floor=reading_file(Path(log.directory.path) / SEGMENT),
+        floor=mapped(Path(log.directory.path) / SEGMENT, thread_count),
+        hashed=lambda count: (count, *sums_of(log, isolation)),
     )
     assert count == (written_count // 2 if is_committed else written_count)
 
@@ -108,8 +134,9 @@ def test_a_fetch_among_segments(measured: Measured, tmp_path: Path, segment_coun
         log.roll()
     log.append_records(batch)
     title, growth = f"fetch among {segment_count:,} segments", Growth("segments", "fetch", segment_count)
-    fetch = {"title": title, "count": 1, "unit": "fetches", "growth": growth}
-    found = measured(log.read, segment_count // 2, FETCH_SIZE, **fetch, hashed=lambda found: found.data.size)
+    floor = library("`bisect` of their offsets", bisect_right, list(range(segment_count)), segment_count // 2)
+    fetch = {"title": title, "count": 1, "unit": "fetches", "growth": growth, "floor": floor}
+    found = measured(log.read, segment_count // 2, FETCH_SIZE, **fetch, hashed=lambda found: found.data[HEADER_SIZE:])
     assert found.start.message_offset == segment_count // 2
     log.close()
 
@@ -123,6 +150,7 @@ def test_a_fetch(measured: Measured, reader: PartitionReader) -> None:
         FetchIsolation.READ_COMMITTED,
         count=1,
         unit="fetches",
+        floor="a look into an index: the bytes stay where they are",
         hashed=lambda found: found.data,
     )
     assert 0 < fetched.data.size <= FETCH_SIZE
@@ -130,7 +158,12 @@ def test_a_fetch(measured: Measured, reader: PartitionReader) -> None:
 
 
 def test_an_offset_by_time(measured: Measured, reader: PartitionReader) -> None:
-    found = measured(reader.offset_for_timestamp, BASE_TIMESTAMP_MS + 5, count=1, unit="questions")
+    time_ms, times = (
+        BASE_TIMESTAMP_MS + 5,
+        scan_batches(np.fromfile(Path(reader.path, SEGMENT), np.uint8)).max_timestamp,
+    )
+    floor = library("`np.searchsorted` of batches", np.searchsorted, times, time_ms)
+    found = measured(reader.offset_for_timestamp, time_ms, count=1, unit="questions", floor=floor)
     assert found is not None
     assert found.timestamp == BASE_TIMESTAMP_MS + 5
 
@@ -139,14 +172,21 @@ def test_an_offset_by_time(measured: Measured, reader: PartitionReader) -> None:
 def test_all_records(measured: Measured, reader: PartitionReader, thread_count: int) -> None:
     fetched = reader.read(0, INT_MAX)
 
-    def decode() -> int:
+    def tables() -> Iterator[RecordTable]:
         decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
         parts = decoder.decoded() if thread_count == 1 else in_order(decoder.next_window, decoder.decode)
         windows = (window for part in parts for window in part.windows)
-        return sum(len(window.records) for window in windows if isinstance(window, RecordWindow))
+        return (window.records for window in windows if isinstance(window, RecordWindow))
+
+    def decode() -> int:
+        return sum(map(len, tables()))
 
     count = reader.bounds.log_end_offset
-    assert measured(decode, size=fetched.data.size, count=count, floor=reading(fetched.data)) == count
+    title = f"all records of {fetched.data.size / MIB:.4g} MiB that are fetched, {THREADS[thread_count]}"
+    floor = checking(fetched.data, thread_count)
+    lengths = sum(int(table.value_size.sum()) for table in tables())
+    found = {"count": count, "floor": floor, "hashed": lambda found: (found, lengths)}
+    assert measured(decode, title=title, size=fetched.data.size, **found) == count
 
 
 @pytest.mark.parametrize("aborted_count", [0, 1, 1000])
@@ -159,20 +199,24 @@ def test_the_committed_filter(measured: Measured, aborted_count: int) -> None:
     aborted = [(producer_id, 0) for producer_id in range(aborted_count)]
     no_data = np.zeros(0, np.uint8)
 
-    def filter_all() -> int:
-        return int(committed_filter.step(CommittedFilter(aborted), no_data, table, 0, BATCH_COUNT).sum())
+    def filter_all() -> Any:
+        return committed_filter.step(CommittedFilter(aborted), no_data, table, 0, BATCH_COUNT)
 
-    expected = BATCH_COUNT * aborted_count // 2000
-    assert measured(filter_all, count=BATCH_COUNT, unit="batches") == expected
+    floor = reading(matrix[[scan.ATTRIBUTES, scan.PRODUCER_ID] if aborted else [scan.ATTRIBUTES]])
+    is_left_out = measured(filter_all, count=BATCH_COUNT, unit="batches", floor=floor)
+    assert int(is_left_out.sum()) == BATCH_COUNT * aborted_count // 2000
 
 
 def test_a_first_look(measured: Measured, reader: PartitionReader) -> None:
-    size = Path(reader.path, SEGMENT).stat().st_size
-    found = measured(PartitionReader, reader.path, size=size, hashed=lambda found: found.bounds)
+    path = Path(reader.path, SEGMENT)
+    floor = touching_file(path, scan_batches(np.fromfile(path, np.uint8)).position)
+    size, bounds = path.stat().st_size, lambda found: found.bounds
+    found = measured(PartitionReader, reader.path, size=size, floor=floor, hashed=bounds)
     assert found.bounds == reader.bounds
 
 
 def test_a_look_when_nothing_is_new(measured: Measured, reader: PartitionReader) -> None:
-    measured(reader.refresh)
+    floor = library("`os.stat`", os.stat, Path(reader.path, SEGMENT))
+    measured(reader.refresh, floor=floor, hashed=lambda _: reader.bounds)
     assert isinstance(reader._follower, LogFollower)
     assert reader.bounds.log_end_offset > 0

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import spark_dumps
-from benchmarks.measured import HAS_PEERS, Measured, PeerAbsentError, Side, seconds_of
+from benchmarks.measured import HAS_PEERS, Floor, Measured, PeerAbsentError, Side, seconds_of
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import oracle
 from benchmarks.segments import write_segment
@@ -106,6 +106,10 @@ class Topic:
         """Seconds of a query whose source yields one record: what Spark takes for itself."""
         return seconds_of(1, lambda: self.sum(self._ready(1, 1)))
 
+    def one_record_whole(self) -> float:
+        """Seconds of a query that drops one record, as `read_whole` does."""
+        return seconds_of(1, lambda: read_whole(self._ready(1, 1)))
+
     def _ready(self, record_count: int, task_count: int) -> DataFrame:
         from benchmarks.peers.spark_kafka_source import ReadyBatches
 
@@ -162,6 +166,7 @@ def test_sum_of_lengths(measured: Measured, topic: Topic) -> None:
         size=SIZE,
         count=topic.record_count,
         peers=peers,
+        floor="the ready batches beside it",
     )
     assert found == topic.record_count * topic.value_size
 
@@ -178,6 +183,7 @@ def test_sum_of_few(measured: Measured, topic: Topic) -> None:
             "full read": lambda: seconds_of(1, lambda: topic.answered(topic.values(IN_TASKS))),
             "one ready record": topic.one_record,
         },
+        floor="the one ready record beside it",
     )
     assert found == count * topic.value_size
 
@@ -193,6 +199,8 @@ def test_all_columns_of_few(measured: Measured, topic: Topic) -> None:
         title=f"1 % of the offsets, all columns, values of {topic.value_size} bytes",
         count=count,
         peers={"full read": lambda: seconds_of(1, lambda: read_whole(topic.records(IN_TASKS)))},
+        floor=Floor("one ready record", topic.one_record_whole),
+        hashed=lambda _: [bytes(row[0]) for row in topic.values(options).collect()],
     )
 
 

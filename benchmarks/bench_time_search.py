@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks.bench_index_search import CALL_COUNT, KAFKA_CALL_COUNT, OFFSETS_AN_ENTRY, STEP
+from benchmarks.floors import library
 from benchmarks.logs import NAME, SEGMENT, opened, twin
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import BASE_TIMESTAMP_MS, write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
+from logstore.columns.batch_table import scan
 from logstore.layout.time_index import ENTRY_DTYPE, parse_time_index
 
 MS_AN_ENTRY = 10
@@ -43,6 +45,7 @@ def test_search_of_a_time(measured: Measured, kafka: WarmKafka, tmp_path: Path, 
         count=CALL_COUNT,
         unit="searches",
         peers={"Kafka": kafkas},
+        floor=library("`np.searchsorted`, all at once", np.searchsorted, index.timestamps, np.array(targets)),
         growth=Growth("entries of an index", f"{CALL_COUNT} time searches", entry_count),
     )
     last = (entry_count - 1) * OFFSETS_AN_ENTRY
@@ -73,6 +76,8 @@ def test_offsets_for_times(measured: Measured, kafka: WarmKafka, tmp_path: Path)
 
     answer = ask_all()
     title = f"{CALL_COUNT} offsets by time, of a log"
-    measured(ask_all, title=title, count=CALL_COUNT, unit="questions", peers={"Kafka": kafkas})
+    times = scan(np.fromfile(directory / SEGMENT, np.uint8)).max_timestamp
+    floor = library("`np.searchsorted` of batches, all at once", np.searchsorted, times, np.array(targets))
+    measured(ask_all, title=title, count=CALL_COUNT, unit="questions", peers={"Kafka": kafkas}, floor=floor)
     assert answer > 0
     log.close()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.floors import reading
+from benchmarks.library_floors import decompressing
 from benchmarks.measured import Measured
 from logstore.columns.batch_table import ByteArray, scan
 from logstore.columns.record_building import build_batch
@@ -16,6 +17,7 @@ from logstore.kernels import decode
 from logstore.kernels import scan as fields
 from logstore.kernels import validate as quick
 from logstore.kernels.validate_stream import skip_records
+from logstore.layout.batch import HEADER_SIZE
 from logstore.log.batch_validator import BatchValidator
 from logstore.log.config import parse_config
 from logstore.log.skipped_records import SkippedRecords
@@ -43,7 +45,8 @@ def test_skip_records(measured: Measured) -> None:
         records.state[:] = start
         return skip_records(records.data, records.state, matrix, 1000)
 
-    assert measured(skip_all, count=1000) == decode.OK
+    floor, skipped = reading(records.data), lambda status: (status, matrix)
+    assert measured(skip_all, count=1000, floor=floor, hashed=skipped) == decode.OK
     assert matrix[decode.OFFSET].tolist() == list(range(1000))
 
 
@@ -53,7 +56,8 @@ def test_validate_batch(measured: Measured) -> None:
     slots[: quick.NEEDS_KEYS] = [data.size, 0, 0, NOW, 1, data.size, -1, 0, 1000, 1000]
     matrix = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
     kernel = quick.validate_batch.bound(data, slots, matrix)
-    assert measured(kernel.run, size=data.size, count=1000, floor=reading(data)) == quick.OK
+    floor, found = reading(data), lambda status: (status, matrix)
+    assert measured(kernel.run, size=data.size, count=1000, floor=floor, hashed=found) == quick.OK
     assert matrix[fields.RECORD_COUNT, 0] == 1000
 
 
@@ -64,8 +68,15 @@ def test_validate_compressed(measured: Measured) -> None:
     matrix = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
     stream = BatchRecords(data, scan(data), 0).data
     assert quick.validate_batch(data, slots, matrix) == quick.IS_COMPRESSED
-    arguments = (data, stream, stream.size, slots, matrix)
-    assert measured(quick.validate_compressed, *arguments, size=stream.size, count=1000) == quick.OK
+    status = measured(
+        quick.validate_compressed,
+        *(data, stream, stream.size, slots, matrix),
+        size=stream.size,
+        count=1000,
+        floor=reading(stream),
+        hashed=lambda status: (status, matrix),
+    )
+    assert status == quick.OK
     assert matrix[fields.BASE_OFFSET, 0] == 0
 
 
@@ -80,4 +91,5 @@ def test_append_is_checked(measured: Measured, count: int, codec: Codec) -> None
         return result.last_offset
 
     title = f"check of an append of {count:,} records, {codec.kafka_name}"
-    assert measured(check, title=title, size=data.size, count=count, floor=reading(data)) == 99 + count
+    floor = reading(data) if codec is Codec.NONE else decompressing(codec, [data[HEADER_SIZE:].tobytes()])
+    assert measured(check, title=title, size=data.size, count=count, floor=floor) == 99 + count
