@@ -12,7 +12,6 @@ import pytest
 
 from benchmarks import measured as module
 from benchmarks import memory
-from benchmarks.floors import appending, copying, library, reading, writing
 from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, digest, timed
 
 
@@ -69,7 +68,7 @@ def test_memory_is_made_ready_for_the_calls_that_tell_how_many_a_round_has(monke
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
     monkeypatch.setattr(os, "sync", lambda: None)
     monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
-    measured_of(benchmark)(recorded.ours, title="t", peers={}, written_size=5)
+    measured_of(benchmark)(recorded.ours, title="t", peers={}, floor="none", written_size=5)
     assert recorded.order[:4] == ["ready for 5", "ours", "ready for 5", "ours"]
     made_ready = [word for word in recorded.order if word != "ours"]
     for number, word in enumerate(recorded.order):
@@ -124,7 +123,7 @@ def test_the_rounds_to_warm_up_do_not_count(monkeypatch: pytest.MonkeyPatch) -> 
         slow()
         return times_s.pop(0) if times_s else 3.0
 
-    measured_of(benchmark)(recorded.ours, title="t", peers={"one": warming}, prepare=recorded.side("new"))
+    measured_of(benchmark)(recorded.ours, title="t", peers={"one": warming}, floor="none", prepare=recorded.side("new"))
     assert recorded.order[:6] == ["one"] * 6
     assert recorded.order[6:] == ["one", "new", "ours"] * (benchmark.rounds + 1)
     assert benchmark.extra_info["peers"]["one"]["times_s"] == [3.0] * benchmark.rounds
@@ -133,7 +132,7 @@ def test_the_rounds_to_warm_up_do_not_count(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_short_calls_are_run_many_at_a_time() -> None:
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
-    measured_of(benchmark)(recorded.ours, title="t")
+    measured_of(benchmark)(recorded.ours, title="t", floor="none")
     calls = benchmark.extra_info["calls"]
     assert calls > 100
     assert recorded.order.count("ours") > calls * benchmark.rounds  # the first ones tell how many a round takes
@@ -141,7 +140,7 @@ def test_short_calls_are_run_many_at_a_time() -> None:
 
 def test_what_is_prepared_anew_is_called_once_a_round() -> None:
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
-    measured_of(benchmark)(recorded.ours, title="t", prepare=lambda: None)
+    measured_of(benchmark)(recorded.ours, title="t", floor="none", prepare=lambda: None)
     assert benchmark.extra_info["calls"] == 1
 
 
@@ -165,7 +164,7 @@ def test_an_absent_peer_is_asked_once_and_its_reason_kept() -> None:
 
     benchmark, recorded = FakeBenchmark(enabled=True), Recorded()
     peers = {"Kafka": absent, "one": recorded.side("one")}
-    measured_of(benchmark)(recorded.ours, title="t", peers=peers, rounds=4)
+    measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor="none", rounds=4)
     assert len(asked) == 1
     assert benchmark.extra_info["peers"]["Kafka"] == {"absent": "java is not installed"}
     assert len(benchmark.extra_info["peers"]["one"]["times_s"]) == 4
@@ -176,7 +175,7 @@ def test_a_peer_that_fails_is_not_taken_for_absent() -> None:
         raise RuntimeError("counted 3 instead of 4")
 
     with pytest.raises(RuntimeError, match="3 instead of 4"):
-        measured_of(FakeBenchmark(enabled=True))(lambda: 1, title="t", peers={"Kafka": broken}, rounds=1)
+        measured_of(FakeBenchmark(enabled=True))(lambda: 1, title="t", peers={"Kafka": broken}, floor="none", rounds=1)
 
 
 def test_a_digest_tells_results_apart() -> None:
@@ -190,12 +189,3 @@ def test_a_digest_tells_results_apart() -> None:
 def test_a_timed_side_gives_the_seconds_of_one_call() -> None:
     assert 0.009 < timed(time.sleep, 0.01)() < 1
     assert 0 < timed(int)() < 0.001
-
-
-def test_floors_measure_something(tmp_path: Any) -> None:
-    data = np.ones(1_000_003, np.uint8)
-    floors = [reading(data), reading(data[3:]), copying(1_000_000), library("zlib", bytes, 10)]
-    assert all(0 < floor.side() < 1 for floor in floors)
-    assert 0 < writing(tmp_path / "file", 4096, 10).side() < 1
-    assert 0 < appending(tmp_path / "file", 3 << 20, 2).side() < 1
-    assert list(tmp_path.iterdir()) == []
