@@ -156,13 +156,13 @@ def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None
         windows = record_windows(data, table, np.arange(len(table)))
         return [window.records for window in windows if isinstance(window, RecordWindow)]
 
-    few = size <= 4 * MIB
+    few, value_length = size <= 4 * MIB, sum(int(each.value_size.sum()) for each in tables())
     found = measured(
         tables,
         title=f"decode {size / MIB:.4g} MiB in memory",
         size=data.size,
         count=record_count,
-        peers={name: parsed(name, content, record_count) for name in PARSERS} if few else {},
+        peers={name: parsed(name, content, record_count, value_length) for name in PARSERS} if few else {},
         floor=reading(data),
         growth=Growth("bytes of a segment", "decode", size),
         hashed=lambda found: [each.matrix for each in found],

@@ -15,6 +15,7 @@ def confluent_sends(bootstrap: Callable[[], str], topic: Callable[[], str], valu
     """Seconds of one `produce` call with its share of the flush at the end; idempotent, defaults else.
 
     One producer for all rounds, as its users have: to connect and to ask for a producer id takes longer than a round.
+    The side raises RuntimeError when the topic's only partition has not as many records more afterwards.
     """
 
     @cache
@@ -24,8 +25,18 @@ def confluent_sends(bootstrap: Callable[[], str], topic: Callable[[], str], valu
         new.flush()
         return new
 
+    @cache
+    def asking() -> Any:
+        quiet = {"log_level": 0}  # it is still there when the broker is not
+        return module("confluent_kafka").Consumer({"bootstrap.servers": bootstrap(), "group.id": "ends", **quiet})
+
+    def end_offset(name: str) -> int:
+        _, end = asking().get_watermark_offsets(module("confluent_kafka").TopicPartition(name, 0), timeout=10)
+        return int(end)
+
     def side() -> float:
         name, one = topic(), producer()
+        first_offset = end_offset(name)
         start = time.perf_counter()
         for _ in range(call_count):
             try:
@@ -35,8 +46,9 @@ def confluent_sends(bootstrap: Callable[[], str], topic: Callable[[], str], valu
                 one.produce(name, value)
         missing = one.flush()
         seconds = time.perf_counter() - start
-        if missing:
-            raise RuntimeError(f"{missing} records were not sent")
+        arrived = end_offset(name) - first_offset
+        if missing or arrived != call_count:
+            raise RuntimeError(f"{missing} records were not sent, {arrived} arrived instead of {call_count}")
         return seconds / call_count
 
     return side
