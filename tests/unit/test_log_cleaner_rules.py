@@ -11,11 +11,13 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
+from logstore.log.cleaner.decisions import ActiveProducers
 from logstore.log.cleaner.grouping import group_segments
 from logstore.log.cleaner.transactions import AbortedTransaction, CleanedTransactions
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, lay_out, opened
 from tests.naive import legacy
+from tests.naive.dice import Dice
 from tests.naive.encoder import TRANSACTIONAL, Batch, Rec
 from tests.properties.fold_stories import marker
 from tests.unit.test_log_cleaner import clean, described, keyed, opened_case, plain_case
@@ -233,4 +235,26 @@ def test_nothing_goes_that_is_not_replicated(tmp_path: Path) -> None:
     left, log = retained(tmp_path, NOW + DAY_MS, high_watermark=1, **{"retention.ms": "100"})
     assert left == [1, 2]
     assert log.log_start_offset == 1
+    log.close()
+
+
+def test_the_last_batches_of_producers_are_those_of_their_entries(tmp_path: Path) -> None:
+    """Of each are remembered up to five batches, going around, or none since its marker."""
+    log = opened_case(plain_case([keyed(0, b"a")]), tmp_path)
+    assert not ActiveProducers(log).has_last(scan(log.active.data)).any()
+    dice, sequences = Dice("producers"), dict.fromkeys([9, 3, 2**40, 5, 0], 0)
+    for number in range(40):
+        producer_id = 9 if number < 7 else dice.choose(list(sequences))
+        of = {"producer_id": producer_id, "producer_epoch": producer_id % 4, "base_sequence": sequences[producer_id]}
+        count = dice.between(1, 3)
+        log.append_records([b"v"] * count, [b"k"] * count, **of)
+        sequences[producer_id] += count
+    log.append_end_transaction(77, 6, is_commit=True, coordinator_epoch=0, transaction_version=1)
+    producers, entries = ActiveProducers(log), sorted(log.producers.state, key=lambda entry: entry.producer_id)
+    columns = (producers._producer_ids, producers._last_offsets, producers._epochs)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == [
+        (entry.producer_id, entry.batches[-1].last_offset if entry.batches else -1, entry.producer_epoch)
+        for entry in entries
+    ]
+    assert {0, 5} <= {len(entry.batches) for entry in entries}
     log.close()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...columns.batch_table import BatchTable
 from ...columns.record_table import RecordTable
+from ...kernels import producer_entries as fields
 from ...kernels import scan
 from ...layout.batch import CONTROL_FLAG, DELETE_HORIZON_FLAG, NO_PRODUCER_ID
 from .batch_records import BatchRun
@@ -57,16 +58,15 @@ class ActiveProducers:
 
     def __init__(self, log: PartitionLog) -> None:
         with log.lock:
-            rows = [
-                (entry.producer_id, entry.batches[-1].last_offset if entry.batches else -1, entry.producer_epoch)
-                for entry in log.producers.state
-            ]
+            entries = log.producers.state.buffers.entries
+            columns = (entries[:, fields.PRODUCER_ID], _last_offsets(entries), entries[:, fields.PRODUCER_EPOCH])
+            rows = np.stack(columns, 1)  # a copy: the entries are stepped on
         self._set(rows)
 
-    def _set(self, rows: Sequence[tuple[int, int, int]]) -> None:
+    def _set(self, rows: Int64Array | Sequence[tuple[int, int, int]]) -> None:
         """Producer id, last offset of its last batch, or -1, and epoch of each."""
-        ordered = np.array(sorted(rows), np.int64).reshape(-1, 3)
-        self._producer_ids, self._last_offsets, self._epochs = np.ascontiguousarray(ordered.T)
+        columns = np.array(rows, np.int64).reshape(-1, 3).T
+        self._producer_ids, self._last_offsets, self._epochs = columns[:, np.argsort(columns[0])]
 
     def has_last(self, table: BatchTable) -> BoolArray:
         """bool[len(table)]: batches that are the last of their producer."""
@@ -79,6 +79,15 @@ class ActiveProducers:
         is_last: BoolArray = np.where(last_offsets >= 0, table.last_offset == last_offsets, is_marker)
         found: BoolArray = is_known & is_last
         return found
+
+
+def _last_offsets(entries: Int64Array) -> Int64Array:
+    """int64[n]: of each producer's last batch, -1 without one."""
+    counts = entries[:, fields.BATCH_COUNT]
+    newest = (entries[:, fields.BATCH_START] + counts - 1) % fields.BATCH_COUNT_MAX
+    places = fields.BATCHES + newest * fields.BATCH_WIDTH + fields.LAST_OFFSET
+    found: Int64Array = np.where(counts > 0, entries[np.arange(len(entries)), places], -1)
+    return found
 
 
 @dataclass(slots=True)
