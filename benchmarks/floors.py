@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.machine_writes import write_each
+from benchmarks.machine_calls import write_each
 from benchmarks.measured import Floor, Side, calls_of_a_round, seconds_of
 from logstore.disk.mapped import MappedFile
 from logstore.disk.seam import SEAM

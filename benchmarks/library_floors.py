@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import zlib
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 from isal import igzip_lib
 
 from benchmarks.floors import Floor, copying, library, library_over
+from benchmarks.machine_calls import decompress_each, inflate_each
 from logstore.codec import decompress
 from logstore.codec.c_libraries import inflate_functions, zstd_function
 from logstore.kernels.gzip_streams import CRC32, HEADER_SIZE, INFLATE
@@ -48,44 +48,39 @@ def _size_of(codec: Codec, stream: bytes) -> int:
 
 def _isal_over(streams: Sequence[bytes]) -> Floor:
     """Its two functions, as `inflate_gzip_streams` calls them: what a member holds, and the checksum of that."""
-    size = max(_size_of(Codec.GZIP, stream) for stream in streams)
+    out = np.ones(max(_size_of(Codec.GZIP, stream) for stream in streams), np.uint8)
     inflate = inflate_functions()
     if inflate is None:
-        return _over("isal", lambda one: igzip_lib.decompress(one, igzip_lib.DECOMP_GZIP, 15, size), streams)
-    state, out = inflate.state, np.ones(size, np.uint8)
-    state_address, out_address = state.ctypes.data, out.ctypes.data
-    head = (ctypes.c_int64 * 5).from_buffer(state)
-    inflate_one = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(int(inflate.functions[INFLATE]))
-    checksum = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64)(
-        int(inflate.functions[CRC32])
-    )
+        return _over("isal", lambda one: igzip_lib.decompress(one, igzip_lib.DECOMP_GZIP, 15, out.size), streams)
     arrays = [np.frombuffer(stream, np.uint8) for stream in streams]
-    heads = [(out_address, size, each.ctypes.data + HEADER_SIZE, 0, each.size - HEADER_SIZE) for each in arrays]
+    out_address = out.ctypes.data
+    heads = [(out_address, out.size, each.ctypes.data + HEADER_SIZE, 0, each.size - HEADER_SIZE) for each in arrays]
+    all_heads, state = np.array(heads), inflate.state
 
-    def decompress_one(number: int) -> None:
-        head[:] = heads[number]
-        if inflate_one(state_address) != 0:
-            raise ValueError(f"ISA-L does not take stream {number}: {arrays[number].size} bytes to {out.size}")
-        checksum(0, out_address, size)
+    def inflate_all() -> None:
+        functions = map(int, inflate.functions[[INFLATE, CRC32]])
+        count = inflate_each(*functions)(state.view(np.int64), state.ctypes.data, all_heads)
+        if count < len(arrays):
+            raise ValueError(f"ISA-L does not take stream {count}: {arrays[count].size} bytes to {out.size}")
 
-    return library_over("isal", decompress_one, range(len(streams)), 1)
+    return library("isal", inflate_all)
 
 
 def _zstd_over(streams: Sequence[bytes]) -> Floor:
     zstd = zstd_function()
     if zstd is None:
         return _over("cramjam", cramjam.zstd.decompress, streams)
-    size_t, pointer = ctypes.c_size_t, ctypes.c_void_p
-    prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, pointer, pointer, size_t, ctypes.c_char_p, size_t)
-    function, context = prototype(zstd.function), zstd.context
     out = np.ones(max(_size_of(Codec.ZSTD, stream) for stream in streams), np.uint8)
-    place = (context.address, out.ctypes.data, out.size)
+    arrays = [np.frombuffer(stream, np.uint8) for stream in streams]
+    places = np.array([(each.ctypes.data, each.size) for each in arrays])
+    function, context = zstd
 
-    def decompress_one(stream: bytes) -> None:
-        if function(*place, stream, len(stream)) < 0:
-            raise ValueError(f"libzstd does not take a stream of {len(stream)} bytes to {out.size}, of {context}")
+    def decompress_all() -> None:
+        count = decompress_each(function)(context.address, out.ctypes.data, out.size, places)
+        if count < len(arrays):
+            raise ValueError(f"libzstd does not take stream {count}: {arrays[count].size} bytes to {out.size}")
 
-    return _over("libzstd", decompress_one, streams)
+    return library("libzstd", decompress_all)
 
 
 def _snappy_blocks(stream: bytes) -> list[bytes]:

@@ -14,7 +14,7 @@ from benchmarks.bench_codec import COMPRESSED, ENCODERS, record_stream
 from benchmarks.floors import Floor, run_shared
 from benchmarks.library_floors import compressing, decompressing
 from benchmarks.logs import opened, values
-from benchmarks.machine_writes import write_each
+from benchmarks.machine_calls import write_each
 from benchmarks.segments import write_segment
 from benchmarks.written import kinds_of_batches, last_values, sizes_of_one, tables, written
 from logstore.kernels.gzip_streams import HEADER_SIZE
