@@ -232,8 +232,14 @@ class ActiveSegment(Segment):
             self.directory.replace(self.file_name(kind), content, reason)
 
     def sync(self) -> None:
-        """Put the `.log` on the disk; what is beside it is made anew should the segment not be closed."""
-        self.directory.seam.sync(self._descriptor)
+        """Put the `.log` on the disk, unless it is closed; of any thread.
+
+        What is beside it, the `.txnindex` too, is made anew should the segment not be closed: the recovery point, at
+        the log's end, is in this segment, and a load that is not clean recovers the one that holds it.
+        """
+        with self.syncing():
+            if self._descriptor != _CLOSED:
+                self.directory.seam.sync(self._descriptor)
 
     def close(self) -> Segment:
         """Write the indexes with their last entry, and close the `.log`; the segment as one that is only read.
@@ -249,16 +255,17 @@ class ActiveSegment(Segment):
         self.release()
         closed = Segment(self.directory, self.base_offset, "", self.size)
         closed.is_timestamp_known = True  # as when a segment becomes inactive
-        closed.is_synced = False
+        closed.is_synced, closed.sync_failure = False, self.sync_failure
         closed.created_ms, closed.roll_jitter_ms = self.created_ms, self.roll_jitter_ms
         return closed
 
     def release(self) -> None:
-        """Close the `.log` as it is, once: the descriptor may be another file's then."""
-        if self._descriptor != _CLOSED:
-            descriptor, self._descriptor = self._descriptor, _CLOSED
-            self.file[append_slots.DESCRIPTOR] = _CLOSED
-            self.directory.seam.close(descriptor)
+        """Close the `.log` as it is, once: the descriptor may be another file's then. Waits for a sync that goes on."""
+        with self._sync_lock:
+            if self._descriptor != _CLOSED:
+                descriptor, self._descriptor = self._descriptor, _CLOSED
+                self.file[append_slots.DESCRIPTOR] = _CLOSED
+                self.directory.seam.close(descriptor)
 
     def _write_indexes(self) -> None:
         reason = "entries of a segment that is closed"
@@ -271,8 +278,11 @@ class ActiveSegment(Segment):
 
 
 def sync_segment(segment: Segment) -> None:
-    """Put all files of a closed segment on the disk."""
-    for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
-        if segment.has(kind):
-            segment.directory.sync_file(segment.file_name(kind))
-    segment.is_synced = True
+    """Put all files of a closed segment on the disk; raises DataDirectoryError, also if that failed before."""
+    with segment.syncing():
+        if segment.is_synced:
+            return
+        for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+            if segment.has(kind):
+                segment.directory.sync_file(segment.file_name(kind))
+        segment.is_synced = True

@@ -49,6 +49,7 @@ class PartitionDirectory:
         self.repairs: list[Repair] = []
         self.is_recovering = True
         self._has_unsynced_names = False
+        self._sync_failure: DataDirectoryError | None = None
 
     def file(self, name: str) -> str:
         """The path of the file."""
@@ -175,9 +176,15 @@ class PartitionDirectory:
         self._has_unsynced_names = True
 
     def sync(self) -> None:
-        """Put new, removed and changed names on the disk."""
+        """Put new, removed and changed names on the disk; what failed once is not tried again."""
+        if self._sync_failure is not None:
+            raise self._sync_failure
         if self._has_unsynced_names:
-            self.seam.sync_directory(self.path)
+            try:
+                self.seam.sync_directory(self.path)
+            except DataDirectoryError as error:
+                self._sync_failure = error
+                raise
             self._has_unsynced_names = False
 
     def _remember(self, name: str, action: str, reason: str) -> None:

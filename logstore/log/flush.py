@@ -1,7 +1,8 @@
 """What is in memory goes to the disk, and the recovery point behind it (`LocalLog.flush`).
 
 The recovery point tells the next load what need not be looked at after a crash: the segments before the one that holds
-it. So it moves only when these are on the disk with all that is beside them.
+it. So it moves only when these are on the disk with all that is beside them, and no segment that is closed later may
+come to lie before it without that, see `roll`. What waits for its sync is therefore looked for from there on.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def flush(log: LogState, end_offset: int | None = None) -> None:
-    """Sync all below `end_offset`, by default the log's end.
+    """Sync all below `end_offset`, by default the log's end. The caller holds the log's lock.
 
     Raises:
         DataDirectoryError: a sync failed; what it was about may be lost, so it must not be tried again.
@@ -25,13 +26,33 @@ def flush(log: LogState, end_offset: int | None = None) -> None:
     end_offset = log.log_end_offset if end_offset is None else end_offset
     if end_offset <= log.recovery_point:
         return
-    for segment in log.segments.between(log.recovery_point, end_offset):
-        if isinstance(segment, ActiveSegment):
-            segment.sync()
-        elif not segment.is_synced:
-            sync_segment(segment)
-    log.directory.sync()
+    for segment in _unsynced(log, end_offset):
+        sync_segment(segment)
+    if log.active.base_offset < end_offset:
+        log.active.sync()
     _mark(log, end_offset)
+
+
+def flush_beside(log: LogState) -> None:
+    """Sync all that was appended by now, while others read and append: they do not wait for the disk.
+
+    Raises:
+        KafkaStorageError: the log is closed, its writing has failed, or a sync has.
+    """
+    with log.flushing:
+        with log.lock:
+            end_offset, active = log.log_end_offset, log.active
+            if end_offset <= log.recovery_point:
+                return
+            unsynced = _unsynced(log, end_offset)
+        for segment in unsynced:
+            _sync_unless_removed(log, segment)
+        active.sync()
+        with log.lock:
+            if log.active is not active:  # rolled, or truncated and perhaps written anew, meanwhile
+                flush(log)
+            elif end_offset > log.recovery_point:
+                _mark(log, end_offset)
 
 
 def flush_closed(log: LogState, end_offset: int) -> None:
@@ -45,18 +66,35 @@ def flush_closed(log: LogState, end_offset: int) -> None:
     with log.lock:
         if not log.is_writable:
             return
-        closed = [segment for segment in log.segments if segment.base_offset < min(end_offset, log.active.base_offset)]
-        unsynced = [segment for segment in closed if not segment.is_synced]
+        unsynced = _unsynced(log, min(end_offset, log.active.base_offset))
     with log.flushing:
         for segment in unsynced:
             _sync_unless_removed(log, segment)
         with log.lock:
-            log.directory.sync()
-            below = [segment for segment in log.segments if segment.base_offset < end_offset]
             # a truncation may have come first, and appends in place of what it dropped
-            is_closed_there = any(segment.base_offset == end_offset for segment in log.segments)
-            if end_offset > log.recovery_point and is_closed_there and all(segment.is_synced for segment in below):
+            below = [segment for segment in log.segments if segment.base_offset < end_offset]
+            if end_offset > log.recovery_point and all(segment.is_synced for segment in below):
                 _mark(log, end_offset)
+
+
+def raise_recovery_point(log: LogState, offset: int) -> None:
+    """Let what is below `offset` not be looked at after a crash, for nothing there is read any more.
+
+    A load may not know that yet, so what is closed there is synced.
+
+    Raises:
+        DataDirectoryError: a sync failed.
+    """
+    if offset > log.recovery_point:
+        for segment in _unsynced(log, offset):
+            sync_segment(segment)
+        log.recovery_point = offset
+
+
+def _unsynced(log: LogState, end_offset: int) -> list[Segment]:
+    """The closed segments that begin below `end_offset` and are not on the disk."""
+    behind = log.segments.between(log.recovery_point, end_offset)
+    return [segment for segment in behind if not segment.is_synced and not isinstance(segment, ActiveSegment)]
 
 
 def _sync_unless_removed(log: LogState, segment: Segment) -> None:
@@ -69,5 +107,8 @@ def _sync_unless_removed(log: LogState, segment: Segment) -> None:
 
 
 def _mark(log: LogState, end_offset: int) -> None:
+    """All below is on the disk but for its names."""
+    log.directory.sync()
     log.recovery_point = end_offset
+    log.change_count += 1  # the quick way knows the offset at which it is to flush
     log.last_flush_ms = log.now_ms()

@@ -21,7 +21,7 @@ from ..folds.verification import VerificationGuard
 from .active_segment import sync_segment
 from .config import DEDUPE_BUFFER_SIZE
 from .delete_records import delete_records
-from .flush import flush
+from .flush import flush, flush_beside
 from .loader import LoadSettings
 from .log_appends import LogAppends
 from .log_reads import LogReads
@@ -111,9 +111,8 @@ class PartitionLog(LogAppends, LogReads):
             roll(self)
 
     def flush(self) -> None:
-        """Wait until everything appended is on the disk."""
-        with self.lock, self.flushing:
-            flush(self)
+        """Wait until everything appended is on the disk; others read and append meanwhile."""
+        flush_beside(self)
 
     def flush_if_due(self) -> None:
         """`flush`, if the last one is `flush.ms` ago; to be called now and then."""
@@ -206,8 +205,8 @@ class PartitionLog(LogAppends, LogReads):
                 self.producers.take_snapshot()
                 closed = self.active.close()
                 self.segments.add(closed)
-                flush(self)
                 sync_segment(closed)
+                flush(self)
                 self.directory.sync()
             self._is_closed = True
             self._unmap()

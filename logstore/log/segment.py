@@ -6,6 +6,7 @@ broker to.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -44,6 +45,7 @@ class Segment:
         is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for. A
             truncation then finds it anew, and else only if the time index still has one (`maxTimestampSoFar`).
         is_synced: the files are on the disk.
+        sync_failure: why a sync of them failed; None if none did.
         created_ms: when this process made or loaded it.
         roll_jitter_ms: how much sooner than after `segment.ms` it is full.
     """
@@ -57,6 +59,8 @@ class Segment:
         self.problem: LogstoreError | None = None
         self.is_timestamp_known = False
         self.is_synced = True
+        self.sync_failure: DataDirectoryError | None = None
+        self._sync_lock = threading.Lock()
         self.created_ms = 0
         self.roll_jitter_ms = 0
         self._suffix = suffix
@@ -172,6 +176,21 @@ class Segment:
         self._transaction_index = parse_transaction_index(
             self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
         )
+
+    @contextmanager
+    def syncing(self) -> Iterator[None]:
+        """A `with` block that syncs files of the segment: none behind one that failed.
+
+        Two threads may sync the same segment, and the system tells a failure only once.
+        """
+        with self._sync_lock:
+            if self.sync_failure is not None:
+                raise self.sync_failure
+            try:
+                yield
+            except DataDirectoryError as error:
+                self.sync_failure = error
+                raise
 
     @contextmanager
     def log_data(self) -> Iterator[ByteArray]:

@@ -30,8 +30,10 @@ class Writing:
         self._failure_text = failure_text
 
     def __enter__(self) -> None:
-        self._log.change_count += 1
-        self._log.require_writable()
+        log = self._log
+        with log.lock:  # a count that another thread's is lost in would leave the quick way on a closed descriptor
+            log.change_count += 1
+            log.require_writable()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -40,11 +42,14 @@ class Writing:
             return
         log = self._log
         first = "free space or see to the disk, then " if isinstance(error, OSError) else ""
-        log.failure = log.failure or KafkaStorageError(
+        failure = KafkaStorageError(
             f"{self._failure_text} {log.topic_partition} in dir {parent(log.directory.path)}",
             path=log.directory.path,
             found=str(error) or type(error).__name__,
             advice=f"{first}open the log anew: it recovers what was written",
         )
+        with log.lock:
+            log.change_count += 1  # an append beside a sync may have opened the quick way since
+            log.failure = log.failure or failure
         if isinstance(error, OSError):
             raise log.failure from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import OffsetOutOfRangeError, UsageError
+from .flush import raise_recovery_point
 
 if TYPE_CHECKING:
     from .log_state import LogState
@@ -42,6 +43,7 @@ def increment_log_start_offset(log: LogState, offset: int) -> bool:
 
     Raises:
         OffsetOutOfRangeError: an offset above the high watermark.
+        DataDirectoryError: a file cannot be written.
     """
     if offset > log.high_watermark:
         raise OffsetOutOfRangeError(
@@ -51,7 +53,7 @@ def increment_log_start_offset(log: LogState, offset: int) -> bool:
     if offset <= log.log_start_offset:
         return False
     log.log_start_offset = offset
-    log.recovery_point = max(log.recovery_point, offset)
+    raise_recovery_point(log, offset)
     if log.epochs.truncate_from_start(offset):
         log.write_epochs()
     log.producers.raise_log_start_offset(offset)

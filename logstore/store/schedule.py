@@ -82,7 +82,7 @@ class Schedule:
         self._thread.start()
 
     def stop(self) -> None:
-        """Call nothing any more; waits for the function that runs."""
+        """Call nothing any more, not even what was to run soon; waits for the function that runs."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify()

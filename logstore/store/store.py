@@ -225,6 +225,8 @@ class Store:
     def close(self) -> None:
         """Stop what runs beside, write everything, and let others have the directory; a second call does nothing.
 
+        Syncs that the thread did not come to are made by the logs, each when it is closed.
+
         Only if all could be written is the directory marked as closed in order.
 
         Raises:
