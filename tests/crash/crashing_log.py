@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from logstore.disk.seam import Seam
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
+from logstore.log.log_state import Later
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
 from tests.naive import batch as naive
@@ -19,6 +20,7 @@ from tests.naive.dice import Dice
 from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 OFFSET_MAX = 2**63 - 1
+OTHER_THREAD = ("none", "late", "never")  # who syncs segments that were closed: nobody beside, or somebody who may wait
 CONFIG = {"internal.segment.bytes": "600", "index.interval.bytes": "100", "segment.index.bytes": "65536"}
 
 
@@ -29,12 +31,14 @@ class Promise(NamedTuple):
         flushed: the offset up to which appends are acknowledged by a flush.
         recovery_point, end_offset: of the log.
         version_count: how many contents the log has had, see `CrashingLog.versions`.
+        is_closed: the log was closed in order, and its directory marked so.
     """
 
     flushed: int
     recovery_point: int
     end_offset: int
     version_count: int
+    is_closed: bool = False
 
 
 @dataclass
@@ -54,10 +58,15 @@ class CrashingLog:
         disk: with the directories that a crash may have left.
         promises: by call.
         versions: the log's batches before each truncation, and in the end.
+        closed: what a crash behind an orderly close may have left, with its outcome and what holds then.
     """
 
-    def __init__(self, directory: Path, seed: str) -> None:
+    def __init__(
+        self, directory: Path, seed: str, *, other_thread: str = "none", config: Mapping[str, str] | None = None
+    ) -> None:
+        """`other_thread`: of OTHER_THREAD; `config` is added to CONFIG."""
         directory.mkdir(parents=True)
+        self.closed: list[tuple[frozenset[tuple[str, bytes]], str, Promise]] = []
         self.promises: list[Promise] = []
         self.versions: list[bytes] = []
         self._dice = Dice(seed)
@@ -67,15 +76,37 @@ class CrashingLog:
         self._writers = [Writer(-1, False), Writer(3, False), Writer(7, True), Writer(2**40, True)]
         self._log: PartitionLog | None = None
         self.disk = _Disk(directory, seed, self._promise)
-        self._log = open_log(directory, self.disk, was_clean=True)
+        self._directory, self._config = directory, {**CONFIG, **(config or {})}
+        self._other_thread, self._tasks = other_thread, list[Callable[[], None]]()
+        self._log = self._open(0)
 
     def write(self, step_count: int) -> None:
         """Do that many steps, and close the log."""
         log = self._opened
         for _ in range(step_count):
             self._step(log)
+            log = self._opened
         self.versions.append(content(log))
+        self._close(log)
+
+    def _open(self, recovery_point: int) -> PartitionLog:
+        later = None if self._other_thread == "none" else self._tasks.append
+        return open_log(
+            self._directory,
+            self.disk,
+            was_clean=True,
+            recovery_point=recovery_point,
+            config=self._config,
+            flush_later=later,
+        )
+
+    def _close(self, log: PartitionLog) -> None:
+        """In order; what the other thread has not come to is never done."""
         log.close()
+        self._tasks.clear()
+        self._flushed = end = log.log_end_offset
+        promise = Promise(end, log.recovery_point, end, len(self.versions) + 1, is_closed=True)
+        self.closed += [(self.disk.survivor(outcome), outcome, promise) for outcome in ALL_OUTCOMES]
 
     @property
     def _opened(self) -> PartitionLog:
@@ -91,7 +122,9 @@ class CrashingLog:
             self.promises.append(Promise(self._flushed, log.recovery_point, end_offset, versions))
 
     def _step(self, log: PartitionLog) -> None:
-        kind, writer = self._dice.below(20), self._dice.choose(self._writers)
+        kind, writer = self._dice.below(22), self._dice.choose(self._writers)
+        if self._tasks and self._other_thread == "late" and self._dice.chance(30):
+            self._tasks.pop(0)()
         if kind < 10:
             self._append(log, writer)
         elif kind < 14 and writer.is_open:
@@ -112,8 +145,13 @@ class CrashingLog:
             log.roll()
         elif kind == 18:
             self._leader_epoch += 1
-        else:
+        elif kind == 19:
             self._truncate(log)
+        else:
+            self._close(log)
+            self._log = self._open(log.recovery_point)
+        if self._config.get("flush.messages") == "1":
+            self._flushed = log.log_end_offset
 
     def _append(self, log: PartitionLog, writer: Writer) -> None:
         count, size = self._dice.choose((1, 2, 5)), self._dice.below(60)
@@ -159,10 +197,25 @@ class _Disk(LossyDisk):
         self._tell()
 
 
-def open_log(directory: Path, seam: Seam, *, was_clean: bool, recovery_point: int = 0) -> PartitionLog:
+def open_log(
+    directory: Path,
+    seam: Seam,
+    *,
+    was_clean: bool,
+    recovery_point: int = 0,
+    config: Mapping[str, str] = CONFIG,
+    flush_later: Later | None = None,
+) -> PartitionLog:
     """The log as the only replica of its partition."""
-    settings = LoadSettings(was_clean, recovery_point, 0, SOME_TIME, parse_config(CONFIG))
-    return PartitionLog.open(str(directory), settings, seam=seam, now_ms=lambda: SOME_TIME, requires_verification=False)
+    settings = LoadSettings(was_clean, recovery_point, 0, SOME_TIME, parse_config(config))
+    return PartitionLog.open(
+        str(directory),
+        settings,
+        seam=seam,
+        now_ms=lambda: SOME_TIME,
+        requires_verification=False,
+        flush_later=flush_later,
+    )
 
 
 def content(log: PartitionLog) -> bytes:

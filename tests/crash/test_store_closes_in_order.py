@@ -1,0 +1,145 @@
+"""The power fails beside and behind an orderly close of a store whose thread is busy: what was flushed is as it was.
+
+Transactions are written, flushed and rolled away while housekeeping never comes to what it is to sync; checkpoints are
+written in between. After each loss readers of committed data see first what was committed and flushed, and nothing that
+was aborted and flushed. `LOGSTORE_CRASH_CASES` (default 2) is the number of runs, `LOGSTORE_CRASH_SEED` makes a run
+again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from logstore.disk.seam import Seam
+from logstore.log.partition_log import PartitionLog
+from logstore.model import FetchIsolation
+from logstore.store.opening import open_store
+from logstore.store.store import Store
+from tests.crash.lossy_disk import OUTCOMES
+from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
+from tests.naive.dice import Dice
+from tests.recovery.comparison import UnsyncedSeam
+from tests.seeds import seed_of
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "2"))
+SEED = seed_of("CRASH")
+STEP_COUNT = 12
+SURVIVOR_COUNT_MAX = 40  # of one run before its end; chosen by chance
+NOW = 1_700_000_000_000
+CONFIG = {"transaction.partition.verification.enable": False, "log.cleaner.enable": False}
+PRODUCER_ID = 7
+
+
+@dataclass
+class Run:
+    """What was written.
+
+    Attributes:
+        ended: values of transactions in order, and whether they were committed.
+        acknowledged: how many of them a flush, or the close, has acknowledged by now.
+        flushed: how many it was before each call.
+    """
+
+    ended: list[tuple[bytes, bool]] = field(default_factory=list)
+    acknowledged: int = 0
+    flushed: list[int] = field(default_factory=list)
+    sequence: int = 0
+
+    def write(self, log: PartitionLog, number: int, *, is_commit: bool) -> None:
+        values: list[bytes | None] = [b"%d" % number] * 2
+        log.append_records(
+            values, producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=self.sequence, is_transactional=True
+        )
+        self.sequence += len(values)
+        log.append_end_transaction(PRODUCER_ID, 0, is_commit=is_commit, coordinator_epoch=0, transaction_version=0)
+        self.ended += [(b"%d" % number, is_commit)] * len(values)
+
+    def committed(self, count: int) -> list[bytes]:
+        """What is committed of the first `count`."""
+        return [value for value, is_commit in self.ended[:count] if is_commit]
+
+
+def opened(root: Path, seam: Seam) -> Store:
+    return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+
+
+def keep_busy(store: Store) -> None:
+    """Let the store's thread do one thing until the store is closed."""
+    schedule = store._schedule
+
+    def wait() -> None:
+        while not schedule._is_stopped:
+            time.sleep(0.001)
+
+    schedule.run_soon(wait)
+    while schedule._tasks.keys() & {"once 1"}:
+        time.sleep(0.001)
+
+
+def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyRoot, Run]:
+    """A run of a store up to the end of its close."""
+    run, dice = Run(), Dice(seed)
+
+    class Disk(LossyRoot):
+        def promise(self) -> None:
+            run.flushed.append(run.acknowledged)
+
+    disk = Disk(root, seed)
+    store = opened(root, disk)
+    keep_busy(store)
+    store.create_topic("orders", 1, {"flush.messages": flush_messages, "index.interval.bytes": 0})
+    log = store.log("orders", 0)
+    for number in range(STEP_COUNT):
+        run.write(log, number, is_commit=dice.chance(50))
+        if dice.chance(50):
+            log.flush()
+        if log.recovery_point == log.log_end_offset:
+            run.acknowledged = len(run.ended)
+        if dice.chance(50):
+            log.roll()
+        if dice.chance(30):
+            store._housekeeping.checkpoint()
+    store.close()
+    run.acknowledged = len(run.ended)
+    return disk, run
+
+
+def check(root: Path, run: Run, acknowledged: int) -> None:
+    with opened(root, UnsyncedSeam()) as store:
+        if "orders" not in store.topics:
+            assert not acknowledged
+            return
+        chunks = store.log("orders", 0).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
+        values = [record.value for chunk in chunks for record in chunk.to_records()]
+    committed = run.committed(acknowledged)
+    assert values[: len(committed)] == committed
+    assert not set(values) & {value for value, is_commit in run.ended[:acknowledged] if not is_commit}
+
+
+@pytest.mark.parametrize("flush_messages", [1, 2**63 - 1], ids=["each batch is flushed", "some are flushed"])
+@pytest.mark.parametrize("number", range(CASE_COUNT))
+def test_a_busy_thread_costs_nothing_that_was_acknowledged(number: int, flush_messages: int, tmp_path: Path) -> None:
+    seed = f"{SEED} {number} {flush_messages}"
+    watched = tmp_path / "watched"
+    watched.mkdir()
+    disk, run = worked(watched, seed, flush_messages=flush_messages)
+    left: list[tuple[Survivor, int, str]] = [
+        (disk.survivor(outcome), run.acknowledged, f"behind the close, {outcome}") for outcome in OUTCOMES
+    ]
+    found, dice = list(disk.survivors.items()), Dice(seed)
+    for _ in range(min(len(found), SURVIVOR_COUNT_MAX)):
+        survivor, (call, outcome) = found.pop(dice.below(len(found)))
+        left.append((survivor, run.flushed[call], f"before call {call}, {outcome}"))
+    for index, (survivor, acknowledged, when) in enumerate(left):
+        try:
+            check(lay_out(survivor, tmp_path / str(index)), run, acknowledged)
+        except Exception as error:
+            error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, run {number}, {when}")
+            raise
+    assert 0 < len(run.committed(len(run.ended))) < len(run.ended)
+    assert len(left) == len(OUTCOMES) + SURVIVOR_COUNT_MAX
