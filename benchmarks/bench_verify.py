@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
-from benchmarks.floors import reading_file
+from benchmarks.floors import mapped
 from benchmarks.measured import Measured, timed
 from benchmarks.segments import write_segment
 from benchmarks.sizes import MIB, scaled
@@ -19,12 +22,13 @@ from logstore.folds import segment_indexes
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.kernels import scan as fields
 
-SIZE = scaled(4 * MIB, 256 * MIB)
+SIZE = scaled(4 * MIB, 1024 * MIB)
 BATCH_SIZES = [1024, 16 * 1024]
+THREAD_COUNT = 2  # of `scan_windows`, which both read by
 
 
 @pytest.fixture(scope="module", params=BATCH_SIZES)
-def partition(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def partition(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One segment with its indexes, closed."""
     directory = tmp_path_factory.mktemp(f"data{request.param}") / "orders-0"
     directory.mkdir()
@@ -43,34 +47,45 @@ def partition(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     log.with_suffix(".index").write_bytes(indexes.offset_index_bytes())
     log.with_suffix(".timeindex").write_bytes(indexes.time_index_bytes())
     (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-    return directory
+    yield directory
+    shutil.rmtree(directory)
 
 
-def read_with_checksums(partition: Path) -> int:
-    """The number of wrong ones."""
+def read_with_checksums(partition: Path) -> tuple[int, int]:
+    """The number of wrong ones, and the sum of those that are right."""
     with MappedFile(str(partition / "00000000000000000000.log")) as log:
-        wrong_count = 0
+        wrong_count = checksum_sum = 0
         for table in scan_windows(log.data, 0, log.size):
-            wrong_count += int((table.is_valid != 1).sum())
+            is_right = table.is_valid == 1
+            wrong_count += len(table) - int(is_right.sum())
+            checksum_sum += int(table.column(fields.CRC)[is_right].sum())
             if len(table):
                 log.release(int(table.position[0]), table.next_position)
-        return wrong_count
+        return wrong_count, checksum_sum
 
 
 def test_verify(measured: Measured, partition: Path, request: pytest.FixtureRequest) -> None:
     batch_size = request.node.callspec.params["partition"]
     verified = measured(
         lambda: verify_partition(open_partition(str(partition))),
-        title=f"verify of {SIZE / MIB:.4g} MiB, batches of {batch_size:,} bytes",
+        title=f"verify of {SIZE / MIB:.4g} MiB, batches of {batch_size:,} bytes, two threads",
         size=SIZE,
         peers={"read with CRC": timed(read_with_checksums, partition)},
-        floor=reading_file(partition / "00000000000000000000.log"),
-        hashed=lambda verified: [str(finding) for finding in verified.findings],
+        floor=mapped(partition / "00000000000000000000.log", THREAD_COUNT),
+        hashed=lambda verified: [*map(str, verified.findings), *astuple(verified.size)],
     )
     assert verified.findings == ()
     assert verified.size.size > SIZE // 2
 
 
-def test_read_with_checksums(measured: Measured, partition: Path) -> None:
-    path = partition / "00000000000000000000.log"
-    assert measured(read_with_checksums, partition, size=SIZE, floor=reading_file(path)) == 0
+def test_read_with_checksums(measured: Measured, partition: Path, request: pytest.FixtureRequest) -> None:
+    batch_size = request.node.callspec.params["partition"]
+    wrong_count, checksum_sum = measured(
+        read_with_checksums,
+        partition,
+        title=f"read {SIZE / MIB:.4g} MiB with checksums, batches of {batch_size:,} bytes, two threads",
+        size=SIZE,
+        floor=mapped(partition / "00000000000000000000.log", THREAD_COUNT),
+    )
+    assert wrong_count == 0
+    assert checksum_sum > 0
