@@ -6,6 +6,7 @@ import filecmp
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.peers.warm_kafka import WarmKafka
 from logstore.columns.record_building import build_batches
@@ -18,14 +19,15 @@ NOW_MS = 1_700_000_000_000
 KEY_SIZE, VALUE_SIZE = 16, 70  # with the rest of a record some 100 bytes
 BATCH_SIZE = 16_384
 RECORDS_AT_ONCE = 500_000
+DIGITS = 10 ** np.arange(KEY_SIZE - 1, -1, -1)
 SEGMENT_SIZE = 128 << 20
 CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(1 << 30)}
 
 
-def records(rng: np.random.Generator, count: int, key_count: int) -> RecordColumns:
-    """Keys by chance, values that are noise."""
-    digits = np.char.zfill(rng.integers(0, key_count, count).astype(f"U{KEY_SIZE}"), KEY_SIZE).astype(f"S{KEY_SIZE}")
-    keys = np.frombuffer(digits.tobytes(), np.uint8)
+def records(rng: np.random.Generator, numbers: npt.NDArray[np.int64]) -> RecordColumns:
+    """Of the keys with these numbers; values are noise."""
+    count = len(numbers)
+    keys = (numbers[:, None] // DIGITS % 10 + ord("0")).astype(np.uint8).reshape(-1)
     values = np.frombuffer(rng.bytes(count * VALUE_SIZE), np.uint8)
     return RecordColumns(
         count,
@@ -36,20 +38,25 @@ def records(rng: np.random.Generator, count: int, key_count: int) -> RecordColum
 
 
 def write_log(directory: Path, record_count: int, key_count: int) -> int:
-    """Segments of records, and an active one behind them; the bytes of the segments."""
+    """Segments of records, and an active one behind them; the bytes of the segments.
+
+    Every key is there, in no order; those that are there again are drawn by chance.
+    """
     directory.mkdir(parents=True)
     rng = np.random.default_rng(20231114)
+    numbers = np.concatenate([np.arange(key_count), rng.integers(0, key_count, record_count - key_count)])
+    rng.shuffle(numbers)
     offset, path = 0, directory / f"{0:020d}.log"
     while offset < record_count:
-        count = min(RECORDS_AT_ONCE, record_count - offset)
-        built = build_batches(records(rng, count, key_count), batch_size=BATCH_SIZE, base_offset=offset)
+        part = numbers[offset : offset + RECORDS_AT_ONCE]
+        built = build_batches(records(rng, part), batch_size=BATCH_SIZE, base_offset=offset)
         if path.exists() and path.stat().st_size + built.data.size > SEGMENT_SIZE:
             path = directory / f"{offset:020d}.log"
         with path.open("ab") as file:
             file.write(built.data.data)
-        offset += count
+        offset += len(part)
     size = sum(each.stat().st_size for each in directory.glob("*.log"))
-    last = build_batches(records(rng, 1, 1), batch_size=BATCH_SIZE, base_offset=offset)
+    last = build_batches(records(rng, numbers[:1]), batch_size=BATCH_SIZE, base_offset=offset)
     (directory / f"{offset:020d}.log").write_bytes(last.data.tobytes())
     opened(directory, was_clean=False).close()
     return size
@@ -64,7 +71,7 @@ def opened(directory: Path, *, was_clean: bool) -> PartitionLog:
 
 
 def kafkas_clean(kafka: WarmKafka, directory: Path, key_count: int) -> float:
-    """Seconds of Kafka's cleaner."""
+    """Seconds of Kafka's cleaner, without opening and closing the log."""
     return kafka.seconds(op="clean", dir=str(directory), slots=buffer_size(key_count) // 24, config=CONFIG)
 
 

@@ -125,10 +125,15 @@ TARGETS = (
         for count, least in ((1, 1.0), (10, 1.8), (100, 3.5), (1000, 5))
     ),
     Target(4, "columns, by the record, to appends of 1000", "append::test_append_columns", KAFKA, 8),
-    Target(4, "recovery after a crash", "recovery::test_recovery_of_a_crashed_log", KAFKA, 7),
+    *(
+        Target(
+            4, f"recovery of 1 GiB after a crash, {each}", f"recovery::test_recovery_of_a_crashed_log[{each}]", KAFKA, 7
+        )
+        for each in ("one thread", "two threads")
+    ),
     Target(4, "decode with CRC, one thread", "decode::test_decode_file[one thread]", KAFKA, 4),
     Target(4, "decode with CRC, two threads", "decode::test_decode_file[two threads]", KAFKA, 6),
-    Target(4, "cleaning by key", "cleaning::test_clean_a_log", KAFKA, 5),
+    Target(4, "cleaning 1 GiB of 10 M keys", "cleaning::test_clean_a_log[asked]", KAFKA, 5),
     *(
         Target(5, f"transactions of {count:,} records", f"transactions::test_transaction[{count}]", BROKER, 5)
         for count in (1, 10, 1000)
@@ -136,7 +141,14 @@ TARGETS = (
     Target(5, "consume-transform-produce", "consume_transform_produce::test_chain", BROKER, 5),
     Target(5, "single `send()` calls", "send::test_send", "confluent-kafka", 2),
     Target(5, "`send_columns`", "send_columns::test_send_columns", "confluent-kafka", 20),
-    Target(5, "opening 1,000 partitions after a clean stop", "store::test_open[1000-clean]", BROKER, 5),
+    Target(
+        5,
+        "opening a store of 1,000 partitions (logs open on first use)",
+        "store::test_open[1000-clean]",
+        BROKER,
+        5,
+    ),
+    Target(5, "opening it and every log", "store::test_open_every_log[1000]", BROKER, 5),
     *(
         Target(
             5,
@@ -184,7 +196,7 @@ TARGETS = (
         )
     ),
     Target(6, "two workers, to one", "spark_workers::test_two_workers", "one worker", 1.7),
-    Target(6, "verify, to reading with CRC", "verify::test_verify[16384]", "read with CRC", 1 / 2),
+    Target(6, "verify of 1 GiB, to reading with CRC", "verify::test_verify[16384]", "read with CRC", 1 / 2),
     *(
         Target(7, f"dump of a segment, {words}", f"dump::test_dump_as_a_command[{words}]", TOOL, least)
         for words, least in (("--print-data-log", 50), ("batch level", 6))

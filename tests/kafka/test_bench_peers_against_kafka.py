@@ -11,7 +11,7 @@ from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.results import read_results
 from tests.kafka.oracle import Oracle
 
-OPERATIONS = ["append", "crc", "index_search", "time_search", "markers", "snapshot", "read"]
+OPERATIONS = ["append", "crc", "index_search", "time_search", "markers", "snapshot", "read", "recovery", "cleaning"]
 
 
 def test_kafka_runs_beside_ours_in_every_round(oracle: Oracle, tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_kafka_runs_beside_ours_in_every_round(oracle: Oracle, tmp_path: Path) -
     found = {each.identity: each for each in read_results(tmp_path / "results.json")}
     beside = [each for each in found.values() if "Kafka" in each.peers]
     assert {each.operation for each in beside} == set(OPERATIONS)
-    assert len(beside) >= 17
+    assert len(beside) >= 28
     assert not any("Kafka" in each.absent for each in found.values())
     assert "×** Kafka (" in (tmp_path / "table.md").read_text()
 

@@ -7,7 +7,8 @@ import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.util.Iterator;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import org.apache.kafka.common.compress.Compression;
@@ -39,7 +40,8 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  *
  *   {"op": "append", "dir": path, "records": per batch, "count": appends, "build": bool, "idempotent": bool,
  *    "keySize": n, "valueSize": n, "compression": name}            a new log in dir; build: the batch is made inside the time
- *   {"op": "open", "dir": path, "clean": bool, "config": {…}}     opens (recovers) and closes
+ *   {"op": "open", "dirs": [path], "clean": bool, "config": {…}}  opens (recovers) all of them; then closes them, not timed
+ *   {"op": "close", …}                                            the same, of which only closing is timed
  *   {"op": "read", "file": path}                                  every batch checked, every record iterated
  *   {"op": "clean", "dir": path, "slots": n, "config": {…}}       cleans all but the active segment
  *   and those of RecordBench, HeldLog and HeldClients
@@ -47,7 +49,8 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
  */
 public class LogBench {
     static final ObjectMapper JSON = new ObjectMapper();
-    private static KafkaScheduler scheduler; // of the log that was opened last
+    private static final BrokerTopicStats STATISTICS = new BrokerTopicStats(false); // one of a broker
+    private static KafkaScheduler scheduler; // of the logs that were opened last
 
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -55,7 +58,8 @@ public class LogBench {
             JsonNode order = JSON.readTree(line);
             ObjectNode answer = switch (order.get("op").asText()) {
                 case "append" -> append(order);
-                case "open" -> reopen(order);
+                case "open" -> reopen(order, false);
+                case "close" -> reopen(order, true);
                 case "read" -> read(order);
                 case "clean" -> clean(order);
                 case "crc" -> RecordBench.crc(order);
@@ -132,15 +136,26 @@ public class LogBench {
         return records;
     }
 
-    static ObjectNode reopen(JsonNode order) throws Exception {
-        File directory = new File(order.get("dir").asText());
+    static ObjectNode reopen(JsonNode order, boolean isClosing) throws Exception {
+        boolean isClean = order.get("clean").asBoolean();
+        LogConfig config = startFor(order); // a broker has its threads, its metrics and its configuration before it loads logs
+        List<File> directories = new ArrayList<>();
+        for (JsonNode each : order.get("dirs")) directories.add(new File(each.asText()));
+        List<UnifiedLog> logs = new ArrayList<>();
         long start = System.nanoTime();
-        UnifiedLog log = open(directory, order, order.get("clean").asBoolean());
-        long ns = System.nanoTime() - start;
-        ObjectNode answer = JSON.createObjectNode().put("ns", ns).put("count", log.logEndOffset()).put("bytes", log.size());
-        log.close();
+        for (File directory : directories) logs.add(create(directory, config, isClean));
+        long openedNs = System.nanoTime() - start;
+        long count = 0;
+        long bytes = 0;
+        for (UnifiedLog log : logs) {
+            count += log.logEndOffset();
+            bytes += log.size();
+        }
+        start = System.nanoTime();
+        for (UnifiedLog log : logs) log.close();
+        long closedNs = System.nanoTime() - start;
         scheduler.shutdown(); // a checkpoint that is written later would meet the next log of this directory
-        return answer;
+        return RecordBench.answer(isClosing ? closedNs : openedNs, count, bytes);
     }
 
     static ObjectNode read(JsonNode order) throws Exception {
@@ -168,20 +183,30 @@ public class LogBench {
         log.updateHighWatermark(log.logEndOffset());
         Cleaner cleaner = new Cleaner(0, new SkimpyOffsetMap(order.get("slots").asInt() * 24 + 1024), 512 * 1024, 10 * 1024 * 1024, 0.9,
             new Throttler(Double.MAX_VALUE, 300, "throttler", "entries", Time.SYSTEM), Time.SYSTEM, topicPartition -> { });
-        long start = System.nanoTime();
+        long start = System.nanoTime(); // the map is made before: a broker's cleaner keeps its own
         long end = cleaner.clean(new LogToClean(log, log.logStartOffset(), log.activeSegment().baseOffset(), false)).getKey();
         long ns = System.nanoTime() - start;
         ObjectNode answer = JSON.createObjectNode().put("ns", ns).put("count", end).put("bytes", log.size());
         log.close();
+        scheduler.shutdown(); // what it would delete in a minute is of the next copy then
         return answer;
     }
 
     static UnifiedLog open(File directory, JsonNode order, boolean isClean) throws Exception {
+        return create(directory, startFor(order), isClean);
+    }
+
+    /** What logs share that are opened next; returns their configuration. */
+    static LogConfig startFor(JsonNode order) {
         Properties config = new Properties();
         if (order.has("config")) order.get("config").fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         scheduler = new KafkaScheduler(1, true, "bench-");
         scheduler.startup();
-        return UnifiedLog.create(directory, new LogConfig(config), 0L, 0L, scheduler, new BrokerTopicStats(false),
-            Time.SYSTEM, 900000, new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(1), isClean, Optional.empty());
+        return new LogConfig(config);
+    }
+
+    static UnifiedLog create(File directory, LogConfig config, boolean isClean) throws Exception {
+        return UnifiedLog.create(directory, config, 0L, 0L, scheduler, STATISTICS, Time.SYSTEM, 900000,
+            new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(1), isClean, Optional.empty());
     }
 }
