@@ -134,12 +134,12 @@ class Measured:
         self,
         ours: Callable[..., Result],
         *arguments: Any,
+        floor: Floor | str,
         title: str | None = None,
         size: int = 0,
         count: int = 0,
         unit: str = "records",
         peers: Mapping[str, Side] | None = None,
-        floor: Floor | str = "",
         prepare: Callable[[], object] | None = None,
         rounds: int | None = None,
         written_size: int = 0,
@@ -149,11 +149,11 @@ class Measured:
         """Run `ours(*arguments)` as often as its time allows.
 
         Args:
+            floor: what nothing can beat, or why there is no such thing.
             title: in the table; None: the words of the test's name.
             size: bytes that one call handles.
             count: how many of `unit` one call handles.
             peers: by name, each returns the seconds of what one call does.
-            floor: what nothing can beat, or why there is no such thing.
             prepare: runs before each round of ours, outside its time; then a round is one call.
             written_size: bytes that one call adds to files, about; their memory is made ready, see `benchmarks.memory`.
             rounds: None: as many as the seconds allow, after one to warm up; a number: so many, and none before.

@@ -189,3 +189,8 @@ def test_a_digest_tells_results_apart() -> None:
 def test_a_timed_side_gives_the_seconds_of_one_call() -> None:
     assert 0.009 < timed(time.sleep, 0.01)() < 1
     assert 0 < timed(int)() < 0.001
+
+
+def test_who_measures_says_what_the_floor_is() -> None:
+    with pytest.raises(TypeError, match="floor"):
+        measured_of(FakeBenchmark(enabled=False))(lambda: 1, title="t")  # type: ignore[call-arg]
