@@ -136,18 +136,6 @@ def _growing(path: Path, size: int, call_count: int, write_all: Callable[[int], 
     return side
 
 
-def reading_file(path: Path) -> Floor:
-    """The bytes of a file read into memory, page cache warm."""
-    buffer = bytearray(1 << 20)
-
-    def read() -> None:
-        with path.open("rb", buffering=0) as file:
-            while file.readinto(buffer):
-                pass
-
-    return Floor("file read", least(read))
-
-
 def library(name: str, function: Callable[..., object], *arguments: object) -> Floor:
     """The library that does the work, called with nothing around it."""
     return Floor(name, least(function, *arguments))

@@ -39,7 +39,6 @@ def test_floors_of_memory_measure_something(tmp_path: Path) -> None:
         floors.touching_file(path, positions),
         floors.copying(1_000_000),
         floors.copying(10),
-        floors.reading_file(path),
         floors.library("zlib", bytes, 10),
     ):
         assert_measures(floor)
