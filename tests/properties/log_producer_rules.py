@@ -18,6 +18,7 @@ from tests.properties.log_beside_model import LogBesideModel
 NUMBERS = (1, 2, 17)
 COUNTS = st.lists(st.sampled_from([1, 1, 2, 5]), min_size=1, max_size=7)
 WAYS = st.sampled_from(["records", "records", "columns", "columns, each record alone"])
+VERSIONS = st.sampled_from([1, 2])
 
 
 class ProducersBesideModel(LogBesideModel):
@@ -34,9 +35,21 @@ class ProducersBesideModel(LogBesideModel):
         is_open = producer.open_since is not None
         self._append_in_sequence(counts, producer_id, producer, 0 if is_open else bump, way, is_transactional=is_open)
 
-    @rule(counts=COUNTS, number=st.sampled_from(NUMBERS), way=WAYS)
-    def append_to_a_transaction(self, counts: Sequence[int], number: int, way: str) -> None:
+    @rule(
+        counts=COUNTS,
+        number=st.sampled_from(NUMBERS),
+        way=WAYS,
+        is_ended=st.booleans(),
+        is_commit=st.booleans(),
+        version=VERSIONS,
+    )
+    def append_to_a_transaction(
+        self, counts: Sequence[int], number: int, way: str, is_ended: bool, is_commit: bool, version: int
+    ) -> None:
         self._append_in_sequence(counts, *self.producer(number), 0, way, is_transactional=True)
+        if is_ended:
+            producer_id, producer = self.producer(number)
+            self.append_marker(producer_id, producer.epoch, is_commit=is_commit, version=version)
 
     def _append_in_sequence(
         self,
@@ -54,7 +67,7 @@ class ProducersBesideModel(LogBesideModel):
             self.append(self.batch(count, producer_id, epoch, sequence, is_transactional), way)
             sequence += count
 
-    @rule(pick=st.integers(0, 2), is_commit=st.booleans(), version=st.sampled_from([1, 2]))
+    @rule(pick=st.integers(0, 2), is_commit=st.booleans(), version=VERSIONS)
     def end_a_transaction(self, pick: int, is_commit: bool, version: int) -> None:
         """By version 1 a marker has the transaction's epoch, by version 2 a later one."""
         actors = [(each, known) for each, known in map(self.producer, NUMBERS) if known.open_since is not None]

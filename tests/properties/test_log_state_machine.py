@@ -65,8 +65,20 @@ class BoundsBesideModel(ProducersBesideModel):
             self.model.begin_anew(offset)
         else:
             self.model.truncate(offset)
+        assert self.log.high_watermark == self.model.high_watermark
         self.read_producers_from_disk(forgets=True)
         self._replicate_all()
+
+    @precondition(lambda self: self.model.batches and self.model.batches[-1].marker is not None)
+    @rule(is_commit=st.booleans())
+    def end_the_last_transaction_otherwise(self, is_commit: bool) -> None:
+        """A replica had a marker more than its new leader, who goes on."""
+        producer_id = self.model.batches[-1].producer_id
+        self.truncate(count=1)
+        producer = self.model.producers().get(producer_id)
+        if producer_id not in self.retired and producer is not None and producer.open_since is not None:
+            self.append_marker(producer_id, producer.epoch, is_commit=is_commit, version=1)
+            self.read(part=0)
 
     @rule(gap=st.sampled_from([0, 3]), is_meant=st.sampled_from([False, False, False, True]))
     def begin_anew(self, gap: int, is_meant: bool) -> None:
@@ -89,26 +101,37 @@ class BoundsBesideModel(ProducersBesideModel):
         self.log.update_high_watermark(self.model.end_offset)
         self.model.high_watermark = self.model.end_offset
 
-    @rule(part=PARTS, is_all=st.sampled_from([False, False, True]))
-    def delete_records(self, part: float, is_all: bool) -> None:
-        start, end = self.model.start_offset, self.model.high_watermark
-        offset = end if is_all else start + int(part * (end - start))
-        assert self.log.delete_records(UP_TO_HIGH_WATERMARK if is_all else offset) == offset
+    @rule(
+        where=st.sampled_from(["at the high watermark", "behind the last stable offset", "before the end"]),
+        count=st.sampled_from([1, 2, 3, 5, 8, 13]),
+        is_now=st.booleans(),
+        is_late=st.booleans(),
+    )
+    def delete_records(self, where: str, count: int, is_now: bool, is_late: bool) -> None:
+        end = self.model.high_watermark
+        asked = {
+            "at the high watermark": end,
+            "behind the last stable offset": min(self.model.last_stable_offset() + count, end),
+            "before the end": end - count,
+        }
+        offset = max(asked[where], self.model.start_offset)
+        assert self.log.delete_records(UP_TO_HIGH_WATERMARK if "high" in where else offset) == offset
         assert self.log.delete_records(max(offset - 1, 0)) == offset
         with pytest.raises(OffsetOutOfRangeError):
             self.log.delete_records(end + 1)
         self.model.start_offset = offset
+        if is_now:
+            self._delete_segments_below_the_start(is_late=is_late)
 
-    @rule(is_late=st.booleans())
-    def delete_segments_below_the_start(self, is_late: bool) -> None:
+    def _delete_segments_below_the_start(self, *, is_late: bool) -> None:
+        """All but the last; their files go some time later, which a restart may not wait for."""
         before = self.log.segments.base_offsets
         count = sum(next_base <= self.model.start_offset for next_base in before[1:])
         assert [each.base_offset for each in self.log.delete_old_segments(self.now_ms)] == before[:count]
         assert self.log.segments.base_offsets == before[count:]
         if is_late:
             self.log.remove_deleted_files(self.now_ms + DELETE_DELAY_MS)
-            bases = [int(path.stem) for path in sorted((self.place / "t-0").glob("*.log*"))]
-            assert bases == before[count:]
+            assert [int(path.stem) for path in sorted((self.place / "t-0").glob("*.log*"))] == before[count:]
 
     @rule(part=PARTS)
     def read(self, part: float) -> None:
