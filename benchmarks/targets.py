@@ -202,14 +202,14 @@ TARGETS = (
         for words, least in (("--print-data-log", 50), ("batch level", 6))
     ),
     Target(7, "dump of 10 KB, start to exit", "startup::test_dump_of_a_small_file", TOOL, 2),
-    Target(7, "CRC of bytes in memory", "crc::test_crc_of_memory", least=14e9, where_peer="crc32c"),
+    Target(7, "CRC of 256 MiB in memory", "crc::test_crc_of_memory", least=14e9, where_peer="crc32c"),
     Target(7, "the same, to the `crc32c` package", "crc::test_crc_of_memory", "crc32c", 1),
     *(
         Target(7, f"iteration of {codec}, {threads}", f"decode::test_decode_file_of[{codec}-{threads}]", KAFKA, least)
         for threads, least in (("one thread", 1.7), ("two threads", 3))
         for codec in CODECS
     ),
-    Target(7, "records to Arrow", "arrow::test_record_batches[views-100]", least=60e6),
+    Target(7, "decoded records to Arrow, values as views", "arrow::test_record_batches[views-100]", least=60e6),
 )
 
 

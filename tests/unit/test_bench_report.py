@@ -124,7 +124,7 @@ def test_another_peer_can_be_the_floor() -> None:
 def test_a_rate_is_asked_where_the_peer_reaches_it(ratio: float, words: str) -> None:
     peers = {"crc32c": Ratio(ratio, ratio, ratio, 9)}
     found = measurement("crc::test_crc_of_memory", peers=peers, times_s=[1.0], count=13_000_000_000, unit="bytes")
-    line = next(line for line in target_table([found], ["crc"], 1).splitlines() if "CRC of bytes" in line)
+    line = next(line for line in target_table([found], ["crc"], 1).splitlines() if "CRC of 256 MiB" in line)
     assert line.endswith(f"| {words} |")
 
 
