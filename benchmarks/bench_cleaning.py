@@ -121,7 +121,7 @@ class Cleaning:
     """A log that each side cleans a copy of; what ours has open is closed before the next copy."""
 
     def __init__(self, place: Path, record_count: int, key_count: int) -> None:
-        self.place, self.key_count = place, key_count
+        self.place, self.record_count = place, record_count
         self.size = write_log(place / "source" / NAME, record_count, key_count)
         self.active = max(path.name for path in (place / "source" / NAME).glob("*.log"))
         self.log: PartitionLog | None = None
@@ -154,11 +154,11 @@ class Cleaning:
         """The number of keys that the map had."""
         assert self.log is not None
         chosen = self.log.cleanable(None, NOW_MS)
-        return self.log.clean(chosen, NOW_MS, buffer_size=buffer_size(self.key_count)).statistics.map_entry_count
+        return self.log.clean(chosen, NOW_MS, buffer_size=buffer_size(self.record_count)).statistics.map_entry_count
 
     def kafkas(self, kafka: WarmKafka) -> float:
         """Seconds of Kafka's cleaner."""
-        return kafkas_clean(kafka, self.fresh("kafka"), self.key_count)
+        return kafkas_clean(kafka, self.fresh("kafka"), self.record_count)
 
     def segments(self) -> list[bytes]:
         """What ours has left."""

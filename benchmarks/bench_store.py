@@ -23,7 +23,7 @@ from logstore.store.store import Store
 PARTITION_COUNTS = steps(1, 100, 1000)
 CRASHED_COUNTS = PARTITION_COUNTS[:2]  # a recovery of the largest takes seconds
 RECORD_COUNT = 100  # in each partition
-ROUND_COUNTS = {"store": 2, "every log": 3}  # of those with a broker, which takes seconds to start
+ROUND_COUNTS = {"store": 2, "every log": 2}  # of those with a broker, which takes seconds to start
 CLOSING_FILES = (clean_shutdown.FILE_NAME, "recovery-point-offset-checkpoint")  # written by whoever closes
 FLOORLESS = "few small files: nothing to measure against"
 WORDS = {"clean": "clean stop (logs open on first use)", "crash": "crash"}

@@ -70,14 +70,14 @@ def opened(directory: Path, *, was_clean: bool) -> PartitionLog:
     return PartitionLog.open(str(directory), settings, now_ms=lambda: NOW_MS)
 
 
-def kafkas_clean(kafka: WarmKafka, directory: Path, key_count: int) -> float:
+def kafkas_clean(kafka: WarmKafka, directory: Path, record_count: int) -> float:
     """Seconds of Kafka's cleaner, without opening and closing the log."""
-    return kafka.seconds(op="clean", dir=str(directory), slots=buffer_size(key_count) // 24, config=CONFIG)
+    return kafka.seconds(op="clean", dir=str(directory), slots=buffer_size(record_count) // 24, config=CONFIG)
 
 
-def buffer_size(key_count: int) -> int:
-    """Bytes of a map with room for all keys at a load of 0.8."""
-    return 24 * (key_count * 5 // 4 + 1000)
+def buffer_size(record_count: int) -> int:
+    """Bytes of a map with room for the keys of all records at a load of 0.8: nobody knows how many are the same."""
+    return 24 * (record_count * 5 // 4 + 1000)
 
 
 def is_same(one: Path, other: Path) -> bool:
