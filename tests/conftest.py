@@ -12,6 +12,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from logstore.audit import stable_reading
 from tests.golden.archive import unpack
 
 # Properties are not timed: a machine may be slow, and a first call may compile. They try the same cases each time,
@@ -19,6 +20,13 @@ from tests.golden.archive import unpack
 settings.register_profile("logstore", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("logstore")
+
+
+@pytest.fixture(autouse=True)
+def at_rest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audits do not wait for directories that a test has only just made, but beside a real broker."""
+    if request.node.get_closest_marker("kafka") is None:
+        monkeypatch.setattr(stable_reading, "MOMENT_S", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,14 @@
 """Findings that last: beside a running broker a directory is read while it changes, and two files may not fit then.
 
-What is found in a directory that has not changed meanwhile stands. Else it is read again, and only what is found again,
-word for word, is told: a fault stays, a moment passes.
+What is found in a directory that has not changed meanwhile stands, unless it was written to a moment ago: whoever writes
+may be between the `.log` and an index. Else it is read again, and only what is found again, word for word, is told: a
+fault stays, a moment passes.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -15,6 +17,8 @@ from .finding import Finding
 
 T = TypeVar("T")
 READING_COUNT_MAX = 4
+MOMENT_S = 0.5  # longer than between two writes that belong together, on a machine that is busy
+REST_S = 2.0  # a directory that was left alone for so long is not in the middle of anything
 
 _Signature = frozenset[tuple[str, int, int]]
 
@@ -30,15 +34,25 @@ def read_until_stable(
     before = _signature(path)
     result = read()
     findings = tuple(findings_of(result))
+    has_waited = False
     for _ in range(READING_COUNT_MAX - 1):
         after = _signature(path)
-        if not findings or after == before:
+        is_at_rest = after == before and (has_waited or not _is_fresh(after))
+        if not findings or is_at_rest:
             break
+        if after == before:
+            has_waited = True
+            time.sleep(MOMENT_S)
         before = after
         result = read()
         again = set(findings_of(result))
         findings = tuple(finding for finding in findings if finding in again)
     return result, findings
+
+
+def _is_fresh(signature: _Signature) -> bool:
+    newest_ns = max((modified_ns for _, _, modified_ns in signature), default=0)
+    return abs(time.time_ns() - newest_ns) < REST_S * 1e9
 
 
 def _signature(path: str) -> _Signature:

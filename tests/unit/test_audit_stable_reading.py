@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from logstore.audit import log_pass, rules
+from logstore.audit import log_pass, rules, stable_reading
 from logstore.audit.finding import Finding, Where
 from logstore.audit.partition import open_partition
 from logstore.audit.stable_reading import READING_COUNT_MAX, read_until_stable
@@ -39,8 +41,19 @@ def readings(place: Path, answers: list[list[Finding]], *, changes: bool) -> tup
 
 
 def test_what_is_found_in_a_directory_at_rest_stands(tmp_path: Path) -> None:
+    (tmp_path / "old").touch()
+    os.utime(tmp_path / "old", (1, 1))
     assert readings(tmp_path, [[finding(1)], []], changes=False) == (1, (finding(1),))
     assert readings(tmp_path, [[]], changes=True) == (1, ())
+
+
+def test_a_directory_written_to_a_moment_ago_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    (tmp_path / "new").touch()
+    assert readings(tmp_path, [[finding(1)], []], changes=False) == (2, ())
+    assert readings(tmp_path, [[finding(1)]], changes=False) == (2, (finding(1),))
+    assert waits == [stable_reading.MOMENT_S] * 2
 
 
 def test_what_is_not_found_again_was_a_moment(tmp_path: Path) -> None:
