@@ -1,8 +1,8 @@
 """Findings that last: beside a running broker a directory is read while it changes, and two files may not fit then.
 
-What is found in a directory that has not changed meanwhile stands, unless it was written to a moment ago: whoever writes
-may be between the `.log` and an index. Else it is read again, and only what is found again, word for word, is told: a
-fault stays, a moment passes.
+What is found in a directory that has not changed meanwhile stands, unless it was written to a moment ago: whoever
+writes may be between the `.log` and an index. Else it is read again, and only what is found again, word for word, is
+told: a fault stays, a moment passes.
 """
 
 from __future__ import annotations
