@@ -80,10 +80,13 @@ class ColumnsSender:
             yield lanes.lane(None, partition), columns
             return
         partitions = partitions_for_keys(columns.keys, lanes.partition_count)
+        if (is_keyless := partitions < 0).any():
+            partitions[is_keyless] = lanes.lane(
+                None, None
+            ).topic_partition.partition  # where others may go by their key
         for number in np.unique(partitions).tolist():
             rows = np.flatnonzero(partitions == number)
-            lane = lanes.lane(None, None if number < 0 else number)
-            yield lane, columns if rows.size == len(columns) else columns.take(rows)
+            yield lanes.of_partition(number), columns if rows.size == len(columns) else columns.take(rows)
 
     def _appended(self, lanes: TopicLanes, lane: Lane, columns: RecordColumns) -> ColumnsMetadata:
         if self._transactions is not None:

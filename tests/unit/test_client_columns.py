@@ -85,6 +85,13 @@ def test_keys_choose_partitions(store: SmallStore) -> None:
         assert len(sending.send_columns("t", keys, keys)) == 1
 
 
+def test_records_without_a_key_stay_between_those_with_one(store: SmallStore) -> None:
+    with producer(store) as sending:
+        [written] = sending.send_columns("one", values=[b"1", b"2", b"3"], keys=[b"a", None, b"b"])
+    assert written.record_count == 3
+    assert [record.value for record in next(store.log("one", 0).records(0).chunks()).to_records()] == [b"1", b"2", b"3"]
+
+
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_many_records_are_many_batches_with_their_sequences(store: SmallStore, codec: str) -> None:
     with producer(store, compression_type=codec) as sending:
