@@ -81,9 +81,8 @@ class ColumnsSender:
             return
         partitions = partitions_for_keys(columns.keys, lanes.partition_count)
         if (is_keyless := partitions < 0).any():
-            partitions[is_keyless] = lanes.lane(
-                None, None
-            ).topic_partition.partition  # where others may go by their key
+            sticky = lanes.lane(None, None)  # where others may go by their key
+            partitions[is_keyless] = sticky.topic_partition.partition
         for number in np.unique(partitions).tolist():
             rows = np.flatnonzero(partitions == number)
             yield lanes.of_partition(number), columns if rows.size == len(columns) else columns.take(rows)
