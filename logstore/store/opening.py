@@ -95,6 +95,7 @@ def _open(
     try:
         store.groups.start()
         store.transactions.start(was_clean=partitions.was_clean)
+        store.is_reconciled = True
     except BaseException:
         store.close()
         raise

@@ -54,6 +54,7 @@ class Store:
         lock: held while topics change; whoever takes a log's lock and this one takes this one first.
         now_ms: the clock.
         groups, transactions: the coordinators of all groups and of all transactional ids.
+        is_reconciled: transactions and partitions agree, so that an orderly close may say so.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Store:
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
         self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
         self._is_closed = False
+        self.is_reconciled = partitions.was_clean
         self._topics = self._described()
         self._housekeeping = Housekeeping(partitions, checkpoints, config, now_ms)
         self._housekeeping.add_to(schedule)
@@ -227,7 +229,8 @@ class Store:
 
         Syncs that the thread did not come to are made by the logs, each when it is closed.
 
-        Only if all could be written is the directory marked as closed in order.
+        Only if all could be written is the directory marked as closed in order; and not if its opening after a crash
+        was interrupted, for the next one has to go on with it.
 
         Raises:
             LogstoreError: of the first log that could not be closed, when all others are.
@@ -296,5 +299,5 @@ class Store:
         self._checkpoints.write_high_watermarks(logs, waiting)
         if errors:
             raise errors[0]
-        if len(written) == len(logs) and self._metadata.log.failure is None:
+        if self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure is None:
             write_clean_shutdown(self._seam, self.path, self._metadata.image.brokers[self.node_id].broker_epoch)

@@ -1,0 +1,69 @@
+"""An opening after a crash that fails or is interrupted leaves the rest of the recovery to the next one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logstore
+from logstore.errors import KafkaStorageError
+from logstore.layout.clean_shutdown import FILE_NAME
+from logstore.model import FetchIsolation
+from logstore.store import transactions
+
+
+def crashed(tmp_path: Path) -> Path:
+    """A directory with an open transaction of which a power failure took what the coordinator wrote."""
+    with logstore.open(tmp_path / "running") as store:
+        store.create_topic("t", partitions=1)
+        producer = store.producer(transactional_id="a")
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("t", b"undecided")
+        producer.flush()
+        copy = Path(shutil.copytree(tmp_path / "running", tmp_path / "crashed"))
+    for path in copy.glob("__transaction_state-*/*.log"):
+        os.truncate(path, 0)
+    return copy
+
+
+@pytest.mark.parametrize("error", [KafkaStorageError("the disk is full"), KeyboardInterrupt()], ids=["error", "ctrl-c"])
+def test_what_could_not_be_reconciled_is_by_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    path = crashed(tmp_path)
+
+    def failing(*_: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transactions, "reconcile", failing)
+        with pytest.raises(type(error)):
+            logstore.open(path)
+    assert not (path / FILE_NAME).exists()
+    with logstore.open(path) as store:
+        log = store.log("t", 0)
+        assert log.last_stable_offset == log.log_end_offset == 2  # the record, and the marker that aborts
+        assert list(log.records(isolation=FetchIsolation.READ_COMMITTED).chunks()) == []
+        aborted = log.read(0, 1 << 20, FetchIsolation.READ_COMMITTED).aborted_transactions
+        assert [one.first_offset for one in aborted or ()] == [0]
+    assert (path / FILE_NAME).exists()
+
+
+def test_an_interrupted_opening_of_what_was_closed_in_order_leaves_it_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logstore.open(tmp_path).close()
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transactions.TransactionCoordinator, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            logstore.open(tmp_path)
+    assert (tmp_path / FILE_NAME).exists()
