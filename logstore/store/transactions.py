@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 
 from ..coordinator.group_offsets import OffsetCommit
 from ..coordinator.transaction import Partition, Transaction
@@ -85,7 +86,7 @@ class TransactionCoordinator:
         self._making = threading.Lock()
 
     def start(self, *, was_clean: bool) -> None:
-        """Load what is there, finish what was decided, and begin to look after timeouts and expiry.
+        """Load what is there, finish what was decided, abort what took too long, and begin to look after expiry.
 
         Args:
             was_clean: the directory was closed in order; else see `transaction_reconciling`.
@@ -98,6 +99,8 @@ class TransactionCoordinator:
             resume(self._store, state, self._markers)
         if not was_clean:
             reconcile(self._store, self._states, self._markers, self._topic)
+        with suppress(LogstoreError):  # tried again by the schedule, which tells of it
+            self.abort_timed_out()
         config, schedule = self._store.config, self._store.schedule
         schedule(
             "transaction-abort",

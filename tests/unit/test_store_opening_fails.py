@@ -1,4 +1,4 @@
-"""An opening after a crash that fails or is interrupted leaves the rest of the recovery to the next one."""
+"""What an opening finishes, and what it leaves to the next one when it fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.coordinator.transaction_states import COMPLETE_ABORT
 from logstore.errors import KafkaStorageError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.model import FetchIsolation
@@ -67,3 +68,20 @@ def test_an_interrupted_opening_of_what_was_closed_in_order_leaves_it_so(
         with pytest.raises(KeyboardInterrupt):
             logstore.open(tmp_path)
     assert (tmp_path / FILE_NAME).exists()
+
+
+def test_a_transaction_that_took_too_long_is_aborted_by_the_opening(tmp_path: Path) -> None:
+    now_ms = 1_700_000_000_000
+    with logstore.open(tmp_path / "running", now_ms=lambda: now_ms) as store:
+        store.create_topic("t", partitions=1)
+        producer = store.producer(transactional_id="a")
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("t", b"undecided")
+        producer.flush()
+        copy = shutil.copytree(tmp_path / "running", tmp_path / "later")
+    timeout_ms = producer.config["transaction.timeout.ms"]
+    with logstore.open(copy, now_ms=lambda: now_ms + timeout_ms + 1) as store:
+        assert store.transactions.describe("a").state is COMPLETE_ABORT
+        log = store.log("t", 0)
+        assert log.last_stable_offset == log.log_end_offset == 2
