@@ -144,24 +144,32 @@ class GroupCommits:
             partition.remove(partition.offsets.tombstones(group_id, wanted))
 
     def topic_deleted(self, topic: str, topic_id: str | None) -> None:
-        """Forget the offsets of a topic that was deleted, in all groups."""
-        for partition in self._partitions:
+        """Forget the offsets of a topic that was deleted, in all groups.
+
+        Raises:
+            LogstoreError: of the first partition that cannot be read or written; the others have been seen to.
+        """
+
+        def remove(number: int) -> None:
+            partition = self._partitions[number]
             with partition.lock:
                 partition.remove(partition.offsets.tombstones_of_topic(topic, topic_id))
+
+        do_each(self._partitions.numbers(), remove)
 
     def remove_expired(self) -> None:
         """Forget offsets that nobody kept up for `offsets.retention.minutes`; to be called now and then.
 
         Raises:
-            LogstoreError: of the first partition that cannot be read or written; the others have been seen to.
+            LogstoreError: of the first group that cannot be read or written; the others have been seen to.
         """
         retention_ms = self._store.config["offsets.retention.minutes"] * _MINUTE_MS
 
         def remove(number: int) -> None:
             partition = self._partitions[number]
             with partition.lock:
-                for group_id in {*partition.offsets.groups(), *partition.groups}:
-                    self._remove_expired_of(partition, group_id, retention_ms)
+                group_ids = {*partition.offsets.groups(), *partition.groups}
+                do_each(group_ids, lambda group_id: self._remove_expired_of(partition, group_id, retention_ms))
 
         do_each(self._partitions.numbers(), remove)
 

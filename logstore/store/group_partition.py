@@ -29,6 +29,7 @@ from ..topics.consumer_offsets import (
 from ..topics.coordinator_record import CoordinatorKey, is_known_type, read_type
 from .coordinator_topic import CoordinatorTopic
 from .replaying import ReplayedMarker, ReplayedRecord, replayed
+from .transaction_expiry import tombstone_batches
 
 _TABLE = "consumer_offsets"
 #: record types that say that a group is of another protocol: consumer (KIP-848), share and streams groups
@@ -141,23 +142,28 @@ class GroupPartition:
         self._topic.append(self.number, [(encode_key(key), encode_value(value))])
 
     def remove(self, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
-        """Log tombstones of offsets and of groups; then these are gone.
+        """Log tombstones of offsets, then of groups, in as many batches as they need; what is logged is gone.
 
         Raises:
-            LogstoreError: as `CoordinatorTopic.append`; nothing has changed then.
+            LogstoreError: as `CoordinatorTopic.append`; what was not logged by then is as it was.
         """
-        tombstones = [encode_key(key) for key in keys]
-        tombstones += [encode_key(GroupKey(group_id)) for group_id in group_ids if group_id in self.groups]
-        if tombstones:
-            self._topic.append(self.number, [(key, None) for key in tombstones])
-        for key in keys:
-            self.offsets.replay(key, None, record_offset=-1)
-        for group_id in group_ids:
-            self.groups.pop(group_id, None)
+        removed: dict[bytes, OffsetKey | GroupKey] = {encode_key(key): key for key in keys}
+        groups = [GroupKey(group_id) for group_id in group_ids if group_id in self.groups]
+        removed.update((encode_key(key), key) for key in groups)
+        for batch in tombstone_batches(list(removed)):
+            self._topic.append(self.number, [(key, None) for key in batch])
+            for key in batch:
+                self._forget(removed[key])
 
     def has_offsets(self, group_id: str) -> bool:
         """Whether offsets of the group are committed, or wait for a transaction."""
         return self.offsets.has_undecided(group_id) or any(self.offsets.partitions(group_id))
+
+    def _forget(self, key: OffsetKey | GroupKey) -> None:
+        if isinstance(key, OffsetKey):
+            self.offsets.replay(key, None, record_offset=-1)
+        else:
+            self.groups.pop(key.group_id, None)
 
     def _replay(self, record: ReplayedRecord, now_ms: int) -> None:
         assert record.key is not None

@@ -137,14 +137,13 @@ class GroupCoordinator(GroupCommits):
         """Remove members that were not heard of for their session timeout; to be called now and then.
 
         Raises:
-            LogstoreError: of the first partition that cannot be written; the others have been seen to.
+            LogstoreError: of the first group that cannot be written; the others have been seen to.
         """
 
         def remove(partition: GroupPartition) -> None:
             with partition.lock:
-                for group in [group for group in partition.groups.values() if group.members]:
-                    group.remove_silent(now_ms=self._store.now_ms())
-                    self._rebalanced(partition, group)
+                groups = [group for group in partition.groups.values() if group.members]
+                do_each(groups, lambda group: self._remove_silent_of(partition, group))
 
         do_each(self._partitions.loaded(), remove)
 
@@ -191,6 +190,10 @@ class GroupCoordinator(GroupCommits):
             if group is not None and group.members:
                 raise NonEmptyGroupError
             partition.remove(partition.offsets.tombstones(group_id), [group_id])
+
+    def _remove_silent_of(self, partition: GroupPartition, group: GroupMembership) -> None:
+        group.remove_silent(now_ms=self._store.now_ms())
+        self._rebalanced(partition, group)
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
         """The group, in its next generation if that is due; the record of that comes first."""

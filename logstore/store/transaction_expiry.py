@@ -45,7 +45,7 @@ def remove_expired(store: CoordinatedStore, state: StatePartition, topic: Coordi
     with state.lock:
         keys = state.table.expire(now_ms=store.now_ms())
     failure: LogstoreError | None = None
-    for batch in _batches(keys):
+    for batch in tombstone_batches(keys):
         if failure is None:
             try:
                 topic.append(state.number, [(key, None) for key in batch], needs_sync=False)
@@ -61,7 +61,7 @@ def remove_expired(store: CoordinatedStore, state: StatePartition, topic: Coordi
         raise failure
 
 
-def _batches(keys: list[bytes]) -> Iterator[list[bytes]]:
+def tombstone_batches(keys: list[bytes]) -> Iterator[list[bytes]]:
     """The keys in batches of a size that any topic takes."""
     batch: list[bytes] = []
     size = 0
