@@ -9,13 +9,16 @@ import atexit
 import itertools
 import threading
 import weakref
+from collections.abc import Callable, Iterable
+from functools import partial
+from types import TracebackType
 from typing import Any
 
 from ..errors import IllegalStateError
 from ..store.store import Store
 from .consumer import Consumer
 from .consumer_config import parse_consumer_config
-from .producer import Producer
+from .producer import Producer, close_in_with
 from .producer_config import parse_producer_config
 from .serializers import Deserializer, Serializer
 
@@ -91,17 +94,18 @@ class EmbeddedStore(Store):
         """Close producers and consumers, then the store, see `Store.close`.
 
         Raises:
-            LogstoreError: a transaction could not be aborted, or as `Store.close`; the store is closed then.
+            LogstoreError: the first of: a transaction could not be aborted, or as `Store.close`; all is closed then.
         """
         with self._clients_lock:
             producers, consumers = list(self._producers), list(self._consumers)
-        try:
-            for consumer in consumers:
-                _close_consumer(consumer)
-            for producer in producers:
-                producer.close()
-        finally:
-            super().close()
+        closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
+        closes += [producer.close for producer in producers]
+        _call_all([*closes, super().close])
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        close_in_with(self.close, error)
 
     def _partition_count(self, topic: str) -> int:
         return self.describe_topic(topic).partition_count
@@ -115,7 +119,25 @@ def _close_consumer(consumer: Consumer) -> None:
         consumer.wakeup()
 
 
+def _call_all(closes: Iterable[Callable[[], None]]) -> None:
+    """Call each, whatever another raised: nobody's records are lost by somebody else's error; raise the first."""
+    rest = iter(closes)
+    errors: list[Exception] = []
+    try:
+        for close in rest:
+            try:
+                close()
+            except Exception as error:
+                errors.append(error)
+    finally:
+        if others := list(rest):  # ctrl-C: whoever it hit is given up, the others are closed all the same
+            _call_all(others)
+    if errors:
+        for other in errors[1:]:
+            errors[0].add_note(f"Also: {other!r}")
+        raise errors[0]
+
+
 @atexit.register
 def _close_all() -> None:
-    for store in list(_OPEN):
-        store.close()
+    _call_all([store.close for store in list(_OPEN)])

@@ -21,6 +21,7 @@ What goes wrong at once is raised by `send`; what goes wrong later is in the fut
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -286,9 +287,7 @@ class Producer:
             except ProducerFencedError:
                 pass  # the transaction is gone: whoever has the id now aborted it
             finally:
-                self._accumulator.flush(timeout)
-                self._accumulator.close()
-                self._accumulator.fail_all(ProducerFailedError("Producer is closed forcefully."))
+                self._settle_all(timeout)
 
     def __enter__(self) -> Producer:
         return self
@@ -296,7 +295,15 @@ class Producer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        close_in_with(self.close, error)
+
+    def _settle_all(self, timeout: float | None) -> None:
+        """Write what is left, or fail it: no future is left behind, whatever goes wrong."""
+        try:
+            self._accumulator.flush(timeout)
+        finally:
+            self._accumulator.close()
+            self._accumulator.fail_all(ProducerFailedError("Producer is closed forcefully."))
 
     def _send(
         self,
@@ -354,6 +361,16 @@ class Producer:
             if self.state is ProducerState.IN_TRANSACTION and self._transactions is not None:
                 self._transactions.batch_failed(error)
             raise error
+
+
+def close_in_with(close: Callable[[], None], error: BaseException | None) -> None:
+    """Call `close` at the end of a with block; an error that ends the block is not hidden by one of closing."""
+    try:
+        close()
+    except Exception as close_error:
+        if error is None:
+            raise
+        error.add_note(f"Then closing failed: {close_error!r}")
 
 
 _SEND = Producer.send  # a subclass may have another
