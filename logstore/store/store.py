@@ -235,10 +235,10 @@ class Store:
         Raises:
             LogstoreError: of the first log that could not be closed, when all others are.
         """
-        if self._is_closed:
-            return
         self._schedule.stop()
-        with self.lock:
+        with self.lock:  # whoever comes second waits for it, and finds the store closed: others may have the directory
+            if self._is_closed:
+                return
             self._is_closed = True
             try:
                 self._close_logs()

@@ -1,9 +1,11 @@
-"""What an opening finishes, and what it leaves to the next one when it fails or is interrupted."""
+"""What an opening finishes, what it leaves to the next one when it fails or is interrupted; and who closes."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 
 import logstore
 from logstore.coordinator.transaction_states import COMPLETE_ABORT
+from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.model import FetchIsolation
+from logstore.store import store as stores
 from logstore.store import transactions
 
 
@@ -85,3 +89,30 @@ def test_a_transaction_that_took_too_long_is_aborted_by_the_opening(tmp_path: Pa
         assert store.transactions.describe("a").state is COMPLETE_ABORT
         log = store.log("t", 0)
         assert log.last_stable_offset == log.log_end_offset == 2
+
+
+def test_of_two_threads_that_close_a_store_one_does_and_the_other_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = logstore.open(tmp_path)
+    both_are_in, stop, write = threading.Barrier(2), opened._schedule.stop, stores.write_clean_shutdown
+    marked: list[bool] = []
+
+    def stopped() -> None:
+        stop()
+        both_are_in.wait(10)
+
+    def closed() -> bool:
+        opened.close()
+        return marked == [True]
+
+    def written(seam: Seam, root: str, broker_epoch: int) -> None:
+        write(seam, root, broker_epoch)
+        marked.append(True)
+
+    monkeypatch.setattr(opened._schedule, "stop", stopped)
+    monkeypatch.setattr(stores, "write_clean_shutdown", written)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(closed) for _ in range(2)]
+        assert [job.result(10) for job in jobs] == [True, True]
+    assert marked == [True]
