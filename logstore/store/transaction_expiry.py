@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..coordinator.transaction_outcome import Answer, Outcome
-from ..errors import LogstoreError
+from ..coordinator.transaction_states import DEAD
+from ..topics.transaction_state import decode_key
 from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic
 from .one_by_one import do_each
@@ -44,21 +45,24 @@ def remove_expired(store: CoordinatedStore, state: StatePartition, topic: Coordi
     """
     with state.lock:
         keys = state.table.expire(now_ms=store.now_ms())
-    failure: LogstoreError | None = None
-    for batch in tombstone_batches(keys):
-        if failure is None:
-            try:
-                topic.append(state.number, [(key, None) for key in batch], needs_sync=False)
-            except LogstoreError as error:
-                failure = error
-        with state.lock:
-            for key in batch:
-                if failure is None:
+    try:
+        for batch in tombstone_batches(keys):
+            topic.append(state.number, [(key, None) for key in batch], needs_sync=False)
+            with state.lock:
+                for key in batch:
                     state.table.forget(key)
-                else:
-                    state.table.expiry_failed(key)
-    if failure is not None:
-        raise failure
+    except BaseException:
+        _live_on(state, keys)
+        raise
+
+
+def _live_on(state: StatePartition, keys: list[bytes]) -> None:
+    """Those of the transactional ids that are not forgotten may be used again, after an interruption too."""
+    with state.lock:
+        for key in keys:
+            one = state.table.get(decode_key(key))
+            if one is not None and one.pending_state is DEAD:
+                state.table.expiry_failed(key)
 
 
 def tombstone_batches(keys: list[bytes]) -> Iterator[list[bytes]]:

@@ -36,7 +36,7 @@ class StatePartition:
         self.number = number
         self.table = table
         self.lock = threading.Lock()
-        self.unfinished: dict[str, tuple[Completion, LogstoreError]] = {}
+        self.unfinished: dict[str, tuple[Completion, BaseException]] = {}
 
 
 class MarkerWriter:
@@ -52,35 +52,31 @@ class MarkerWriter:
     def complete(self, state: StatePartition, completion: Completion) -> None:
         """Write the markers that are missing, then log the completion.
 
-        What fails is kept in `state.unfinished`: the transaction is decided, whatever happens now. A marker that
-        another coordinator has overtaken ends the attempt for good, until the partition is loaded again.
+        What fails is kept in `state.unfinished`: the transaction is decided, whatever happens now, an interruption too.
+        A marker that another coordinator has overtaken ends the attempt for good, until the partition is loaded again.
         """
-        transactional_id = completion.transition.next.transactional_id
-        with state.lock:
-            current = state.table.get(transactional_id)
-            assert current is not None
-            partitions = sorted(current.partitions)
-        failure = self._write_all(state, completion, partitions)
-        if failure is None:
-            failure = self._log(state, completion)
-        with state.lock:
-            if failure is not None:
-                state.unfinished[transactional_id] = completion, failure
-            else:
-                state.table.completed(completion)
+        try:
+            failure = self._write_all(state, completion)
+            if failure is None:
+                failure = self._log(state, completion)
+            if failure is None:
+                with state.lock:
+                    state.table.completed(completion)
+        except BaseException as error:
+            _keep(state, completion, error)
+            raise
+        if failure is not None:
+            _keep(state, completion, failure)
 
     def retry(self, state: StatePartition) -> None:
-        """Try again what is unfinished."""
+        """Try again what is unfinished; what comes after an interruption stays for the next time."""
         with state.lock:
-            again = {
-                name: completion
-                for name, (completion, error) in state.unfinished.items()
-                if _outcome(error) is not MarkerOutcome.STOP
-            }
-            for name in again:
-                del state.unfinished[name]
-        for completion in again.values():
-            self.complete(state, completion)
+            names = [name for name, (_, error) in state.unfinished.items() if _outcome(error) is not MarkerOutcome.STOP]
+        for name in names:
+            with state.lock:
+                completion, _ = state.unfinished.pop(name, (None, None))
+            if completion is not None:
+                self.complete(state, completion)
 
     def write(self, partition: Partition, marker: Marker) -> AppendInfo | None:
         """Write a marker to one partition; None if that is not there any more.
@@ -116,12 +112,13 @@ class MarkerWriter:
                 if log is not None:
                     log.flush()
 
-    def _write_all(
-        self, state: StatePartition, completion: Completion, partitions: list[Partition]
-    ) -> LogstoreError | None:
-        """Write the markers; the error of the last one that could not be written."""
+    def _write_all(self, state: StatePartition, completion: Completion) -> LogstoreError | None:
+        """Write the markers that are missing; the error of the last one that could not be written."""
+        with state.lock:
+            current = state.table.get(completion.transition.next.transactional_id)
+        assert current is not None
         failure = None
-        for partition in partitions:
+        for partition in sorted(current.partitions):
             error: LogstoreError | None = None
             try:
                 self.write(partition, completion.marker)
@@ -154,8 +151,22 @@ class MarkerWriter:
         return None
 
 
-def _outcome(error: LogstoreError | None) -> MarkerOutcome:
-    """`marker_outcome`; what Kafka takes for a bug may come of a topic's configuration, which can be changed."""
+def _keep(state: StatePartition, completion: Completion, error: BaseException) -> None:
+    """Keep a completion for `retry`, unless it was carried out before the error came."""
+    following = completion.transition.next
+    with state.lock:
+        current = state.table.get(following.transactional_id)
+        if current is not None and current.pending_state is following.state:
+            state.unfinished[following.transactional_id] = completion, error
+
+
+def _outcome(error: BaseException | None) -> MarkerOutcome:
+    """`marker_outcome`; an interruption is tried again.
+
+    So is what Kafka takes for a bug: it may come of a topic's configuration, which can be changed.
+    """
+    if error is not None and not isinstance(error, LogstoreError):
+        return MarkerOutcome.RETRY
     try:
         return marker_outcome(error)
     except LogstoreError:
