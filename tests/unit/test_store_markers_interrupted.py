@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from logstore.coordinator.transaction_table import TransactionTable
 from logstore.errors import ConcurrentTransactionsError, KafkaStorageError
 from logstore.store.coordinator_topic import CoordinatorTopic
 from logstore.store.transaction_markers import MarkerWriter
@@ -158,3 +159,19 @@ def test_what_was_forgotten_before_an_interruption_stays_forgotten(
     assert [(one.transactional_id, one.pending_state) for one in store.transactions] == [("y", None), ("z", None)]
     store.jobs["transactionalId-expiration"]()
     assert list(store.transactions) == []
+
+
+def test_a_transaction_that_was_over_when_it_was_interrupted_is_not_completed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(tmp_path)
+    client = began(store)
+    interrupted = interrupting(TransactionTable.completed, at=1, is_before=False, error=KeyboardInterrupt)
+    with monkeypatch.context() as patch:
+        patch.setattr(TransactionTable, "completed", lambda *arguments: interrupted(*arguments))
+        with pytest.raises(KeyboardInterrupt):
+            client.end(is_commit=True)
+    assert unfinished(store) == set()
+    began(store)
+    store.jobs["transaction-abort"]()
+    assert store.transactions.describe("x").state is TransactionState.ONGOING
