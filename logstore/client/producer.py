@@ -28,6 +28,7 @@ from typing import Any
 from ..clock import now_ms, time_ns
 from ..errors import (
     IllegalStateError,
+    LogstoreError,
     ProducerFailedError,
     ProducerFencedError,
     RecordTooLargeError,
@@ -47,7 +48,7 @@ from .idempotence import Idempotence
 from .linger import LingerThread
 from .producer_config import ProducerConfig
 from .producer_states import ProducerState
-from .producer_transactions import ProducerTransactions
+from .producer_transactions import CLOSED_FORCEFULLY, ProducerTransactions
 from .quick_batches import NativeQuickBatches, QuickBatches
 from .record_future import RecordFuture
 from .serializers import Serializer, serialized
@@ -99,7 +100,7 @@ class Producer:
                 self.send, batches, self._transactions, batch_size=self._batch_size, has_clock=self._has_clock
             )
         self._columns_sender = ColumnsSender(config, self._accumulator, idempotence, self._transactions)
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()  # a callback may close too
         self._linger = LingerThread(self._accumulator, f"logstore-{config['client.id']}", self)
 
     @property
@@ -269,21 +270,26 @@ class Producer:
             LogstoreError: the producer cannot go on; its transaction is aborted by whoever has the id next, or by time.
         """
         transactions = self._transactional()
-        cause = transactions.error or TransactionAbortedError("Failing batch since transaction was aborted")
-        transactions.abort(lambda: self._accumulator.fail_all(cause))
+        cause = transactions.error
+        transactions.abort(lambda: self._drop(cause))
 
     def close(self, timeout: float | None = None) -> None:
         """Write what was sent, and end; a transaction that is open is aborted. A second call does nothing.
 
+        A commit or abort that another thread waits for, or whose time was up, is done first.
+
         Args:
-            timeout: seconds to wait for what has to be tried again; then it is given up, and its futures say so.
+            timeout: seconds to wait for that, and for what has to be tried again; then it is given up, and its futures
+                and whoever waits for it say so.
         """
         with self._closing:
             if self._accumulator.is_closed:
                 return
+            self._accumulator.close()
             try:
-                if self._transactions is not None and self._transactions.has_ongoing:
-                    self.abort_transaction()
+                if self._transactions is not None:
+                    cause = self._transactions.error
+                    self._transactions.close(timeout, self._accumulator.flush, lambda: self._drop(cause))
             except ProducerFencedError:
                 pass  # the transaction is gone: whoever has the id now aborted it
             finally:
@@ -302,8 +308,11 @@ class Producer:
         try:
             self._accumulator.flush(timeout)
         finally:
-            self._accumulator.close()
-            self._accumulator.fail_all(ProducerFailedError("Producer is closed forcefully."))
+            self._accumulator.fail_all(ProducerFailedError(CLOSED_FORCEFULLY))
+
+    def _drop(self, cause: LogstoreError | None) -> None:
+        aborted = TransactionAbortedError("Failing batch since transaction was aborted")
+        self._accumulator.fail_all(cause or aborted)
 
     def _send(
         self,

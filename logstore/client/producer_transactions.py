@@ -7,7 +7,8 @@ coordinator says to try again is tried until `max.block.ms` is over; then only t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ..coordinator.transaction_outcome import ProducerIdentity
@@ -42,6 +43,7 @@ from .retrying import RETRIABLE, Backoff, retried
 T = TypeVar("T")
 
 _S = ProducerState
+CLOSED_FORCEFULLY = "Producer is closed forcefully."
 _ERROR_STATE = "Cannot execute transactional method because we are in an error state"
 _RETRIES_EXHAUSTED = "Transaction Request was aborted after exhausting retries."
 _INIT_UNANSWERED = (
@@ -81,6 +83,9 @@ class ProducerTransactions:
         self._max_block_ms: int = config["max.block.ms"]
         self._backoff = Backoff(config)
         self._lock = threading.RLock()
+        self._idle = threading.Condition(self._lock)
+        self._callers: list[int] = []  # threads that wait for a coordinator
+        self._is_forced = False  # nobody is to wait any more
         self._pending: str | None = None
         self._has_begun = False
         self._needs_bump = False
@@ -88,14 +93,9 @@ class ProducerTransactions:
     # -- what a program calls ---------------------------------------------------------------------------------------
 
     def init(self) -> None:
-        """Get the producer id and epoch, which shuts out whoever had the transactional id before.
-
-        Raises:
-            LogstoreError: see `Producer.init_transactions`.
-        """
-        self._begin_operation("initTransactions", _S.INITIALIZING, fails_first=True)
-        self._initialize(NO_IDENTITY)
-        self._pending = None
+        """Get the producer id and epoch, which shuts out whoever had the transactional id before."""
+        with self._operation("initTransactions", _S.INITIALIZING, fails_first=True):
+            self._initialize(NO_IDENTITY)
 
     def begin(self) -> None:
         """Begin a transaction; nobody else hears of it before the first record."""
@@ -115,6 +115,11 @@ class ProducerTransactions:
                 raise IllegalStateError(
                     f"Cannot send offsets if a transaction is not in progress (currentState= {self.state.name})"
                 )
+            self._callers.append(threading.get_ident())
+        with self._leaving():
+            self._send_offsets(offsets, group)
+
+    def _send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         commits = offset_commits(offsets)
         member = GroupMemberIdentity(group.member_id, group.generation_id, group.group_instance_id)
 
@@ -132,21 +137,38 @@ class ProducerTransactions:
 
     def commit(self, flush: Callable[[float], bool]) -> None:
         """Write what is left, by `flush` with a time in seconds, and decide that the transaction counts."""
-        self._begin_operation("commitTransaction", _S.COMMITTING_TRANSACTION)
-        if not flush(self._max_block_ms / 1000):
-            raise self._timed_out("EndTxn(true)", _COMMIT_UNANSWERED)
-        if self.error is not None:
-            self._pending = None
-            raise self.error
-        self._end(is_commit=True)
-        self._pending = None
+        with self._operation("commitTransaction", _S.COMMITTING_TRANSACTION):
+            error = self._refused_by(flush)
+            if error is not None:
+                self._pending = None
+                raise error
+            self._end(is_commit=True)
 
     def abort(self, drop: Callable[[], None]) -> None:
         """Drop what is left, and decide that the transaction does not count."""
-        self._begin_operation("abortTransaction", _S.ABORTING_TRANSACTION)
-        drop()
-        self._end(is_commit=False)
-        self._pending = None
+        with self._operation("abortTransaction", _S.ABORTING_TRANSACTION):
+            drop()
+            self._end(is_commit=False)
+
+    def close(self, timeout_s: float | None, flush: Callable[[float], bool], drop: Callable[[], None]) -> None:
+        """Finish a commit, and abort what else is not decided (`Sender.run`); `is_closed` is set by now.
+
+        Other threads are waited for; after `timeout_s`, or if this is in a call of theirs, theirs fail instead.
+        """
+        with self._lock:
+            is_mine = threading.get_ident() in self._callers
+            if is_mine or not self._idle.wait_for(lambda: not self._callers, timeout_s):
+                self._is_forced = True
+                return
+        if timeout_s is not None:
+            self._max_block_ms = min(self._max_block_ms, int(timeout_s * 1000))
+        if self.state is _S.COMMITTING_TRANSACTION and self._refused_by(flush) is None:
+            self._end(is_commit=True)
+        elif self.has_ongoing:
+            if self.state is not _S.ABORTING_TRANSACTION:
+                self._enter(_S.ABORTING_TRANSACTION)
+            drop()
+            self._end(is_commit=False)
 
     # -- what the sending of batches calls, with the lanes' mutex held ------------------------------------------------
 
@@ -205,12 +227,8 @@ class ProducerTransactions:
     @property
     def has_ongoing(self) -> bool:
         """Whether a transaction is not decided (`hasOngoingTransaction`)."""
-        return self.state in (
-            _S.IN_TRANSACTION,
-            _S.COMMITTING_TRANSACTION,
-            _S.ABORTING_TRANSACTION,
-            _S.ABORTABLE_ERROR,
-        )
+        ongoing = (_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION, _S.ABORTABLE_ERROR)
+        return self.state in ongoing
 
     @property
     def _has_epoch_bump(self) -> bool:
@@ -221,18 +239,44 @@ class ProducerTransactions:
         identity = self._idempotence.identity
         return identity.producer_id, identity.producer_epoch
 
-    def _begin_operation(self, operation: str, target: ProducerState, *, fails_first: bool = False) -> None:
+    @contextmanager
+    def _operation(self, name: str, target: ProducerState, *, fails_first: bool = False) -> Iterator[None]:
+        """What a thread does in the state `target`; pending when its time was up."""
+        self._begin_operation(name, target, fails_first=fails_first)
+        with self._leaving():
+            yield
+            self._pending = None
+
+    @contextmanager
+    def _leaving(self) -> Iterator[None]:
+        """A thread that does not wait for a coordinator any more behind this; see `close`."""
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callers.remove(threading.get_ident())
+                self._idle.notify_all()
+
+    def _begin_operation(self, operation: str, target: ProducerState, *, fails_first: bool) -> None:
         """Enter `target`, unless this is the second call of a method whose time was up."""
         with self._lock:
             if fails_first:
                 self._refuse_error()
-            if self._pending == operation:
-                return
             self._refuse_pending(operation)
-            if not (target is _S.ABORTING_TRANSACTION and self.state is _S.ABORTABLE_ERROR):
-                self._refuse_error()
-            self._enter(target)
-            self._pending = operation
+            if self._pending is None:
+                if not (target is _S.ABORTING_TRANSACTION and self.state is _S.ABORTABLE_ERROR):
+                    self._refuse_error()
+                self._enter(target)
+                self._pending = operation
+            self._callers.append(threading.get_ident())
+
+    def _refused_by(self, flush: Callable[[float], bool]) -> LogstoreError | None:
+        """Write what is left; why that does not let the transaction count."""
+        if not flush(self._max_block_ms / 1000):
+            raise self._timed_out("EndTxn(true)", _COMMIT_UNANSWERED)
+        if self._is_forced and self.error is None:  # records were given up
+            return self._fail(_S.FATAL_ERROR, ProducerFailedError(CLOSED_FORCEFULLY))
+        return self.error
 
     def _initialize(self, expected: ProducerIdentity) -> None:
         fields = (expected.producer_id, expected.producer_epoch)
@@ -258,11 +302,10 @@ class ProducerTransactions:
             )
             self._idempotence.identity = ProducerIdentity(*identity)
             self._has_begun = False
-        if not self._needs_bump:
-            with self._lock:
-                self._enter(_S.READY)
-            return
         with self._lock:
+            if not self._needs_bump:
+                self._enter(_S.READY)
+                return
             if self.state is not _S.INITIALIZING:
                 self._enter(_S.INITIALIZING)
         self._initialize(self._idempotence.identity)
@@ -270,8 +313,14 @@ class ProducerTransactions:
 
     def _call(self, call: Callable[[], T], awaited: str, unanswered: str, *, is_abort: bool = False) -> T:
         """What a coordinator answers in the end; an error changes the state."""
+
+        def call_if_open() -> T:
+            if self._is_forced:
+                raise ProducerFailedError(CLOSED_FORCEFULLY)
+            return call()
+
         try:
-            return retried(call, self._backoff, self._max_block_ms / 1000)
+            return retried(call_if_open, self._backoff, self._max_block_ms / 1000)
         except RETRIABLE as error:
             raise self._timed_out(awaited, unanswered) from error
         except LogstoreError as error:
@@ -317,7 +366,9 @@ class ProducerTransactions:
             return error
 
     def _refuse_pending(self, operation: str) -> None:
-        if self._pending is not None:
+        if self.is_closed:
+            raise IllegalStateError(CLOSED)
+        if self._pending not in (None, operation):
             raise IllegalStateError(
                 f"Cannot attempt operation `{operation}` because the previous call to `{self._pending}` timed out and "
                 "must be retried"
