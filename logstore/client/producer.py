@@ -46,6 +46,7 @@ from .columns_sending import ColumnsMetadata, ColumnsSender
 from .group_metadata import ConsumerGroupMetadata, Offsets, checked_group
 from .idempotence import Idempotence
 from .linger import LingerThread
+from .producer_batch import MS_MAX, PARTITION_MAX, not_negative
 from .producer_config import ProducerConfig
 from .producer_states import ProducerState
 from .producer_transactions import CLOSED_FORCEFULLY, ProducerTransactions
@@ -130,6 +131,7 @@ class Producer:
             timestamp_ms: by default the time now.
 
         Raises:
+            UsageError: partition or time is negative, or no int.
             UnknownTopicOrPartitionError: there is no such topic or partition.
             SerializationError: key or value is no bytes, or a serializer failed.
             RecordTooLargeError: more than `max.request.size` or `buffer.memory`.
@@ -138,7 +140,8 @@ class Producer:
             AbortRequiredError: the transaction has failed; see the cause.
             ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: the producer cannot go on.
         """
-        if key is None and type(value) is bytes and not headers and partition is None:
+        has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= MS_MAX)
+        if has_ms and key is None and type(value) is bytes and not headers and partition is None:
             transactions = self._transactions
             with self._mutex:
                 batch = self._quick.get(topic)
@@ -324,6 +327,10 @@ class Producer:
         timestamp_ms: int | None,
     ) -> RecordFuture:
         """`send` of any record, to any batch."""
+        if timestamp_ms is not None:
+            timestamp_ms = not_negative("timestamp", timestamp_ms, MS_MAX)
+        if partition is not None:
+            partition = not_negative("partition", partition, PARTITION_MAX)
         if self._value_serializer is not None or (type(value) is not bytes and value is not None):
             value = serialized(self._value_serializer, "value", topic, value)
         if self._key_serializer is not None or (type(key) is not bytes and key is not None):

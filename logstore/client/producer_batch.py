@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from operator import index as as_index
+from typing import Any
 
-from ..errors import InvalidRecordError, InvalidTimestampError, LogstoreError
+from ..errors import InvalidRecordError, InvalidTimestampError, LogstoreError, UsageError
 from ..layout.record import Headers
 from ..log.append_info import AppendInfo
 from ..model import TopicPartition
 
 NO_OFFSET = -1
+MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
 _WITH_INVALID = "Failed to append record because it was part of a batch which had one more more invalid records"
 _DONE_LOCK = threading.Lock()  # one for all: it is held for a few instructions
 
@@ -134,6 +137,23 @@ class ProducerBatch:
 
     def _outcome(self, index: int) -> tuple[int, Outcome]:
         return next(one for one in reversed(self._outcomes) if one[0] <= index)
+
+
+def not_negative(name: str, value: Any, maximum: int) -> int:
+    """`value` as an int, or refused before it comes into a batch with others (`ProducerRecord`)."""
+    try:
+        number = as_index(value)
+    except TypeError:
+        number = -1
+    if 0 <= number <= maximum:
+        return number
+    what = "Partition number" if name == "partition" else name.capitalize()
+    raise UsageError(
+        f"Invalid {name}: {value}. {what} should always be non-negative or null.",
+        expected=f"an int from 0 to {maximum}",
+        found=repr(value),
+        java_class="java.lang.IllegalArgumentException",
+    )
 
 
 def _call(action: Callable[[], None]) -> None:

@@ -63,6 +63,9 @@ class _Steps(FunctionSteps):
         builder.cbranch(self._is_absent(item), absent, given)
         builder.position_at_end(given)
         self._leave_unless(self._is_of(item, "int"))
+        overflow = builder.bitcast(self.time, POINTER)  # -1 for what is too large: that is Python's to refuse as well
+        given_ms = self._call("PyLong_AsLongLongAndOverflow", I64, item, overflow)
+        self._leave_unless(builder.icmp_signed(">=", given_ms, ZERO))
         from_given = builder.block
         builder.branch(done)
         builder.position_at_end(absent)

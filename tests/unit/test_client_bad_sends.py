@@ -1,0 +1,67 @@
+"""Records that cannot be sent: each is refused at once and alone, and a transaction does not count without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import logstore
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.producer import Producer
+from logstore.errors import UsageError
+
+CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+LONG_MS = 600_000
+MS_MAX = (1 << 63) - 1
+
+
+class PlainProducer(Producer):
+    """One that does not send in machine code."""
+
+    def send(self, *arguments: Any, **options: Any) -> Any:
+        return super().send(*arguments, **options)
+
+
+@pytest.fixture(params=["native", "python"])
+def store(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
+    if request.param == "python":
+        monkeypatch.setattr("logstore.client.embedded_store.Producer", PlainProducer)
+    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
+        opened.create_topic("t")
+        yield opened
+
+
+@pytest.mark.parametrize("bad", [-5, -1, 1 << 63, 1 << 64, -(1 << 63) - 1, 1 << 200, "x", 1.5])
+def test_a_bad_time_is_refused_at_once_and_alone(store: EmbeddedStore, bad: Any) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    text = f"Invalid timestamp: {bad}. Timestamp should always be non-negative or null."
+    first = producer.send("t", b"first")
+    for key in (None, b"k"):
+        with pytest.raises(UsageError) as raised:
+            producer.send("t", b"bad", key=key, timestamp_ms=bad)
+        assert raised.value.message == text
+        assert raised.value.java_class == "java.lang.IllegalArgumentException"
+    last = producer.send("t", b"last")
+    producer.flush()
+    assert [first.get().offset, last.get().offset] == [0, 1]
+
+
+@pytest.mark.parametrize("good", [0, 1, 1 << 62, MS_MAX, True, np.int64(7)])
+def test_any_good_time_is_taken(store: EmbeddedStore, good: Any) -> None:
+    store.alter_config("t", {"message.timestamp.after.max.ms": str(MS_MAX)})
+    producer = store.producer(linger_ms=LONG_MS)
+    sent = [producer.send("t", b"v", timestamp_ms=time) for time in (good, good, None)]
+    producer.flush()
+    assert [future.get().timestamp for future in sent[:2]] == [int(good)] * 2
+
+
+@pytest.mark.parametrize("bad", [-1, 1 << 31, "0", 0.5])
+def test_a_bad_partition_is_refused(store: EmbeddedStore, bad: Any) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    with pytest.raises(UsageError) as raised:
+        producer.send("t", b"bad", partition=bad)
+    assert raised.value.message == f"Invalid partition: {bad}. Partition number should always be non-negative or null."
