@@ -22,6 +22,10 @@ from .producer import Producer, close_in_with
 from .producer_config import parse_producer_config
 from .serializers import Deserializer, Serializer
 
+_PRODUCER_METHODS = (
+    *("send", "send_columns", "flush", "partitions_for", "init_transactions", "begin_transaction"),
+    *("send_offsets_to_transaction", "commit_transaction", "abort_transaction"),
+)
 _OPEN: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
 
 
@@ -96,11 +100,23 @@ class EmbeddedStore(Store):
         Raises:
             LogstoreError: the first of: a transaction could not be aborted, or as `Store.close`; all is closed then.
         """
+        if self.is_lost:
+            return
         with self._clients_lock:
             producers, consumers = list(self._producers), list(self._consumers)
         closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
         closes += [producer.close for producer in producers]
         _call_all([*closes, super().close])
+
+    def lose(self) -> None:
+        """As `Store.lose`: what producers have not written yet is the parent's to write."""
+        super().lose()
+        self._clients_lock = threading.Lock()
+        for producer in list(self._producers):
+            vars(producer).update(dict.fromkeys(_PRODUCER_METHODS, self._refuse), close=_do_nothing)
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        self._require_not_lost()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -109,6 +125,10 @@ class EmbeddedStore(Store):
 
     def _partition_count(self, topic: str) -> int:
         return self.describe_topic(topic).partition_count
+
+
+def _do_nothing(*_: Any, **__: Any) -> None:
+    return
 
 
 def _close_consumer(consumer: Consumer) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -19,14 +20,18 @@ from .system_errors import nio_error
 class DataDirectoryLock:
     """The lock of one data directory, held from its making until `release`; also against this process itself.
 
-    The `.lock` file is made if need be, and stays.
+    The `.lock` file is made if need be, and stays. The child of a fork does not hold it: there it counts as released.
+
+    Attributes:
+        on_lost: called in the child of a fork; whoever opened the directory must not write there any more.
     """
 
-    _held: ClassVar[set[tuple[int, int]]] = set()
+    _held: ClassVar[dict[tuple[int, int], DataDirectoryLock]] = {}
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: str) -> None:
         """Raises DataDirectoryError: another process, perhaps a broker, or this one, holds it; in Kafka's words."""
+        self.on_lost: weakref.WeakMethod[Callable[[], None]] | None = None
         lock_path = child(path, LOCK_FILE_NAME)
         with self._guard:
             # looked at before it is opened: closing any descriptor of the file would give up this process's lock
@@ -43,15 +48,30 @@ class DataDirectoryLock:
                 raise _is_held(path) from error
             self._descriptor: int | None = descriptor
             self._file = _identity(os.fstat(descriptor))
-            self._held.add(self._file)
+            self._held[self._file] = self
 
     def release(self) -> None:
         """Let others have it; a second call does nothing."""
         with self._guard:
             if self._descriptor is not None:
-                self._held.discard(self._file)
+                del self._held[self._file]
                 os.close(self._descriptor)
                 self._descriptor = None
+
+    @classmethod
+    def lose_all(cls) -> None:
+        """In the child of a fork: closing its descriptors leaves the parent's lock held (`fcntl`)."""
+        cls._guard = threading.Lock()  # another thread of the parent may have held it
+        locks = list(cls._held.values())
+        cls._held.clear()
+        for lock in locks:
+            if lock._descriptor is not None:
+                os.close(lock._descriptor)
+                lock._descriptor = None
+        for lock in locks:
+            lost = None if lock.on_lost is None else lock.on_lost()
+            if lost is not None:
+                lost()
 
 
 @contextmanager
@@ -72,6 +92,9 @@ def data_directory_lock(path: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+os.register_at_fork(after_in_child=DataDirectoryLock.lose_all)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

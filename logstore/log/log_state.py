@@ -78,7 +78,7 @@ class LogState:
         self.deleted_files = DeletedFiles()
         self.cleaning_lock = threading.Lock()
         self._draw_below = draw_below
-        self._is_closed = False
+        self._is_closed = self._is_lost = False
         self.update_config(config)
         self.active = active
 
@@ -116,6 +116,8 @@ class LogState:
     def require_writable(self) -> None:
         """Raise KafkaStorageError if the log is closed or its writing has failed."""
         if self.failure is not None:
+            if self._is_lost:
+                raise self._lost()
             raise KafkaStorageError(
                 f"The log dir {parent(self.directory.path)} is already offline due to a previous IO exception.",
                 path=self.directory.path,
@@ -128,6 +130,22 @@ class LogState:
                 path=self.directory.path,
                 advice="open the log anew",
             )
+
+    def lose(self) -> None:
+        """In the child of a fork: the log is the parent's, and nothing is written or closed here."""
+        self.lock = threading.RLock()  # a thread of the parent may have held the other
+        vars(self).pop("append_records", None)  # the quick way in machine code, which knows that other lock
+        self.change_count += 1
+        self.failure = self._lost()
+        self.deleted_files = DeletedFiles()
+        self._is_closed = self._is_lost = True
+
+    def _lost(self) -> KafkaStorageError:
+        return KafkaStorageError(
+            f"The log of {self.topic_partition} was opened by another process, of which this one was forked",
+            path=self.directory.path,
+            advice="open it anew in this process, when the other one has closed it",
+        )
 
     def roll_jitter_ms(self) -> int:
         """How much sooner a new segment is to be full."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -92,6 +93,7 @@ def _open(
         seam=seam,
         now_ms=now_ms,
     )
+    lock.on_lost = weakref.WeakMethod(store.lose)
     try:
         store.groups.start()
         store.transactions.start(was_clean=partitions.was_clean)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
-from ..errors import LogstoreError, UnknownTopicOrPartitionError, UsageError
+from ..errors import DataDirectoryError, LogstoreError, UnknownTopicOrPartitionError, UsageError
 from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
 from .broker_config import BrokerConfig
@@ -54,6 +54,7 @@ class Store:
         lock: held while topics change; whoever takes a log's lock and this one takes this one first.
         now_ms: the clock.
         groups, transactions: the coordinators of all groups and of all transactional ids.
+        is_lost: the process was forked of the one that opened the store; nothing is read or written here.
         is_reconciled: transactions and partitions agree, so that an orderly close may say so.
     """
 
@@ -81,7 +82,7 @@ class Store:
         self.lock = threading.RLock()
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
         self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
-        self._is_closed = False
+        self._is_closed = self.is_lost = False
         self.is_reconciled = partitions.was_clean
         self._topics = self._described()
         self._housekeeping = Housekeeping(partitions, checkpoints, config, now_ms)
@@ -108,6 +109,7 @@ class Store:
         """The partition's log; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get((topic, partition))
         if log is None:
+            self._require_not_lost()
             raise UnknownTopicOrPartitionError(
                 "This server does not host this topic-partition.", found=f"{topic}-{partition}"
             )
@@ -222,6 +224,7 @@ class Store:
 
     def run_due(self) -> list[str]:
         """Do now, in this thread, what is due by `now_ms`; the names of what was done."""
+        self._require_not_lost()
         return self._schedule.run_due(self.now_ms())
 
     def close(self) -> None:
@@ -235,6 +238,8 @@ class Store:
         Raises:
             LogstoreError: of the first log that could not be closed, when all others are.
         """
+        if self.is_lost:
+            return
         self._schedule.stop()
         with self.lock:  # whoever comes second waits for it, and finds the store closed: others may have the directory
             if self._is_closed:
@@ -244,6 +249,22 @@ class Store:
                 self._close_logs()
             finally:
                 self._directory_lock.release()
+
+    def lose(self) -> None:
+        """In the child of a fork, where the lock is not held: everything raises, and `close` leaves all as it is."""
+        self.is_lost = True
+        self.lock = threading.RLock()  # a thread of the parent may have held the other
+        for log in (*self._partitions.logs.values(), self._metadata.log):
+            log.lose()
+        self._schedule = Schedule(self.now_ms)
+        self._partitions = Partitions(  # none, so that none is opened or read either
+            self.path,
+            self._seam,
+            now_ms=self.now_ms,
+            checkpoints=self._checkpoints,
+            config=self.config,
+            schedule=self._schedule,
+        )
 
     def __enter__(self) -> Store:
         return self
@@ -257,7 +278,16 @@ class Store:
     def _place(self) -> Place:
         return Place(self.node_id, self.directory_id)
 
+    def _require_not_lost(self) -> None:
+        if self.is_lost:
+            raise DataDirectoryError(
+                "The store was opened by another process, of which this one was forked",
+                path=self.path,
+                advice="open it anew in this process, when the other one has closed it",
+            )
+
     def _require_open(self) -> None:
+        self._require_not_lost()
         if self._is_closed:
             raise UsageError("The store is closed", path=self.path, advice="open it anew")
 
