@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..coordinator.transaction import Partition, Transaction, log_record
+from ..coordinator.transaction import EPOCH_MAX, NO_PRODUCER_ID, Partition, Transaction, log_record
 from ..coordinator.transaction_markers import Marker
 from ..coordinator.transaction_states import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
 from ..folds.producer_state import ProducerEntry
@@ -37,14 +37,14 @@ def reconcile(
     Raises:
         LogstoreError: a partition cannot be written.
     """
-    known: _Known = {one.producer_id: (state, one) for state in states for one in state.table}
+    known = _known(states)
     epochs: dict[int, int] = {}
     for partition, log in _logs(store):
         with log.lock:
             entries = list(log.producers.state)
         for entry in entries:
             _, transaction = known.get(entry.producer_id, (None, None))
-            if transaction is not None:
+            if transaction is not None and transaction.producer_id == entry.producer_id:
                 epochs[entry.producer_id] = max(entry.producer_epoch, epochs.get(entry.producer_id, -1))
             if entry.current_txn_first_offset is not None and not _is_ongoing(transaction, entry, partition):
                 markers.write(partition, _end_of(transaction, entry, partition))
@@ -53,6 +53,17 @@ def reconcile(
         state, transaction = known[producer_id]
         if epoch > transaction.producer_epoch:
             _raise_epoch(state, transaction, epoch, topic)
+
+
+def _known(states: Iterable[StatePartition]) -> _Known:
+    """The transactional ids by producer id; also by the used up one, whose last transaction was committed."""
+    found: _Known = {}
+    for state in states:
+        for one in state.table:
+            found[one.producer_id] = state, one
+            if one.state is COMPLETE_COMMIT and one.previous_producer_id != NO_PRODUCER_ID:
+                found[one.previous_producer_id] = state, one
+    return found
 
 
 def _logs(store: CoordinatedStore) -> Iterator[tuple[Partition, PartitionLog]]:
@@ -77,7 +88,7 @@ def _end_of(transaction: Transaction | None, entry: ProducerEntry, partition: Pa
         transaction is not None
         and transaction.state is COMPLETE_COMMIT
         and supports_epoch_bump(transaction.client_transaction_version)
-        and transaction.producer_epoch == entry.producer_epoch + 1
+        and _decided_epoch(transaction, entry.producer_id) == entry.producer_epoch + 1
     )
     return Marker(
         producer_id=entry.producer_id,
@@ -87,6 +98,11 @@ def _end_of(transaction: Transaction | None, entry: ProducerEntry, partition: Pa
         transaction_version=2 if is_commit else 0,
         partitions=frozenset([partition]),
     )
+
+
+def _decided_epoch(transaction: Transaction, producer_id: int) -> int:
+    """The epoch that the markers of the transaction before had; a producer id is used up by the last epoch there is."""
+    return transaction.producer_epoch if transaction.producer_id == producer_id else EPOCH_MAX
 
 
 def _raise_epoch(state: StatePartition, transaction: Transaction, epoch: int, topic: CoordinatorTopic) -> None:

@@ -12,6 +12,7 @@ import pytest
 from logstore.columns.window_scan import scan_windows
 from logstore.coordinator.group_membership import Joining
 from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.transaction import log_record
 from logstore.errors import (
     IllegalGenerationError,
     KafkaStorageError,
@@ -135,6 +136,29 @@ def test_a_lost_marker_is_written_again_with_the_epoch_of_its_decision(is_commit
     assert [again.values("a"), again.values("b")] == ([[b"a"], [b"b"]] if is_commit else [[], []])
     # an abort that nobody asked for has the epoch of the data, as `kafka-transactions.sh abort` writes it
     assert batches(again.log("b", 0)) == [(epoch, 0, 1), (epoch + is_commit, 1, 1)]
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_lost_marker_of_a_used_up_producer_id_is_written_again(is_commit: bool, tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    client = TransactionalClient(store, "x")
+    old_id, last_epoch = client.identity[0], 32766
+    (state,) = store.transactions._states
+    one = state.table.get("x")
+    assert one is not None
+    state.table.replay(*log_record(one._replace(producer_epoch=last_epoch), version=1))
+    client.identity = (old_id, last_epoch)
+    for name in ("a", "b"):
+        client.send(name, name.encode())
+    client.end(is_commit=is_commit)
+    assert client.identity == (old_id + 1, 0)
+    store.log("b", 0).truncate_to(1)  # the marker is lost
+    store.close()
+    again = opened(tmp_path, was_clean=False)
+    assert [again.values("a"), again.values("b")] == ([[b"a"], [b"b"]] if is_commit else [[], []])
+    assert batches(again.log("b", 0)) == [(last_epoch, 0, 1), (last_epoch + is_commit, 1, 1)]
+    found = again.transactions.describe("x")
+    assert (found.producer_id, found.producer_epoch) == client.identity
 
 
 def test_tombstones_of_transactional_ids_go_in_batches_that_a_topic_takes(tmp_path: Path) -> None:
