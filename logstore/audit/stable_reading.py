@@ -8,17 +8,18 @@ told: a fault stays, a moment passes.
 from __future__ import annotations
 
 import os
-import time
+import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from ..clock import now_ms
 from ..disk.system_errors import nio_error
 from .finding import Finding
 
 T = TypeVar("T")
 READING_COUNT_MAX = 4
 MOMENT_S = 0.5  # longer than between two writes that belong together, on a machine that is busy
-REST_S = 2.0  # a directory that was left alone for so long is not in the middle of anything
+REST_MS = 2000  # a directory that was left alone for so long is not in the middle of anything
 
 _Signature = frozenset[tuple[str, int, int]]
 
@@ -42,7 +43,7 @@ def read_until_stable(
             break
         if after == before:
             has_waited = True
-            time.sleep(MOMENT_S)
+            threading.Event().wait(MOMENT_S)
         before = after
         result = read()
         again = set(findings_of(result))
@@ -52,7 +53,7 @@ def read_until_stable(
 
 def _is_fresh(signature: _Signature) -> bool:
     newest_ns = max((modified_ns for _, _, modified_ns in signature), default=0)
-    return abs(time.time_ns() - newest_ns) < REST_S * 1e9
+    return abs(now_ms() - newest_ns // 1_000_000) < REST_MS
 
 
 def _signature(path: str) -> _Signature:

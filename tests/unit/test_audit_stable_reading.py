@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_what_is_found_in_a_directory_at_rest_stands(tmp_path: Path) -> None:
 
 def test_a_directory_written_to_a_moment_ago_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(time, "sleep", waits.append)
+    monkeypatch.setattr(threading.Event, "wait", lambda _, seconds: waits.append(seconds))
     (tmp_path / "new").touch()
     assert readings(tmp_path, [[finding(1)], []], changes=False) == (2, ())
     assert readings(tmp_path, [[finding(1)]], changes=False) == (2, (finding(1),))
