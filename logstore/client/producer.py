@@ -15,7 +15,8 @@ A producer is idempotent if nothing is said: each record is in the log once, in 
 whatever has to be tried again. A record is in the log, and safe from the end of the process, when its future is done.
 
 What goes wrong at once is raised by `send`; what goes wrong later is in the future, and in a transaction raised by
-`commit_transaction`. Every error has a `recovery`: call again, abort the transaction, or close the producer.
+`commit_transaction`. An error may have a `recovery`: call again, abort the transaction, or close the producer. In a
+transaction the producer's `state` decides: after an error it is aborted, or, if that is fatal, the producer closed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ..errors import (
     RecordTooLargeError,
     RequestTimedOutError,
     TransactionAbortedError,
+    UnknownTopicOrPartitionError,
 )
 from ..kernels.send_slots import RECORD_OVERHEAD_SIZE
 from ..layout.batch import HEADER_SIZE
@@ -161,7 +163,12 @@ class Producer:
                         batch.timestamps.append(timestamp_ms)
                         batch.size = size
                         return future
-        return self._send(topic, value, key, headers, partition, timestamp_ms)
+        try:
+            return self._send(topic, value, key, headers, partition, timestamp_ms)
+        except (RecordTooLargeError, RequestTimedOutError, UnknownTopicOrPartitionError) as error:
+            if self._transactions is not None and self._transactions.state is IN_TRANSACTION:
+                self._transactions.batch_failed(error)  # or it would be committed without this record
+            raise
 
     def send_columns(
         self,
@@ -373,10 +380,7 @@ class Producer:
         elif size > self.config["buffer.memory"]:
             text = "the total memory buffer you have configured with the buffer.memory configuration."
         if text:
-            error = RecordTooLargeError(f"The message is {size} bytes when serialized which is larger than {text}")
-            if self.state is ProducerState.IN_TRANSACTION and self._transactions is not None:
-                self._transactions.batch_failed(error)
-            raise error
+            raise RecordTooLargeError(f"The message is {size} bytes when serialized which is larger than {text}")
 
 
 def close_in_with(close: Callable[[], None], error: BaseException | None) -> None:

@@ -28,6 +28,7 @@ from ..errors import (
     RequestTimedOutError,
     TransactionAbortableError,
     UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
 )
 from ..folds.verification import VerificationGuard
 from ..model import TopicPartition
@@ -213,7 +214,8 @@ class ProducerTransactions:
             if isinstance(error, ProducerFencedError | InvalidPidMappingError):
                 self._fail(_S.FATAL_ERROR, error)
                 return
-            if isinstance(error, (*RETRIABLE, RequestTimedOutError, InvalidTxnStateError)):
+            passing = (*RETRIABLE, RequestTimedOutError, UnknownTopicOrPartitionError, InvalidTxnStateError)
+            if isinstance(error, passing):
                 exhausted = TransactionAbortableError(_RETRIES_EXHAUSTED)
                 exhausted.__cause__ = error
                 error = exhausted

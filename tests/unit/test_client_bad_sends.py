@@ -12,7 +12,7 @@ import pytest
 import logstore
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer
-from logstore.errors import UsageError
+from logstore.errors import LogstoreError, Recovery, UsageError
 
 CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
 LONG_MS = 600_000
@@ -65,3 +65,52 @@ def test_a_bad_partition_is_refused(store: EmbeddedStore, bad: Any) -> None:
     with pytest.raises(UsageError) as raised:
         producer.send("t", b"bad", partition=bad)
     assert raised.value.message == f"Invalid partition: {bad}. Partition number should always be non-negative or null."
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"topic": "nope"}, {"partition": 9}, {"value": b"x" * 5000}, {"partition": 1}],
+    ids=["topic", "partition", "size", "memory"],
+)
+def test_a_transaction_does_not_count_without_a_record_that_was_refused(
+    store: EmbeddedStore, bad: dict[str, Any]
+) -> None:
+    store.create_topic("two", partitions=2)
+    producer = store.producer(
+        transactional_id="x", linger_ms=LONG_MS, max_block_ms=20, buffer_memory=3000, batch_size=2000
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("two", b"half", partition=0)
+    if bad == {"partition": 1}:
+        producer._accumulator._free_size = -1_000_000
+    with pytest.raises(LogstoreError) as refused:
+        producer.send(**{"topic": "two", "value": b"other half", **bad})
+    with pytest.raises(LogstoreError) as raised:
+        producer.commit_transaction()
+    assert refused.value in (raised.value.__cause__, getattr(raised.value.__cause__, "__cause__", None))
+    assert raised.value.recovery is Recovery.ABORT
+    producer.abort_transaction()
+
+
+def test_a_bad_argument_leaves_the_transaction_as_it_is(store: EmbeddedStore) -> None:
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin_transaction()
+    with pytest.raises(UsageError):
+        producer.send("t", b"bad", timestamp_ms=-1)
+    sent = producer.send("t", b"good")
+    producer.commit_transaction()
+    assert sent.succeeded()
+
+
+def test_a_topic_that_is_deleted_in_a_transaction_asks_for_an_abort(store: EmbeddedStore) -> None:
+    producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("t", b"1")
+    store.delete_topic("t")
+    with pytest.raises(LogstoreError) as raised:
+        producer.commit_transaction()
+    assert raised.value.recovery is Recovery.ABORT
+    producer.abort_transaction()
