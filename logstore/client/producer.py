@@ -135,9 +135,7 @@ class Producer:
         Raises:
             UsageError: partition or time is negative, or no int.
             UnknownTopicOrPartitionError: there is no such topic or partition.
-            SerializationError: key or value is no bytes, or a serializer failed.
-            RecordTooLargeError: more than `max.request.size` or `buffer.memory`.
-            BufferExhaustedError: no room in `buffer.memory` for `max.block.ms`.
+            SerializationError, RecordTooLargeError, BufferExhaustedError: no bytes, too many, no room for `max.block.ms`.
             IllegalStateError: the producer is closed, or it is transactional and not in a transaction.
             AbortRequiredError: the transaction has failed; see the cause.
             ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: the producer cannot go on.
@@ -155,10 +153,8 @@ class Producer:
                             timestamp_ms = time_ns() // 1_000_000 if self._has_clock else self._now_ms()
                         values = batch.values
                         future = RecordFuture()
-                        future._batch = batch
-                        future._index = len(values)
-                        future._key_size = -1
-                        future._value_size = value_size
+                        future._batch, future._index = batch, len(values)
+                        future._key_size, future._value_size = -1, value_size
                         values.append(value)
                         batch.timestamps.append(timestamp_ms)
                         batch.size = size
