@@ -135,7 +135,7 @@ class Producer:
         Raises:
             UsageError: partition or time is negative, or no int.
             UnknownTopicOrPartitionError: there is no such topic or partition.
-            SerializationError, RecordTooLargeError, BufferExhaustedError: no bytes, too many, no room for `max.block.ms`.
+            SerializationError, RecordTooLargeError, BufferExhaustedError: no bytes, too large, no room in time.
             IllegalStateError: the producer is closed, or it is transactional and not in a transaction.
             AbortRequiredError: the transaction has failed; see the cause.
             ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: the producer cannot go on.
