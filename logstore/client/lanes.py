@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from ..errors import UnknownTopicOrPartitionError
+from ..errors import InvalidTopicError, UnknownTopicOrPartitionError
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..store.store import Store
+from ..store.topics import INTERNAL_TOPICS
 from .partitioner import StickyPartitioner, partition_for_key
 from .producer_batch import ProducerBatch
 
@@ -68,7 +69,9 @@ class TopicLanes:
     def __init__(
         self, topic: str, store: Store, partitioner: StickyPartitioner, *, ignores_keys: bool, now_s: float
     ) -> None:
-        """Raises UnknownTopicOrPartitionError."""
+        """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
+        if topic in INTERNAL_TOPICS:  # what is in them decides whether the store opens again (`ReplicaManager`)
+            raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
         self._topic, self._store = topic, store
         self._partitioner = partitioner
         self._ignores_keys = ignores_keys

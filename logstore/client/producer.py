@@ -112,7 +112,7 @@ class Producer:
         return None if self._transactions is None else self._transactions.state
 
     def partitions_for(self, topic: str) -> range:
-        """The partitions of a topic; raises UnknownTopicOrPartitionError."""
+        """The partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
         return range(self._accumulator.lanes_of(topic).partition_count)
 
     def send(
@@ -134,7 +134,7 @@ class Producer:
 
         Raises:
             UsageError: partition or time is negative, or no int.
-            UnknownTopicOrPartitionError: there is no such topic or partition.
+            UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic or partition; an internal topic.
             SerializationError, RecordTooLargeError, BufferExhaustedError: no bytes, too large, no room in time.
             IllegalStateError: the producer is closed, or it is transactional and not in a transaction.
             AbortRequiredError: the transaction has failed; see the cause.

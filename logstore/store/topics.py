@@ -25,6 +25,7 @@ from ..errors import (
     UnknownTopicOrPartitionError,
     UsageError,
 )
+from ..layout.file_names import METADATA_TOPIC
 from ..log.config import LogConfig, parse_config
 from ..topics import consumer_offsets, transaction_state
 from ..topics.cluster_metadata import encode_value
@@ -76,6 +77,8 @@ def create_topic_values(
     if partition_count > PARTITION_COUNT_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
     require_valid_name(name)
+    if name == METADATA_TOPIC:  # its record would lead every later load to another topic's directory (`ControllerApis`)
+        raise InvalidTopicError(f"Creation of internal topic {name} is prohibited.", found=name)
     _require_no_collision(image, name)
     if name in image.topics:
         raise TopicExistsError(f"Topic '{name}' already exists.")

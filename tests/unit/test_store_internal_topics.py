@@ -1,0 +1,38 @@
+"""Internal topics belong to the store: a record of somebody else's in one of them, and it could not be opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.errors import InvalidTopicError
+
+INTERNAL = ["__transaction_state", "__consumer_offsets"]
+
+
+def test_the_metadata_topic_cannot_be_made(tmp_path: Path) -> None:
+    with logstore.open(tmp_path / "data") as store:
+        with pytest.raises(InvalidTopicError, match="Creation of internal topic __cluster_metadata is prohibited"):
+            store.create_topic("__cluster_metadata")
+        assert "__cluster_metadata" not in store.topics
+    with logstore.open(tmp_path / "data") as store:
+        assert list(store.topics) == []
+
+
+@pytest.mark.parametrize("topic", INTERNAL)
+def test_producers_do_not_write_into_internal_topics(tmp_path: Path, topic: str) -> None:
+    with logstore.open(tmp_path / "data") as store:
+        store.create_topic("t")
+        with store.producer(transactional_id="one") as producer:  # both topics are there
+            producer.init_transactions()
+            producer.begin_transaction()
+            producer.send_offsets_to_transaction({("t", 0): 0}, "group")
+            producer.commit_transaction()
+        with store.producer() as producer:
+            with pytest.raises(InvalidTopicError, match=f"Cannot append to internal topic {topic}"):
+                producer.send(topic, b"value", key=b"hello")
+            with pytest.raises(InvalidTopicError, match=f"Cannot append to internal topic {topic}"):
+                producer.send_columns(topic, [b"value"])
+    logstore.open(tmp_path / "data").close()
