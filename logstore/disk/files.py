@@ -65,8 +65,9 @@ def _read_all(descriptor: int, path: str) -> bytes:
         )
     pieces = []
     try:
-        while piece := os.read(descriptor, _READ_SIZE):
+        while piece := os.read(descriptor, min(size + 1, _READ_SIZE)):  # what is asked for has to be set aside
             pieces.append(piece)
+            size = max(size - len(piece), 0)
     except OSError as error:
         raise read_error(error) from error
     return b"".join(pieces)

@@ -44,17 +44,8 @@ class MappedFile:
 
     def _open(self, descriptor: int) -> mmap.mmap | None:
         status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise DataDirectoryError("Is a directory", path=self.path, java_class="java.io.IOException")
-        self.size = status.st_size
+        self.size = _checked_size(status, self.path)
         self.identity = FileIdentity(status.st_dev, status.st_ino)
-        if self.size > SEGMENT_SIZE_MAX:
-            raise DataDirectoryError(
-                f"The size of segment {self.path} ({self.size}) is larger than the maximum allowed segment size of "
-                f"{SEGMENT_SIZE_MAX}",
-                path=self.path,
-                java_class="org.apache.kafka.common.KafkaException",
-            )
         if self.size == 0:
             return None
         return mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
@@ -77,3 +68,26 @@ class MappedFile:
         # the map itself goes when the last array over it does
         self.data = np.empty(0, np.uint8)
         self._map = None
+
+
+def segment_size(path: str) -> int:
+    """Bytes of the file, which `MappedFile` could map; raises as that does, but for what may not be read."""
+    path = java_file(path)
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise nio_error(error, path) from error
+    return _checked_size(status, path)
+
+
+def _checked_size(status: os.stat_result, path: str) -> int:
+    if stat.S_ISDIR(status.st_mode):
+        raise DataDirectoryError("Is a directory", path=path, java_class="java.io.IOException")
+    if status.st_size > SEGMENT_SIZE_MAX:
+        raise DataDirectoryError(
+            f"The size of segment {path} ({status.st_size}) is larger than the maximum allowed segment size of "
+            f"{SEGMENT_SIZE_MAX}",
+            path=path,
+            java_class="org.apache.kafka.common.KafkaException",
+        )
+    return status.st_size

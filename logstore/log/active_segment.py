@@ -59,8 +59,9 @@ class ActiveSegment(Segment):
         *,
         created_ms: int,
         roll_jitter_ms: int,
+        known: Segment | None = None,
     ) -> None:
-        super().__init__(directory, base_offset, "", size)
+        super().__init__(directory, base_offset, "", size, known=known)
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         self.is_synced = False
@@ -107,6 +108,7 @@ class ActiveSegment(Segment):
             config,
             created_ms=segment.created_ms,
             roll_jitter_ms=segment.roll_jitter_ms,
+            known=segment,
         )
         active.is_timestamp_known = segment.is_timestamp_known
         return active
@@ -253,7 +255,7 @@ class ActiveSegment(Segment):
         if self._is_preallocated:
             self.directory.seam.truncate(self._descriptor, self.size)
         self.release()
-        closed = Segment(self.directory, self.base_offset, "", self.size)
+        closed = Segment(self.directory, self.base_offset, "", self.size, known=self)
         closed.is_timestamp_known = True  # as when a segment becomes inactive
         closed.is_synced, closed.sync_failure = False, self.sync_failure
         closed.created_ms, closed.roll_jitter_ms = self.created_ms, self.roll_jitter_ms

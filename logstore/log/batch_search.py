@@ -22,7 +22,7 @@ from ..layout import legacy
 from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
 
 _MAGIC_V2 = 2
-_SEARCH_COUNT = 128  # batches that a search looks at together: more than the index leaves between two entries
+SEARCH_COUNT = 128  # batches that a search looks at together: more than the index leaves between two entries
 _QUICK_COUNT = 16  # batches that are looked at one by one before that
 _GROWTH = 8
 _OFFSET_MAX = 2**63 - 1
@@ -99,7 +99,7 @@ def _quick_search(data: ByteArray, offset: int, position: int) -> tuple[bool, Ba
 def _whole_search(data: ByteArray, offset: int, position: int, path: str) -> BatchPlace | None:
     previous: BatchPlace | None = None
     previous_last_offset = -1
-    for table in batch_tables(data, position, path, capacity=_SEARCH_COUNT):
+    for table in batch_tables(data, position, path, capacity=SEARCH_COUNT):
         row = _first_row_from(data, table, offset)
         if row:
             previous = _place(data, table, row - 1)

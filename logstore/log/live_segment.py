@@ -82,6 +82,8 @@ class LiveSegment(Segment):
         """Take the aborted transactions from their file; the other indexes are read when they are asked for."""
         content = self._content(TRANSACTION_INDEX_SUFFIX) if TRANSACTION_INDEX_SUFFIX in self._names else b""
         self._transaction_index = parse_transaction_index(content, path=self.path(TRANSACTION_INDEX_SUFFIX))
+        self._offset_index = parse_offset_index(b"", base_offset=self.base_offset, path="")
+        self._time_index = parse_time_index(b"", base_offset=self.base_offset, path="")
 
     @property
     def offset_index(self) -> OffsetIndex:

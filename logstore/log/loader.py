@@ -84,6 +84,7 @@ class LogLoader:
     Attributes:
         segments, epochs, producers: what was loaded.
         end_offset, start_offset, recovery_point: of the log; as of `load`.
+        end_position: bytes of the last segment up to the end of its last whole batch.
         has_made_segment: there was no segment, so the only one is new.
     """
 
@@ -96,7 +97,7 @@ class LogLoader:
         self.epochs = self._read_epochs()
         self.producers = self._new_producers()
         self.recovery_point = settings.recovery_point
-        self.end_offset = self.start_offset = 0
+        self.end_offset = self.start_offset = self.end_position = 0
         self.has_made_segment = False
         self._recovered: dict[Segment, _Recovered] = {}
         self._unread: set[Segment] = set()  # whose indexes were not read, for they are to be made anew
@@ -247,6 +248,7 @@ class LogLoader:
         end_offset = self._end_offset()
         if end_offset is None:
             self._add_empty_segment(self._settings.log_start_offset)
+            self.end_position = 0
             end_offset = self._settings.log_start_offset
             self.recovery_point = min(self.recovery_point, end_offset)
         else:
@@ -275,7 +277,7 @@ class LogLoader:
         last = self.segments.last
         if last is None:
             return None
-        end_offset = last.next_offset()
+        end_offset, self.end_position = last.end()
         if end_offset < 0:
             raise OffsetOverflowError(
                 f"No offset can follow on the last batch of segment {last.base_offset}",

@@ -12,7 +12,6 @@ from ..errors import InconsistentTopicIdError
 from ..layout import partition_metadata
 from ..layout.file_names import LOG_SUFFIX
 from .active_segment import ActiveSegment
-from .batch_search import batch_tables
 from .config import LogConfig
 from .directory import PartitionDirectory
 from .loader import LoadSettings, LogLoader
@@ -95,7 +94,7 @@ def _activated(loader: LogLoader, config: LogConfig, now_ms: int, draw_below: Ca
         segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
     last = loader.segments.last
     assert last is not None
-    _cut_torn_tail(last)
+    _cut_torn_tail(last, loader.end_position)
     active = ActiveSegment.resume(last, config)
     if loader.has_made_segment:
         active.preallocate(config)
@@ -103,14 +102,8 @@ def _activated(loader: LogLoader, config: LogConfig, now_ms: int, draw_below: Ca
     return active
 
 
-def _cut_torn_tail(segment: Segment) -> None:
-    """Cut what is behind the last whole batch: a clean start does not look at it, and a broker would append behind."""
-    index = segment.offset_index
-    place = segment.place_of(int(index.offsets[-1]) if index.entry_count else segment.base_offset)
-    size = 0
-    if place is not None:
-        for table in batch_tables(segment.data, place.position, segment.path(LOG_SUFFIX)):
-            size = table.next_position
+def _cut_torn_tail(segment: Segment, size: int) -> None:
+    """Cut what is behind the last whole batch: a clean start leaves it there, and a broker would append behind it."""
     if size < segment.size:
         name = segment.file_name(LOG_SUFFIX)
         segment.directory.truncate(name, size, f"cut {segment.size - size} bytes behind the last whole batch")

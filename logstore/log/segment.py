@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from ..disk.mapped import MappedFile
+from ..disk.mapped import MappedFile, segment_size
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.segment_indexes import SegmentIndexes
 from ..layout.file_names import (
@@ -27,7 +27,7 @@ from ..layout.file_names import (
 from ..layout.offset_index import OffsetIndex, parse_offset_index
 from ..layout.time_index import UNKNOWN_TIMESTAMP, TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
-from .batch_search import BatchPlace, batch_tables, search
+from .batch_search import SEARCH_COUNT, BatchPlace, batch_tables, search
 from .directory import PartitionDirectory
 
 NO_TIMESTAMP = -1
@@ -51,8 +51,16 @@ class Segment:
     """
 
     def __init__(
-        self, directory: PartitionDirectory, base_offset: int, suffix: str, size: int, *, reads_indexes: bool = True
+        self,
+        directory: PartitionDirectory,
+        base_offset: int,
+        suffix: str,
+        size: int,
+        *,
+        reads_indexes: bool = True,
+        known: Segment | None = None,
     ) -> None:
+        """Read the indexes, two of them only if `reads_indexes`, or take those of `known`: of the same files."""
         self.directory = directory
         self.base_offset = base_offset
         self.size = size
@@ -65,12 +73,14 @@ class Segment:
         self.roll_jitter_ms = 0
         self._suffix = suffix
         self._mapped = np.empty(0, np.uint8)
-        self._offset_index = parse_offset_index(b"", base_offset=base_offset, path="")
-        self._time_index = parse_time_index(b"", base_offset=base_offset, path="")
-        self._transaction_index = parse_transaction_index(b"", path="")
-        if reads_indexes:
+        if known is not None:
+            self._offset_index, self._time_index = known.offset_index, known.time_index
+            self._transaction_index = known.transaction_index
+        elif reads_indexes:
             self.read_indexes()
         else:
+            self._offset_index = parse_offset_index(b"", base_offset=base_offset, path="")
+            self._time_index = parse_time_index(b"", base_offset=base_offset, path="")
             self._read_transaction_index()
 
     @classmethod
@@ -88,8 +98,7 @@ class Segment:
         log_name = segment_file_name(base_offset, LOG_SUFFIX + suffix)
         if not directory.exists(log_name):
             directory.replace(log_name, b"", "there was no segment of this offset")
-        with MappedFile(directory.file(log_name)) as log:
-            size = log.size
+        size = segment_size(directory.file(log_name))
         return cls(directory, base_offset, suffix, size, reads_indexes=reads_indexes)
 
     @property
@@ -216,16 +225,20 @@ class Segment:
         Raises:
             CorruptRecordError, DataDirectoryError: as `place_of`; or the bytes behind the last batch are none.
         """
+        return self.end()[0]
+
+    def end(self) -> tuple[int, int]:
+        """The same, and how many bytes the batches take up to there; raises as `next_offset`."""
         index = self.offset_index
         last_indexed_offset = int(index.offsets[-1]) if index.entry_count else self.base_offset
         place = self.place_of(last_indexed_offset)
-        if place is None:
-            return self.base_offset
-        with self.log_data() as data:
-            for table in batch_tables(data, place.position, self.path(LOG_SUFFIX)):
+        next_offset, position = self.base_offset, 0
+        if place is not None:
+            for table in batch_tables(self.data, place.position, self.path(LOG_SUFFIX), capacity=SEARCH_COUNT):
+                position = table.next_position
                 if len(table):
                     next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
-        return next_offset
+        return next_offset, position
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
         """The largest timestamp, ms, and the last offset of its batch, as the time index knows them, else (-1, base).
