@@ -17,7 +17,7 @@ from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
 from ..kernels import producer_status as outcome
 from ..kernels.fold_producers import apply_updates, fold_producers
-from ..kernels.kernel import INTERPRETED
+from ..kernels.kernel import INTERPRETED, address_of
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
 
@@ -30,7 +30,7 @@ _SLOTS_PER_ENTRY = 2  # of an index
 
 def argument(array: Int64Array) -> Int64Array | int:
     """What a kernel is given for an array that stays where it is: asking for its address each time is slow."""
-    return array if INTERPRETED else array.ctypes.data
+    return array if INTERPRETED else address_of(array)
 
 
 class ProducerBuffers:

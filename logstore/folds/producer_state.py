@@ -185,11 +185,13 @@ class ProducerState:
         Clears the state first.
         """
         self.clear()
+        self.map_end_offset = offset
+        if not snapshot.producer_ids.size:
+            return
         is_open = snapshot.current_txn_first_offsets >= 0
         rows = rows_of(snapshot, is_open | ~self._is_expired(snapshot.timestamps, now_ms))
         self.buffers.put(rows)
         self.buffers.put_transactions(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
-        self.map_end_offset = offset
 
     def drop_expired(self, now_ms: int) -> None:
         """Forget producers without an open transaction that expired by `now_ms` (`removeExpiredProducers`)."""

@@ -31,6 +31,7 @@ KraftSnapshotName(end_offset=42, epoch=3, partial=False, deleted=False)
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import InvalidNameError
@@ -87,6 +88,7 @@ class KraftSnapshotName(NamedTuple):
     deleted: bool
 
 
+@lru_cache(maxsize=1024)  # the same few names are in a directory and in its neighbours
 def base_offset_of(file_name: str) -> int:
     """The number before the first dot.
 

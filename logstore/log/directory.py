@@ -50,6 +50,15 @@ class PartitionDirectory:
         self.is_recovering = True
         self._has_unsynced_names = False
         self._sync_failure: DataDirectoryError | None = None
+        self._known_names: dict[str, bool] | None = None  # by name: whether it is a plain file
+
+    def remember_names(self) -> None:
+        """Know from now on what files there are: nobody else makes or removes any. Raises as `names`."""
+        self._known_names = self._listed()
+
+    def forget_names(self) -> None:
+        """Look again."""
+        self._known_names = None
 
     def file(self, name: str) -> str:
         """The path of the file."""
@@ -57,6 +66,8 @@ class PartitionDirectory:
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
+        if self._known_names is not None:
+            return name in self._known_names
         return os.path.lexists(self.file(name))
 
     def names(self) -> list[str]:
@@ -65,24 +76,8 @@ class PartitionDirectory:
         Raises:
             DataDirectoryError: the directory cannot be listed, or holds a symbolic link.
         """
-        names = []
-        try:
-            with os.scandir(self.path) as entries:
-                for entry in entries:
-                    if entry.is_symlink():
-                        raise DataDirectoryError(
-                            "A symbolic link among the files of a partition is not followed",
-                            path=entry.path,
-                            found=os.readlink(entry.path),
-                            advice="put the file itself in place of the link",
-                        )
-                    if entry.is_file(follow_symlinks=False):
-                        names.append(entry.name)
-        except OSError as error:
-            if isinstance(error, DataDirectoryError):
-                raise
-            raise nio_error(error, self.path) from error
-        return sorted(names)
+        known = self._known_names if self._known_names is not None else self._listed()
+        return sorted(name for name, is_file in known.items() if is_file)
 
     def read(self, name: str) -> bytes:
         """The content; raises DataDirectoryError."""
@@ -99,6 +94,7 @@ class PartitionDirectory:
         """A descriptor for writing a new file, in place of one that is there."""
         self._remember(name, "made", reason)
         self._has_unsynced_names = True
+        self._note_names(made=name)
         return self.seam.create(self.file(name))
 
     def append(self, name: str, data: bytes, reason: str) -> None:
@@ -140,6 +136,7 @@ class PartitionDirectory:
         self._remember(name, action, reason)
         syncs_name = not self.is_recovering
         replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
+        self._note_names(made=name)
         if not syncs_name:
             self._has_unsynced_names = True
 
@@ -168,12 +165,14 @@ class PartitionDirectory:
         self._remember(name, "deleted", reason)
         self.seam.unlink(self.file(name))
         self._has_unsynced_names = True
+        self._note_names(removed=name)
 
     def rename(self, name: str, new_name: str, reason: str) -> None:
         """Give the file another name, in place of the file that had it."""
         self._remember(name, f"renamed to {new_name}", reason)
         self.seam.rename(self.file(name), self.file(new_name))
         self._has_unsynced_names = True
+        self._note_names(made=new_name, removed=name)
 
     def sync(self) -> None:
         """Put new, removed and changed names on the disk; what failed once is not tried again."""
@@ -186,6 +185,32 @@ class PartitionDirectory:
                 self._sync_failure = error
                 raise
             self._has_unsynced_names = False
+
+    def _listed(self) -> dict[str, bool]:
+        names = {}
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        raise DataDirectoryError(
+                            "A symbolic link among the files of a partition is not followed",
+                            path=entry.path,
+                            found=os.readlink(entry.path),
+                            advice="put the file itself in place of the link",
+                        )
+                    names[entry.name] = entry.is_file(follow_symlinks=False)
+        except OSError as error:
+            if isinstance(error, DataDirectoryError):
+                raise
+            raise nio_error(error, self.path) from error
+        return names
+
+    def _note_names(self, *, made: str | None = None, removed: str | None = None) -> None:
+        if self._known_names is not None:
+            if removed is not None:
+                self._known_names.pop(removed, None)
+            if made is not None:
+                self._known_names[made] = True
 
     def _remember(self, name: str, action: str, reason: str) -> None:
         if self.is_recovering:

@@ -94,6 +94,7 @@ class LogLoader:
         self._directory = directory
         self._topic_partition = topic_partition
         self._settings = settings
+        directory.remember_names()
         self.epochs = self._read_epochs()
         self.producers = self._new_producers()
         self.recovery_point = settings.recovery_point
@@ -124,6 +125,7 @@ class LogLoader:
         self.first_unstable_offset()
         self._trim_indexes()
         self._directory.sync()
+        self._directory.forget_names()
 
     def _ends(self) -> tuple[Segment, Segment]:
         """The first segment and the active one; `_recover_log` has made one if there was none."""

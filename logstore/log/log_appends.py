@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
@@ -11,53 +12,23 @@ from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..model import Codec, ControlRecordType
-from .active_segment import ActiveSegment
 from .append import append
 from .append_columns import append_columns
 from .append_info import AppendInfo
 from .append_records import append_records
-from .config import LogConfig
-from .directory import PartitionDirectory
-from .loader import LogLoader
-from .log_state import Later, LogState
+from .log_state import LogState
 from .quick_transactions import QuickTransactions
 
 COLUMNS_BATCH_SIZE = 1 << 20  # bytes
 
 
 class LogAppends(LogState):
-    """The log as those know it who append to it.
+    """The log as those know it who append to it."""
 
-    Attributes:
-        quick: the quick way for records and markers.
-    """
-
-    def __init__(
-        self,
-        directory: PartitionDirectory,
-        topic_partition: str,
-        loader: LogLoader,
-        active: ActiveSegment,
-        config: LogConfig,
-        *,
-        now_ms: Callable[[], int],
-        is_only_replica: bool,
-        draw_below: Callable[[int], int],
-        flush_later: Later | None,
-    ) -> None:
-        """As `LogState`."""
-        super().__init__(
-            directory,
-            topic_partition,
-            loader,
-            active,
-            config,
-            now_ms=now_ms,
-            is_only_replica=is_only_replica,
-            draw_below=draw_below,
-            flush_later=flush_later,
-        )
-        self.quick = QuickTransactions(self)
+    @cached_property
+    def quick(self) -> QuickTransactions:
+        """The quick way for records and markers; made for the first append."""
+        return QuickTransactions(self)
 
     def append_as_leader(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cached_property
 
 from ..disk.names import parent
 from ..errors import KafkaStorageError
@@ -23,12 +24,10 @@ Later = Callable[[Callable[[], None]], object]
 class LogState:
     """The segments of a log, and everything known beside them.
 
-
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
         topic_id: of `partition.metadata`; None without the file.
         config, rules: the configuration, and what of it concerns appends.
-        validator: the checks of batches that are appended without offsets, by those rules.
         directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
         log_start_offset, log_end_offset, high_watermark, recovery_point: offsets; all but the first are exclusive.
         first_unstable_offset: where readers of committed data stop; None if nothing is open.
@@ -82,6 +81,11 @@ class LogState:
         self.update_config(config)
         self.active = active
 
+    @cached_property
+    def validator(self) -> BatchValidator:
+        """The checks of batches that are appended without offsets, by `rules`; made for the first append."""
+        return BatchValidator(self.rules)
+
     @property
     def last_stable_offset(self) -> int:
         """What readers of committed data read up to; exclusive."""
@@ -105,7 +109,7 @@ class LogState:
             self.change_count += 1
             self.config = config
             self.rules = ValidationRules.of(config, self.topic_partition)
-            self.validator = BatchValidator(self.rules)
+            vars(self).pop("validator", None)
             self.segment_ms_max = segment_ms_max(config)
             self.flush_message_count: int = config["flush.messages"]
 
