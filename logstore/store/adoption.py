@@ -158,10 +158,11 @@ class _Found:
                 self.producer_id = max(self.producer_id, int(table.column(fields.PRODUCER_ID).max()))
         if topic == transaction_state.TOPIC:
             for entry in entries(data, path):
-                if not entry.is_control and entry.value is not None:
-                    value = transaction_state.decode_value(entry.value)
-                    if value is not None:
-                        self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
+                if entry.is_control or entry.key is None or transaction_state.unknown_version(entry.key, entry.value):
+                    continue
+                value = transaction_state.decode_value(entry.value, offset=entry.offset)
+                if value is not None:
+                    self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
 
 
 def _voter(path: str) -> Place | None:

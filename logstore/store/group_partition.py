@@ -5,6 +5,7 @@ What holds is what the log says: records are made, logged, and replayed with the
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 
@@ -28,9 +29,10 @@ from ..topics.consumer_offsets import (
 )
 from ..topics.coordinator_record import CoordinatorKey, is_known_type, read_type
 from .coordinator_topic import CoordinatorTopic
-from .replaying import ReplayedMarker, ReplayedRecord, replayed
+from .replaying import ReplayedMarker, ReplayedRecord, errors_of, replayed
 from .transaction_expiry import tombstone_batches
 
+_LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
 #: record types that say that a group is of another protocol: consumer (KIP-848), share and streams groups
 _OTHER_GROUPS = frozenset({"ConsumerGroupMetadataKey", "ShareGroupMetadataKey", "StreamsGroupMetadataKey"})
@@ -57,14 +59,30 @@ class GroupPartition:
     def load(self, now_ms: int) -> None:
         """Replay the log; members that it tells of were in a process that is gone, and are removed.
 
+        Records of a type that only a newer Kafka knows are passed over, those of such a version are not
+        (`CoordinatorLoaderImpl`).
+
         Raises:
-            SchemaError, LogstoreError: a record or batch that cannot be read, or a log that cannot be written.
+            SchemaError, LogstoreError: a record or batch that cannot be read, with the path of the partition and its
+                offset; or a log that cannot be written.
         """
-        for one in replayed(self._topic.log(self.number)):
+        log, unknown_types = self._topic.log(self.number), set()
+        for one in replayed(log):
             if isinstance(one, ReplayedMarker):
                 self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit)
-            elif one.key is not None and is_known_type(_TABLE, read_type(one.key)):
-                self._replay(one, now_ms)
+            elif one.key is not None:
+                with errors_of(log, one.offset):
+                    record_type = read_type(one.key)
+                    if is_known_type(_TABLE, record_type):
+                        self._replay(one, now_ms)
+                    else:
+                        unknown_types.add(record_type)
+        for record_type in sorted(unknown_types):
+            _LOGGER.warning(
+                "Unknown record type %d while loading offsets and group metadata from %s. Ignoring it. "
+                "It could be a left over from an aborted upgrade.",
+                *(record_type, log.directory.path),
+            )
         for group in list(self.groups.values()):
             if group.members:
                 group.remove_all(now_ms=now_ms)

@@ -6,7 +6,7 @@ Records come with the producer of their batch, the markers of transactions betwe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..columns.batch_table import BatchTable
 from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..columns.window_scan import scan_windows
+from ..errors import SchemaError
 from ..folds.transaction_marker import read_marker
 from ..layout.batch import CONTROL_FLAG
 from ..log.batch_checks import bad_batch, first_bad_row, located
@@ -61,6 +62,17 @@ def replayed(log: PartitionLog) -> Iterator[ReplayedRecord | ReplayedMarker]:
         if next_position <= position:
             return
         position = next_position
+
+
+@contextmanager
+def errors_of(log: PartitionLog, offset: int) -> Iterator[None]:
+    """Let a SchemaError from the block say where the record is, and what can be done."""
+    try:
+        yield
+    except SchemaError as error:
+        error.path, error.offset = log.directory.path, offset
+        error.advice = "open the directory read_only; or put back the partition from a copy of the directory"
+        raise
 
 
 def _of_rows(

@@ -37,6 +37,11 @@ def read_type(key: bytes) -> int:
     return _read_int16(key, "key")
 
 
+def read_version(value: bytes) -> int:
+    """The version that a value begins with; it may be one that no table knows."""
+    return _read_int16(value, "value")
+
+
 def is_known_type(topic: str, record_type: int) -> bool:
     """Whether the table of `topic` (`consumer_offsets`, …) has records of this type."""
     return record_type in record_types(topic, "Key")
@@ -52,7 +57,7 @@ def read_key(topic: str, key: bytes) -> CoordinatorKey:
 def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
     """Read the value of a `record_type`; raises SchemaError for an unknown version and a broken body."""
     message = _message(topic, record_type, "Value")
-    version = _read_int16(value, "value")
+    version = read_version(value)
     if version not in message.versions:
         raise SchemaError(
             f"Found an unknown record version {version} for {record_type} type",

@@ -18,9 +18,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from logstore.errors import SchemaError
-from logstore.topics.coordinator_record import read_key, read_value, write_key, write_value
+from logstore.topics.coordinator_record import (
+    is_known_type,
+    read_key,
+    read_type,
+    read_value,
+    read_version,
+    write_key,
+    write_value,
+)
 from logstore.topics.cursor import errors_at
-from logstore.topics.schema import Value
+from logstore.topics.schema import Value, record_types
 
 TOPIC = "__transaction_state"
 
@@ -88,6 +96,24 @@ def decode_value(value: bytes | None, *, offset: int | None = None) -> Transacti
         return None
     with errors_at(offset):
         return _metadata(read_value(_TABLE, _TRANSACTION_LOG, value).fields)
+
+
+def unknown_version(key: bytes, value: bytes | None, *, offset: int | None = None) -> tuple[str, int] | None:
+    """What of a record only a newer Kafka can read: "key" or "value", and its version; None if all can be read.
+
+    A broker passes over such records (`UnknownKeyVersion` and `UnknownValueVersion` of `TransactionLog`). Raises
+    SchemaError, which names `offset`, for bytes that are too few for a version.
+
+    >>> unknown_version(bytes.fromhex("0001 0003 747831"), None)
+    ('key', 1)
+    """
+    with errors_at(offset):
+        if not is_known_type(_TABLE, record_type := read_type(key)):
+            return "key", record_type
+        if value is None:
+            return None
+        version = read_version(value)
+    return None if version in record_types(_TABLE, "Value")[record_type].versions else ("value", version)
 
 
 def encode_key(transactional_id: str) -> bytes:
