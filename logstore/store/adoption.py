@@ -31,7 +31,8 @@ from .metadata_log import DIRECTORY_NAME, MetadataLog
 from .metadata_reading import entries, read_metadata
 from .partitions import topic_id_of
 from .registration import begin
-from .topics import Place, config_values, partition_values, require_valid_name
+from .topic_configs import config_values
+from .topics import Place, partition_values, require_valid_name
 
 Directories = Mapping[tuple[str, int], str]
 

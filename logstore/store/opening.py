@@ -21,7 +21,7 @@ from .partitions import Partitions, Progress, WantedPartition
 from .registration import begin
 from .schedule import Schedule
 from .store import Store
-from .topics import effective_config
+from .topic_configs import effective_config
 
 S = TypeVar("S", bound=Store)
 

@@ -29,6 +29,7 @@ from .housekeeping import Housekeeping
 from .metadata_log import MetadataLog
 from .partitions import Partitions, WantedPartition
 from .schedule import Schedule
+from .topic_configs import broker_defaults, effective_config
 from .topics import (
     INTERNAL_TOPICS,
     Place,
@@ -38,7 +39,6 @@ from .topics import (
     create_topic_values,
     delete_topic_values,
     describe,
-    effective_config,
     topic_of,
 )
 from .transactions import TransactionCoordinator
@@ -147,7 +147,9 @@ class Store:
             self._require_open()
             count = self.config["num.partitions"] if partitions is None else partitions
             image = self._metadata.image
-            values = create_topic_values(image, self._place, name, random_uuid(), count, config or {})
+            values = create_topic_values(
+                image, self._place, name, random_uuid(), count, config or {}, defaults=self._defaults
+            )
             self._change(values)
             self._open_partitions(name)
         self._tell_groups(name)
@@ -158,6 +160,7 @@ class Store:
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
+            InvalidTopicError: it is one of a coordinator, who would forget everything.
             KafkaStorageError, DataDirectoryError: it could not be written.
         """
         with self.lock:
@@ -194,7 +197,7 @@ class Store:
         """
         with self.lock:
             self._require_open()
-            values = alter_config_values(self._metadata.image, name, changes)
+            values = alter_config_values(self._metadata.image, name, changes, defaults=self._defaults)
             if values:
                 self._change(values)
                 self._partitions.update_config(name, self._effective_config(name))
@@ -277,6 +280,10 @@ class Store:
     @property
     def _place(self) -> Place:
         return Place(self.node_id, self.directory_id)
+
+    @property
+    def _defaults(self) -> dict[str, str]:
+        return broker_defaults(self._metadata.image, self.node_id, self.config)
 
     def _require_not_lost(self) -> None:
         if self.is_lost:

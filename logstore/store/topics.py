@@ -3,7 +3,8 @@
 Each function gives the records of one change, all of one batch; whoever owns the log appends them.
 
 >>> from logstore.store.metadata_image import MetadataImage
->>> create_topic_values(MetadataImage(), Place(1, "dqEnd-x7SkKckvU0_kJgLQ"), "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {})
+>>> place = Place(1, "dqEnd-x7SkKckvU0_kJgLQ")
+>>> create_topic_values(MetadataImage(), place, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
 Traceback (most recent call last):
 logstore.errors.InvalidTopicError: Topic name is invalid: 'a/b' contains one or more characters other than ASCII \
 alphanumerics, '.', '_' and '-'
@@ -17,29 +18,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import (
-    InvalidConfigurationError,
     InvalidPartitionsError,
     InvalidTopicError,
     PolicyViolationError,
     TopicExistsError,
     UnknownTopicOrPartitionError,
-    UsageError,
 )
 from ..layout.file_names import METADATA_TOPIC
-from ..log.config import LogConfig, parse_config
 from ..topics import consumer_offsets, transaction_state
 from ..topics.cluster_metadata import encode_value
 from ..topics.schema import Value
-from .broker_config import topic_defaults
-from .metadata_image import BROKER_RESOURCE, METADATA_VERSION, TOPIC_RESOURCE, MetadataImage, TopicImage
+from .metadata_image import METADATA_VERSION, MetadataImage, TopicImage
+from .topic_configs import config_text, config_values, require_valid_config
 
 NAME_LENGTH_MAX = 249
 PARTITION_COUNT_MAX = 10_000  # in one request
-INTERNAL_TOPICS = frozenset({consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state"})
-CONFIG_VALUE_LENGTH_MAX = 32_767
-ELR_VERSION = "eligible.leader.replicas.version"
-_MIN_ISR = "min.insync.replicas"
-_NOT_OF_A_TOPIC = frozenset({"producer.id.expiration.ms"})
+COORDINATED_TOPICS = frozenset({consumer_offsets.TOPIC, transaction_state.TOPIC})
+INTERNAL_TOPICS = COORDINATED_TOPICS | {"__share_group_state"}
 _ELR_METADATA_VERSION, _DIRECTORY_METADATA_VERSION = 23, 17  # the levels that brought version 2 and 1 of partitions
 
 
@@ -66,9 +61,16 @@ def describe(image: MetadataImage, topic: TopicImage) -> TopicDescription:
 
 
 def create_topic_values(
-    image: MetadataImage, place: Place, name: str, topic_id: str, partition_count: int, config: Mapping[str, Any]
+    image: MetadataImage,
+    place: Place,
+    name: str,
+    topic_id: str,
+    partition_count: int,
+    config: Mapping[str, Any],
+    *,
+    defaults: Mapping[str, str],
 ) -> list[bytes]:
-    """The records of a new topic.
+    """The records of a new topic; `defaults` are those of the broker's configuration, see `broker_defaults`.
 
     Raises:
         InvalidTopicError: no topic may have the name, or one has it but for dots and underscores.
@@ -82,8 +84,8 @@ def create_topic_values(
     _require_no_collision(image, name)
     if name in image.topics:
         raise TopicExistsError(f"Topic '{name}' already exists.")
-    text = _config_text(config)
-    _require_valid_config(image, name, text)
+    text = config_text(config)
+    require_valid_config(name, text, defaults=defaults, present={})
     if partition_count <= 0:
         raise InvalidPartitionsError(
             "Number of partitions was set to an invalid non-positive value.", found=partition_count
@@ -96,7 +98,20 @@ def create_topic_values(
 
 
 def delete_topic_values(image: MetadataImage, name: str) -> list[bytes]:
-    """The record that removes a topic; raises UnknownTopicOrPartitionError."""
+    """The record that removes a topic.
+
+    A broker does delete those of its coordinators, and forgets whom they had fenced and what they had decided.
+
+    Raises:
+        UnknownTopicOrPartitionError: there is no such topic.
+        InvalidTopicError: it is one of the coordinators'.
+    """
+    if name in COORDINATED_TOPICS and name in image.topics:
+        raise InvalidTopicError(
+            f"Deletion of internal topic {name} is prohibited.",
+            found=name,
+            advice="groups are removed with store.groups.delete; transactional ids that nobody uses expire",
+        )
     return [encode_value("RemoveTopicRecord", {"topicId": topic_of(image, name).topic_id})]
 
 
@@ -105,10 +120,14 @@ def add_partitions_values(image: MetadataImage, place: Place, name: str, partiti
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
-        InvalidPartitionsError: it has as many, or more.
+        InvalidPartitionsError: it has as many, or more; or keys of a coordinator would be looked for elsewhere then.
         PolicyViolationError: too many at once.
     """
     topic = topic_of(image, name)
+    if name in COORDINATED_TOPICS:  # a broker takes it, and loads nothing of it any more (`TransactionStateManager`)
+        raise InvalidPartitionsError(
+            f"The number of partitions of internal topic {name} cannot be changed.", found=partition_count
+        )
     present_count = len(topic.partitions)
     if partition_count == present_count:
         raise InvalidPartitionsError(f"Topic already has {present_count} partition(s).")
@@ -121,7 +140,9 @@ def add_partitions_values(image: MetadataImage, place: Place, name: str, partiti
     return partition_values(image, place, topic.topic_id, dict.fromkeys(range(present_count, partition_count), 0))
 
 
-def alter_config_values(image: MetadataImage, name: str, changes: Mapping[str, Any]) -> list[bytes]:
+def alter_config_values(
+    image: MetadataImage, name: str, changes: Mapping[str, Any], *, defaults: Mapping[str, str]
+) -> list[bytes]:
     """The records that set or, with None, take back configurations of a topic; none if nothing changes.
 
     Raises:
@@ -130,10 +151,10 @@ def alter_config_values(image: MetadataImage, name: str, changes: Mapping[str, A
     """
     topic_of(image, name)
     present = image.topic_config(name)
-    text = _config_text({key: value for key, value in changes.items() if value is not None})
+    text = config_text({key: value for key, value in changes.items() if value is not None})
     removed = {key: None for key, value in changes.items() if value is None and key in present}
     merged = {key: value for key, value in {**present, **text}.items() if key not in removed}
-    _require_valid_config(image, name, merged)
+    require_valid_config(name, merged, defaults=defaults, present=present)
     changed = {key: value for key, value in text.items() if present.get(key) != value}
     return config_values(image, name, {**changed, **removed})
 
@@ -168,21 +189,6 @@ def topic_of(image: MetadataImage, name: str) -> TopicImage:
     return image.topics[name]
 
 
-def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str) -> LogConfig:
-    """Every configuration of a topic: its own, then the broker's dynamic ones, then `static`, then Kafka's defaults.
-
-    What of a topic's own this version does not know is passed over, as a broker does when it loads a topic.
-    """
-    known = parse_config({}).keys()
-    dynamic = [image.configs.get((BROKER_RESOURCE, resource), {}) for resource in ("", str(node_id))]
-    defaults = [topic_defaults(config) for config in (static, *dynamic)]
-    own = {key: value for key, value in image.topic_config(name).items() if key in known}
-    merged: dict[str, Any] = {}
-    for values in (*defaults, own):
-        merged.update(values)
-    return parse_config(merged)
-
-
 def require_valid_name(name: str) -> None:
     """Raise InvalidTopicError for a name that no topic may have (`Topic.validate`)."""
     problem = None
@@ -206,40 +212,3 @@ def _require_no_collision(image: MetadataImage, name: str) -> None:
     for other in image.topics:
         if other != name and other.replace(".", "_") == unified:
             raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
-
-
-def _config_text(config: Mapping[str, Any]) -> dict[str, str]:
-    nulls = [name for name, value in config.items() if value is None]
-    if nulls:
-        raise InvalidConfigurationError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    return {name: _text(value) for name, value in config.items()}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(value) if isinstance(value, list | tuple) else str(value)
-
-
-def _require_valid_config(image: MetadataImage, name: str, config: Mapping[str, str]) -> None:
-    for key, value in config.items():
-        if key in _NOT_OF_A_TOPIC:
-            raise InvalidConfigurationError(f"Unknown topic config name: {key}")
-        if len(value) > CONFIG_VALUE_LENGTH_MAX:
-            raise InvalidConfigurationError(
-                "The configuration value cannot be added because it exceeds the maximum value size of "
-                f"{CONFIG_VALUE_LENGTH_MAX} bytes."
-            )
-    try:
-        parse_config(config)
-    except UsageError as error:
-        raise InvalidConfigurationError(error.message, found=name) from error
-
-
-def config_values(image: MetadataImage, name: str, config: Mapping[str, str | None]) -> list[bytes]:
-    """Records of configurations that were checked; another least ISR takes back what was known of eligible leaders."""
-    fields: Value = {"resourceType": TOPIC_RESOURCE, "resourceName": name}
-    values = [encode_value("ConfigRecord", {**fields, "name": key, "value": value}) for key, value in config.items()]
-    if _MIN_ISR in config and image.features.get(ELR_VERSION):
-        values.append(encode_value("ClearElrRecord", {"topicName": name}))
-    return values

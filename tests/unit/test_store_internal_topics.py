@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.errors import InvalidTopicError
+from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.errors import InvalidPartitionsError, InvalidTopicError, UnknownTopicOrPartitionError
 
 INTERNAL = ["__transaction_state", "__consumer_offsets"]
 
@@ -36,3 +37,24 @@ def test_producers_do_not_write_into_internal_topics(tmp_path: Path, topic: str)
             with pytest.raises(InvalidTopicError, match=f"Cannot append to internal topic {topic}"):
                 producer.send_columns(topic, [b"value"])
     logstore.open(tmp_path / "data").close()
+
+
+@pytest.mark.parametrize("topic", INTERNAL)
+def test_topics_of_coordinators_are_neither_deleted_nor_given_partitions(tmp_path: Path, topic: str) -> None:
+    config = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
+    with logstore.open(tmp_path, config=config) as store:
+        identity = store.transactions.init_producer_id("one", 60_000)
+        store.groups.commit("group", {("t", 0): OffsetCommit(17)})
+        with pytest.raises(InvalidTopicError, match=f"Deletion of internal topic {topic} is prohibited"):
+            store.delete_topic(topic)
+        with pytest.raises(InvalidPartitionsError, match=f"of internal topic {topic} cannot be changed"):
+            store.add_partitions(topic, 2)
+        assert store.topics[topic].partition_count == 1
+        assert store.transactions.init_producer_id("one", 60_000) == (identity[0], identity[1] + 1)
+        assert len(store.groups.fetch("group")) == 1
+
+
+@pytest.mark.parametrize("topic", INTERNAL)
+def test_a_topic_of_a_coordinator_that_is_not_there_is_unknown(tmp_path: Path, topic: str) -> None:
+    with logstore.open(tmp_path) as store, pytest.raises(UnknownTopicOrPartitionError):
+        store.delete_topic(topic)
