@@ -136,7 +136,7 @@ class PartitionDirectory:
         self._remember(name, action, reason)
         syncs_name = not self.is_recovering
         replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
-        self._note_names(made=name)
+        self._note_names(made=name, removed=name + temporary_suffix)  # an earlier crash may have left that
         if not syncs_name:
             self._has_unsynced_names = True
 
