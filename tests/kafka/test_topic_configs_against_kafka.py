@@ -57,7 +57,9 @@ BOTH: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"remote.log.delete.on.disable": "true"}, {"remote.storage.enable": "true"}),
     ({"remote.storage.enable": "true", "retention.ms": "5"}, {"remote.storage.enable": "true"}),
 ]
-CASES = [({name: value}, {}) for name, values in VALUES.items() for value in values] + BOTH
+CASES: list[tuple[dict[str, str], dict[str, str]]] = [
+    ({name: value}, {}) for name, values in VALUES.items() for value in values
+] + BOTH
 
 
 def _refusal(values: dict[str, str], present: dict[str, str]) -> str | None:
