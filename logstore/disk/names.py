@@ -16,7 +16,8 @@ _SLASHES = re.compile("/{2,}")
 
 def java_file(path: str) -> str:
     """`path` as `new File(path).toString()` gives it: no doubled and no trailing slash; `.` and `..` stay."""
-    path = _SLASHES.sub("/", path)
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
     return path[:-1] if len(path) > 1 and path.endswith("/") else path
 
 

@@ -197,7 +197,8 @@ class ProducerBuffers:
         bits = (_SLOTS_PER_ENTRY * len(entries) - 1).bit_length()
         self.slots[bits_slot] = bits
         index = np.zeros(1 << bits, np.int64)
-        fields.index_entries(entries, count, index, bits, int(self.slots[slot.INDEX_SEED]))
+        if count:
+            fields.index_entries(entries, count, index, bits, int(self.slots[slot.INDEX_SEED]))
         return index
 
 

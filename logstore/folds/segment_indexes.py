@@ -77,8 +77,8 @@ class SegmentIndexes:
         state = cls(
             offset_entries.base_offset, index_interval_bytes=index_interval_bytes, index_size_max=index_size_max
         )
-        state._offset_entries = np.stack([offset_entries.offsets, offset_entries.positions], axis=1)
-        state._time_entries = np.stack([time_entries.timestamps, time_entries.offsets], axis=1)
+        state._offset_entries = _entries(offset_entries.offsets, offset_entries.positions)
+        state._time_entries = _entries(time_entries.timestamps, time_entries.offsets)
         state._set_entry_counts(offset_entries.entry_count, time_entries.entry_count)
         state.begin_interval(position)
         return state
@@ -256,6 +256,12 @@ def _with_room(entries: Int64Array, count: int) -> Int64Array:
     larger = np.empty((max(count, 2 * len(entries), _ROOM_MIN), 2), np.int64)
     larger[: len(entries)] = entries
     return larger
+
+
+def _entries(first: Int64Array, second: Int64Array) -> Int64Array:
+    entries = np.empty((first.size, 2), np.int64)
+    entries[:, 0], entries[:, 1] = first, second
+    return entries
 
 
 def _columns(entries: Int64Array) -> tuple[Int64Array, Int64Array]:
