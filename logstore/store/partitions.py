@@ -185,17 +185,28 @@ class Partitions:
             errors = list(map(closed, self.logs.values()))
         return [error for error in errors if error is not None]
 
-    def put_aside(self, topic: str, file_delete_delay_ms: int) -> None:
-        """Close the partitions of a topic that was deleted; their directories are removed some time later."""
+    def open_later(self, wanted: Iterable[WantedPartition]) -> None:
+        """Make partitions when somebody asks for them."""
+        with self._lock:
+            self._waiting.update((one.key, one) for one in wanted)
+
+    def put_aside(self, topic: str, file_delete_delay_ms: int) -> LogstoreError | None:
+        """Close the partitions of a topic that was deleted; their directories are removed some time later.
+
+        The first error, when all others are seen to: a directory that is still there is in the way of no new topic.
+        """
         with self._lock:
             gone = {key: self.logs.get(key) for key in [*self.logs, *self._waiting] if key[0] == topic}
             self.logs = {key: log for key, log in self.logs.items() if key[0] != topic}
             self._waiting = {key: one for key, one in self._waiting.items() if key[0] != topic}
-        for key, log in gone.items():
-            if log is not None:
-                log.close()
-            self._set_aside(key, DirectoryKind.DELETE, self._now_ms() + file_delete_delay_ms)
-            self._checkpoints.set_cleaner_offset(key, None)
+        errors = [self._put_aside(key, log, self._now_ms() + file_delete_delay_ms) for key, log in gone.items()]
+        return next((error for error in errors if error is not None), None)
+
+    def discard(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
+        """Put aside what there is of partitions that could not all be made; as `put_aside`."""
+        due_ms = self._now_ms() + self._delay_ms
+        errors = [self._put_aside(one.key, None, due_ms) for one in wanted]
+        return next((error for error in errors if error is not None), None)
 
     def remove_deleted(self, now_ms: int) -> list[str]:
         """Remove directories that are due; their paths.
@@ -233,6 +244,24 @@ class Partitions:
             requires_verification=self._requires_verification,
             flush_later=self._schedule.run_soon,
         )
+
+    def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
+        """Close a log and let its directory be removed; a directory that cannot be renamed is a stray one then."""
+        path, failure = child(self._root, directory_name(*key)), None
+        try:
+            if log is not None:
+                log.close()
+        except LogstoreError as error:
+            failure = error
+        try:
+            if os.path.isdir(path) and path not in self.strays:
+                self._set_aside(key, DirectoryKind.DELETE, due_ms)
+            self._checkpoints.set_cleaner_offset(key, None)
+        except LogstoreError as error:
+            failure = failure or error
+            if os.path.isdir(path):
+                self.strays.append(path)
+        return failure
 
     def _set_aside(self, key: TopicPartition, kind: DirectoryKind, due_ms: int | None) -> None:
         """Give the directory the name of one that is to be deleted, or stray."""

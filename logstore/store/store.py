@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from ..disk.lock import DataDirectoryLock
@@ -23,24 +23,13 @@ from ..log.partition_log import PartitionLog
 from .broker_config import BrokerConfig
 from .checkpoints import Checkpoints
 from .clean_shutdown import write_clean_shutdown
-from .formatting import random_uuid
 from .groups import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata_log import MetadataLog
-from .partitions import Partitions, WantedPartition
+from .partitions import Partitions
 from .schedule import Schedule
-from .topic_configs import broker_defaults, effective_config
-from .topics import (
-    INTERNAL_TOPICS,
-    Place,
-    TopicDescription,
-    add_partitions_values,
-    alter_config_values,
-    create_topic_values,
-    delete_topic_values,
-    describe,
-    topic_of,
-)
+from .topic_changes import TopicChanges
+from .topics import INTERNAL_TOPICS, Place, TopicDescription, describe, topic_of
 from .transactions import TransactionCoordinator
 
 
@@ -84,7 +73,8 @@ class Store:
         self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
         self._is_closed = self.is_lost = False
         self.is_reconciled = partitions.was_clean
-        self._topics = self._described()
+        place = Place(self.node_id, self.directory_id)
+        self._changes = TopicChanges(metadata, partitions, checkpoints, place, config)
         self._housekeeping = Housekeeping(partitions, checkpoints, config, now_ms)
         self._housekeeping.add_to(schedule)
         self.groups = GroupCoordinator(self)
@@ -93,7 +83,7 @@ class Store:
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
         """All topics by name, the internal ones too, as of now."""
-        return self._topics
+        return self._changes.topics
 
     @property
     def failures(self) -> Mapping[str, Exception]:
@@ -141,17 +131,11 @@ class Store:
         Raises:
             TopicExistsError, InvalidTopicError, InvalidPartitionsError, InvalidConfigurationError,
             PolicyViolationError: what Kafka refuses, in its words.
-            KafkaStorageError, DataDirectoryError: it could not be written.
+            KafkaStorageError, DataDirectoryError: it could not be written, and there is no such topic.
         """
         with self.lock:
             self._require_open()
-            count = self.config["num.partitions"] if partitions is None else partitions
-            image = self._metadata.image
-            values = create_topic_values(
-                image, self._place, name, random_uuid(), count, config or {}, defaults=self._defaults
-            )
-            self._change(values)
-            self._open_partitions(name)
+            self._changes.create(name, partitions, config or {})
         self._tell_groups(name)
         return self.describe_topic(name)
 
@@ -161,31 +145,31 @@ class Store:
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
             InvalidTopicError: it is one of a coordinator, who would forget everything.
-            KafkaStorageError, DataDirectoryError: it could not be written.
+            KafkaStorageError: it could not be written.
+            DataDirectoryError: it is deleted, but something of it is still there; the next opening sees to that.
         """
         with self.lock:
             self._require_open()
-            values = delete_topic_values(self._metadata.image, name)
             topic_id = self.describe_topic(name).topic_id
-            delay_ms = self._effective_config(name)["file.delete.delay.ms"]
-            self._change(values)
-            self._partitions.put_aside(name, delay_ms)
-            self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
-            self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
+            error = self._changes.delete(name)
         self.groups.topic_deleted(name, topic_id)
+        if error is not None:
+            raise error
 
     def add_partitions(self, name: str, partitions: int) -> TopicDescription:
         """Let a topic have so many partitions in all.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
-            KafkaStorageError, DataDirectoryError: it could not be written.
+            KafkaStorageError: it could not be written.
+            DataDirectoryError: the topic has them, but they could not be made; each is when it is asked for.
         """
         with self.lock:
             self._require_open()
-            self._change(add_partitions_values(self._metadata.image, self._place, name, partitions))
-            self._open_partitions(name)
+            error = self._changes.add_partitions(name, partitions)
         self._tell_groups(name)
+        if error is not None:
+            raise error
         return self.describe_topic(name)
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
@@ -197,10 +181,7 @@ class Store:
         """
         with self.lock:
             self._require_open()
-            values = alter_config_values(self._metadata.image, name, changes, defaults=self._defaults)
-            if values:
-                self._change(values)
-                self._partitions.update_config(name, self._effective_config(name))
+            self._changes.alter_config(name, changes)
             return self.describe_topic(name)
 
     def describe_topic(self, name: str) -> TopicDescription:
@@ -277,14 +258,6 @@ class Store:
     ) -> None:
         self.close()
 
-    @property
-    def _place(self) -> Place:
-        return Place(self.node_id, self.directory_id)
-
-    @property
-    def _defaults(self) -> dict[str, str]:
-        return broker_defaults(self._metadata.image, self.node_id, self.config)
-
     def _require_not_lost(self) -> None:
         if self.is_lost:
             raise DataDirectoryError(
@@ -298,30 +271,10 @@ class Store:
         if self._is_closed:
             raise UsageError("The store is closed", path=self.path, advice="open it anew")
 
-    def _change(self, values: list[bytes]) -> None:
-        """Append the records of one change."""
-        self._metadata.append(values)
-        self._topics = self._described()
-
-    def _described(self) -> Mapping[str, TopicDescription]:
-        image = self._metadata.image
-        return MappingProxyType({name: describe(image, topic) for name, topic in image.topics.items()})
-
-    def _effective_config(self, name: str) -> dict[str, Any]:
-        return effective_config(self._metadata.image, self.node_id, self.config, name)
-
     def _tell_groups(self, topic: str) -> None:
         """Partitions are there that were not; without the lock, for coordinators ask the store under theirs."""
         if topic not in INTERNAL_TOPICS:
             self.groups.topic_changed(topic)
-
-    def _open_partitions(self, name: str) -> None:
-        """Those of the topic that are not open yet."""
-        topic = topic_of(self._metadata.image, name)
-        config = self._effective_config(name)
-        numbers = sorted(topic.partitions)
-        missing = [number for number in numbers if self._partitions.config((name, number)) is None]
-        self._partitions.open_all(WantedPartition((name, number), topic.topic_id, config) for number in missing)
 
     def _close_logs(self) -> None:
         waiting, errors = self._partitions.waiting, self._partitions.close_all()

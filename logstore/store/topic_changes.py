@@ -1,0 +1,133 @@
+"""Topics made, deleted and changed: the records first, then the directories, and what is done when these fail.
+
+A broker's controller writes the records, and the broker makes of them what it can, again when it starts. Here whoever
+asked is told: a topic is there or it is not, and what its records promise comes later where it could not come at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import LogstoreError
+from ..log.config import LogConfig
+from .broker_config import BrokerConfig
+from .checkpoints import Checkpoints
+from .formatting import random_uuid
+from .metadata_log import MetadataLog
+from .partitions import Partitions, WantedPartition
+from .topic_configs import broker_defaults, effective_config
+from .topics import (
+    Place,
+    TopicDescription,
+    add_partitions_values,
+    alter_config_values,
+    create_topic_values,
+    delete_topic_values,
+    describe,
+    topic_of,
+)
+
+
+class TopicChanges:
+    """Changes of the topics of a store, under its lock.
+
+    Attributes:
+        topics: all of them, by name, as of now.
+    """
+
+    def __init__(
+        self,
+        metadata: MetadataLog,
+        partitions: Partitions,
+        checkpoints: Checkpoints,
+        place: Place,
+        config: BrokerConfig,
+    ) -> None:
+        self._metadata, self._partitions, self._checkpoints = metadata, partitions, checkpoints
+        self._place, self._config = place, config
+        self.topics = self._described()
+
+    def create(self, name: str, partition_count: int | None, config: Mapping[str, Any]) -> None:
+        """See `Store.create_topic`; a topic whose partitions cannot be made is removed again."""
+        count = self._config["num.partitions"] if partition_count is None else partition_count
+        image, place = self._metadata.image, self._place
+        values = create_topic_values(image, place, name, random_uuid(), count, config, defaults=self._defaults)
+        self._change(values)
+        try:
+            self._partitions.open_all(self._missing(name))
+        except BaseException as error:
+            self._take_back(name, error)
+            raise
+
+    def delete(self, name: str) -> LogstoreError | None:
+        """See `Store.delete_topic`; why a directory of it, or a checkpoint, is still there."""
+        delay_ms = self._effective_config(name)["file.delete.delay.ms"]
+        self._change(delete_topic_values(self._metadata.image, name))
+        error = self._partitions.put_aside(name, delay_ms)
+        try:
+            self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
+            self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
+        except LogstoreError as another:
+            error = error or another
+        if error is not None:
+            error.add_note(f"topic {name} is deleted; what is left of it goes when the store is opened anew")
+        return error
+
+    def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
+        """See `Store.add_partitions`; why they could not be made, and will be when they are asked for."""
+        self._change(add_partitions_values(self._metadata.image, self._place, name, partition_count))
+        missing = self._missing(name)
+        try:
+            self._partitions.open_all(missing)
+        except BaseException as error:
+            self._partitions.open_later(missing)
+            if not isinstance(error, LogstoreError):
+                raise
+            error.add_note(
+                f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
+            )
+            return error
+        return None
+
+    def alter_config(self, name: str, changes: Mapping[str, Any]) -> None:
+        """See `Store.alter_config`."""
+        values = alter_config_values(self._metadata.image, name, changes, defaults=self._defaults)
+        if values:
+            self._change(values)
+            self._partitions.update_config(name, self._effective_config(name))
+
+    @property
+    def _defaults(self) -> dict[str, str]:
+        return broker_defaults(self._metadata.image, self._place.node_id, self._config)
+
+    def _effective_config(self, name: str) -> LogConfig:
+        return effective_config(self._metadata.image, self._place.node_id, self._config, name)
+
+    def _described(self) -> Mapping[str, TopicDescription]:
+        image = self._metadata.image
+        return MappingProxyType({name: describe(image, topic) for name, topic in image.topics.items()})
+
+    def _change(self, values: list[bytes]) -> None:
+        """Append the records of one change."""
+        self._metadata.append(values)
+        self.topics = self._described()
+
+    def _missing(self, name: str) -> list[WantedPartition]:
+        """Partitions of the topic that are not open yet."""
+        topic, config = topic_of(self._metadata.image, name), self._effective_config(name)
+        wanted = [WantedPartition((name, number), topic.topic_id, config) for number in sorted(topic.partitions)]
+        return [one for one in wanted if self._partitions.config(one.key) is None]
+
+    def _take_back(self, name: str, error: BaseException) -> None:
+        """Remove a topic that could not be made; if that fails too, it is completed or removed by the next opening."""
+        missing = self._missing(name)
+        try:
+            self._change(delete_topic_values(self._metadata.image, name))
+            failure = self._partitions.discard(missing)
+        except LogstoreError as another:
+            error.add_note(f"topic {name} is in the metadata log, and is completed by the next opening: {another}")
+            return
+        if failure is not None:
+            error.add_note(f"what there is of topic {name} goes when the store is opened anew: {failure}")
