@@ -2,7 +2,8 @@
 
 For partitions that were copied, restored or salvaged without the metadata of their cluster. Ids of topics are those in
 `partition.metadata`; configurations are not known, but for Kafka's internal topics. Epochs of leaders and producer ids
-go on behind the highest that are in the logs.
+go on behind the highest that are in the logs; those of the transaction coordinator's partitions also behind the highest
+that a marker has, for a partition refuses markers of an epoch before (TRANSACTION_COORDINATOR_FENCED).
 """
 
 from __future__ import annotations
@@ -11,24 +12,20 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..columns.batch_table import ByteArray
-from ..columns.window_scan import scan_windows
-from ..disk.directory import list_partition_directory, partition_directories
+from ..disk.directory import partition_directories
 from ..disk.lock import DataDirectoryLock
-from ..disk.mapped import MappedFile
 from ..disk.names import absolute_path, child
 from ..disk.seam import Seam
 from ..errors import DataDirectoryError, InconsistentTopicIdError
-from ..kernels import scan as fields
-from ..layout.batch import NO_PRODUCER_ID
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind
 from ..layout.meta_properties import MetaProperties
 from ..topics import transaction_state
 from ..topics.cluster_metadata import encode_value
 from .formatting import NODE_ID, owner, random_uuid, write_bootstrap, write_properties
+from .found_in_logs import FoundInLogs
 from .metadata_image import MetadataImage
 from .metadata_log import DIRECTORY_NAME, MetadataLog
-from .metadata_reading import entries, read_metadata
+from .metadata_reading import read_metadata
 from .partitions import topic_id_of
 from .registration import begin
 from .topic_configs import config_values
@@ -106,7 +103,9 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
         if owner(path) is not None:
             raise DataDirectoryError("The directory has an owner already", path=path, advice="open it")
         topics = adoptable_topics(live_partitions(path))
-        found = {topic.name: _Found.of(topic) for topic in topics}
+        found = {topic.name: FoundInLogs.of(topic.name, topic.partition_count, topic.paths) for topic in topics}
+        if transaction_state.TOPIC in found:
+            found[transaction_state.TOPIC].raise_epochs(max(one.coordinator_epoch for one in found.values()))
         place = _voter(path)
         if place is None:
             place = Place(NODE_ID, random_uuid())
@@ -133,37 +132,6 @@ def live_partitions(path: str) -> Directories:
         for name, place in partition_directories(path)
         if name.kind is DirectoryKind.LIVE and name.topic != METADATA_TOPIC
     }
-
-
-@dataclass(slots=True)
-class _Found:
-    """What is in the logs of a topic: by partition the epoch of the last leader, and the highest producer id."""
-
-    leader_epochs: dict[int, int]
-    producer_id: int = NO_PRODUCER_ID
-
-    @classmethod
-    def of(cls, topic: AdoptedTopic) -> _Found:
-        found = cls(dict.fromkeys(range(topic.partition_count), 0))
-        for number, path in topic.paths.items():
-            for segment in list_partition_directory(path).segments:
-                with MappedFile(segment.log) as log:
-                    found._take(topic.name, number, log.data, segment.log)
-        return found
-
-    def _take(self, topic: str, number: int, data: ByteArray, path: str) -> None:
-        for table in scan_windows(data, 0, data.size):
-            if len(table):
-                epoch = int(table.column(fields.PARTITION_LEADER_EPOCH).max())
-                self.leader_epochs[number] = max(self.leader_epochs[number], epoch)
-                self.producer_id = max(self.producer_id, int(table.column(fields.PRODUCER_ID).max()))
-        if topic == transaction_state.TOPIC:
-            for entry in entries(data, path):
-                if entry.is_control or entry.key is None or transaction_state.unknown_version(entry.key, entry.value):
-                    continue
-                value = transaction_state.decode_value(entry.value, offset=entry.offset)
-                if value is not None:
-                    self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
 
 
 def _voter(path: str) -> Place | None:
