@@ -32,7 +32,7 @@ def of_a_later_coordinator(root: Path) -> int:
     return client.identity[0]
 
 
-def require_usable(root: Path, producer_id: int) -> None:
+def assert_usable(root: Path, producer_id: int) -> None:
     adopt(str(root), seam=SEAM, now_ms=lambda: START_MS)
     with logstore.open(root) as store:
         assert {store.leader_epoch("__transaction_state", one) for one in range(2)} == {EPOCH}
@@ -51,7 +51,7 @@ def test_markers_of_an_adopted_directory_go_on_behind_those_that_are_there(tmp_p
     producer_id = of_a_later_coordinator(tmp_path)
     for snapshot in tmp_path.glob(f"t-0/*{PRODUCER_SNAPSHOT_SUFFIX}"):
         snapshot.unlink()
-    require_usable(tmp_path, producer_id)
+    assert_usable(tmp_path, producer_id)
 
 
 def test_so_do_those_of_which_only_a_producer_snapshot_tells(tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_so_do_those_of_which_only_a_producer_snapshot_tells(tmp_path: Path) -> 
     for path in tmp_path.glob(f"t-0/{0:020d}.*"):  # retention has removed the segment
         path.unlink()
     (tmp_path / "t-0" / f"{end}.log").write_bytes(b"")
-    require_usable(tmp_path, producer_id)
+    assert_usable(tmp_path, producer_id)
 
 
 def test_a_damaged_producer_snapshot_is_passed_over(tmp_path: Path) -> None:
     producer_id = of_a_later_coordinator(tmp_path)
     (snapshot,) = tmp_path.glob(f"t-0/*{PRODUCER_SNAPSHOT_SUFFIX}")
     snapshot.write_bytes(b"damaged")
-    require_usable(tmp_path, producer_id)
+    assert_usable(tmp_path, producer_id)
 
 
 def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
