@@ -26,6 +26,10 @@ _KEY = re.compile(r"(?:[^\\=: \t\f]|\\.)*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.|$)", re.DOTALL)
 _CONTROL_CHARACTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED_CHARACTERS = {
+    **{character: f"\\{name}" for name, character in _CONTROL_CHARACTERS.items()},
+    **{character: f"\\{character}" for character in "\\=:#!"},
+}
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
@@ -42,6 +46,25 @@ def parse_properties(data: bytes) -> dict[str, str]:
         value_start = separator.end() if separator else key_end
         properties[_unescaped(line[:key_end])] = _unescaped(line[value_start:])
     return properties
+
+
+def escaped_value(text: str) -> str:
+    r"""A value as `Properties.store` writes it behind its key and the =.
+
+    >>> print(escaped_value(" a=b\n" + chr(233)))
+    \ a\=b\n\u00E9
+    """
+    escaped = "".join(map(_escaped, text))
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPED_CHARACTERS:
+        return _ESCAPED_CHARACTERS[character]
+    if " " <= character <= "~":
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[index : index + 2].hex().upper()}" for index in range(0, len(units), 2))
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -64,7 +87,10 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_unescape, text) if "\\" in text else text
+    if "\\" not in text:
+        return text
+    units = _ESCAPE.sub(_unescape, text).encode("utf-16", "surrogatepass")  # a character may be escaped in two halves
+    return units.decode("utf-16", "surrogatepass")
 
 
 def _unescape(escape: re.Match[str]) -> str:

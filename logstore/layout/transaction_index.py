@@ -117,10 +117,12 @@ class TransactionIndex:
 def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> TransactionIndex:
     """The entries in `data`, the whole file; raises nothing, see `TransactionIndex.require_all`."""
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=len(data) // ENTRY_SIZE)
-    unknown = np.flatnonzero(entries["version"] > CURRENT_VERSION)
-    unknown_version = int(entries["version"][unknown[0]]) if unknown.size else None
-    if unknown.size:
-        entries = entries[: unknown[0]]
+    unknown_version = None
+    if entries.size:
+        unknown = np.flatnonzero(entries["version"] > CURRENT_VERSION)
+        if unknown.size:
+            unknown_version = int(entries["version"][unknown[0]])
+            entries = entries[: unknown[0]]
     return TransactionIndex(
         path=path,
         unknown_version=unknown_version,

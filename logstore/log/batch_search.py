@@ -96,6 +96,25 @@ def _quick_search(data: ByteArray, offset: int, position: int) -> tuple[bool, Ba
     return True, previous if previous_last_offset >= offset else None
 
 
+def quick_end(data: ByteArray, offset: int) -> int | None:
+    """The offset behind the last of a few whole batches of magic 2, of which `offset` is in the first; else None."""
+    view, position, end, next_offset = data.data, 0, data.size, 0
+    for _ in range(SEARCH_COUNT):
+        if end - position < HEADER_SIZE:
+            return None
+        base_offset, length, magic, last_offset_delta = _HEADER.unpack_from(view, position)
+        size = length + LOG_OVERHEAD_SIZE
+        if magic != _MAGIC_V2 or not HEADER_SIZE <= size <= end - position or base_offset < next_offset:
+            return None
+        next_offset = base_offset + last_offset_delta + 1
+        if not base_offset < next_offset <= _OFFSET_MAX or (position == 0 and not base_offset <= offset < next_offset):
+            return None
+        position += size
+        if position == end:
+            return int(next_offset)
+    return None
+
+
 def _whole_search(data: ByteArray, offset: int, position: int, path: str) -> BatchPlace | None:
     previous: BatchPlace | None = None
     previous_last_offset = -1

@@ -27,7 +27,7 @@ class LogState:
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
         topic_id: of `partition.metadata`; None without the file.
-        config, rules: the configuration, and what of it concerns appends.
+        config: the configuration.
         directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
         log_start_offset, log_end_offset, high_watermark, recovery_point: offsets; all but the first are exclusive.
         first_unstable_offset: where readers of committed data stop; None if nothing is open.
@@ -82,6 +82,11 @@ class LogState:
         self.active = active
 
     @cached_property
+    def rules(self) -> ValidationRules:
+        """What of the configuration concerns appends; made for the first."""
+        return ValidationRules.of(self.config, self.topic_partition)
+
+    @cached_property
     def validator(self) -> BatchValidator:
         """The checks of batches that are appended without offsets, by `rules`; made for the first append."""
         return BatchValidator(self.rules)
@@ -108,7 +113,7 @@ class LogState:
         with self.lock:
             self.change_count += 1
             self.config = config
-            self.rules = ValidationRules.of(config, self.topic_partition)
+            vars(self).pop("rules", None)
             vars(self).pop("validator", None)
             self.segment_ms_max = segment_ms_max(config)
             self.flush_message_count: int = config["flush.messages"]

@@ -75,8 +75,9 @@ def _topic_id(directory: PartitionDirectory, topic_partition: str, topic_id: str
     name = partition_metadata.FILE_NAME
     if not directory.exists(name):
         if topic_id is not None:
-            text = f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}"
-            directory.replace(name, text.encode(), "was missing", temporary_suffix=".tmp")
+            directory.replace(name, _metadata(topic_id), "was missing", temporary_suffix=".tmp")
+        return topic_id
+    if topic_id is not None and directory.read(name) == _metadata(topic_id):
         return topic_id
     known = read_partition_metadata(directory.file(name)).topic_id
     if topic_id not in (None, known):
@@ -86,6 +87,10 @@ def _topic_id(directory: PartitionDirectory, topic_partition: str, topic_id: str
             path=directory.file(name),
         )
     return known
+
+
+def _metadata(topic_id: str) -> bytes:
+    return f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}".encode()
 
 
 def _activated(loader: LogLoader, config: LogConfig, now_ms: int, draw_below: Callable[[int], int]) -> ActiveSegment:

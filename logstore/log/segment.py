@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
+from ..disk.file_range import FileRange
 from ..disk.mapped import MappedFile, segment_size
 from ..errors import DataDirectoryError, LogstoreError
 from ..folds.segment_indexes import SegmentIndexes
@@ -27,10 +28,11 @@ from ..layout.file_names import (
 from ..layout.offset_index import OffsetIndex, parse_offset_index
 from ..layout.time_index import UNKNOWN_TIMESTAMP, TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
-from .batch_search import SEARCH_COUNT, BatchPlace, batch_tables, search
+from .batch_search import SEARCH_COUNT, BatchPlace, batch_tables, quick_end, search
 from .directory import PartitionDirectory
 
 NO_TIMESTAMP = -1
+_TAIL_SIZE_MAX = 1 << 16  # bytes
 RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
 ByteArray = npt.NDArray[np.uint8]
 
@@ -231,6 +233,9 @@ class Segment:
         """The same, and how many bytes the batches take up to there; raises as `next_offset`."""
         index = self.offset_index
         last_indexed_offset = int(index.offsets[-1]) if index.entry_count else self.base_offset
+        quick = self._quick_end(last_indexed_offset)
+        if quick is not None:
+            return quick, self.size
         place = self.place_of(last_indexed_offset)
         next_offset, position = self.base_offset, 0
         if place is not None:
@@ -239,6 +244,16 @@ class Segment:
                 if len(table):
                     next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
         return next_offset, position
+
+    def _quick_end(self, offset: int) -> int | None:
+        """See `quick_end`; behind the last entry of an index is little: it is sooner read than mapped."""
+        _, position = self.offset_index.lookup(offset)
+        size = self.size - position
+        if position < 0 or not 0 < size <= _TAIL_SIZE_MAX:
+            return None
+        with FileRange(self.path(LOG_SUFFIX)) as log:
+            tail = log.read(position, size)
+        return quick_end(tail, offset) if tail.size == size else None
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
         """The largest timestamp, ms, and the last offset of its batch, as the time index knows them, else (-1, base).
