@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from ..layout import clean_shutdown, leader_epoch_checkpoint, meta_properties, offset_checkpoint
+from ..layout.java_properties import escaped_value
 from ..layout.kafka_uuid import ZERO_UUID, format_uuid
 from ..layout.meta_properties import MetaProperties
 from ..layout.quorum_state import QuorumState
@@ -57,7 +58,8 @@ def meta_properties_bytes(properties: MetaProperties, now_ms: int) -> bytes:
         meta_properties.DIRECTORY_ID_KEY: properties.directory_id,
         meta_properties.NODE_ID_KEY: properties.node_id,
     }
-    lines = ["#", f"#{date}", *(f"{key}={value}" for key, value in values.items() if value is not None)]
+    lines = ["#", f"#{date}"]
+    lines += [f"{key}={escaped_value(str(value))}" for key, value in values.items() if value is not None]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
