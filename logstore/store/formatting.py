@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import struct
 
 from ..disk.atomic import replace_file
 from ..disk.checkpoint_writing import meta_properties_bytes
@@ -15,10 +16,10 @@ from ..disk.directory import partition_directories
 from ..disk.names import child, parent
 from ..disk.seam import Seam
 from ..disk.side_files import read_meta_properties
-from ..errors import DataDirectoryError
+from ..errors import CheckpointFormatError, DataDirectoryError, UsageError
 from ..layout import meta_properties
 from ..layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
-from ..layout.kafka_uuid import format_uuid
+from ..layout.kafka_uuid import format_uuid, parse_uuid
 from ..layout.meta_properties import MetaProperties
 from ..topics.cluster_metadata import encode_value
 from .metadata_batches import Voter, dynamic_quorum, snapshot_bytes
@@ -35,6 +36,7 @@ FEATURES = {
     "transaction.version": 2,
 }
 BOOTSTRAP_SNAPSHOT_ID = "00000000000000000000-0000000000.checkpoint"
+RESERVED_ID_COUNT = 100
 _TEMPORARY_SUFFIX = ".tmp"
 
 
@@ -69,11 +71,13 @@ def make_root(seam: Seam, path: str) -> None:
 def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
     """Write what a new directory begins with; the caller holds its lock. Without `cluster_id` it gets one of its own.
 
+    As for `kafka-storage format`, any text is one.
+
     Raises:
         DataDirectoryError: there are partitions in it already, or it cannot be written.
     """
     _require_empty(path)
-    properties = MetaProperties(1, cluster_id or random_uuid(), NODE_ID, random_uuid())
+    properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
     write_bootstrap(seam, path, place_of(properties), now_ms)
     write_properties(seam, path, properties, now_ms)
     return properties
@@ -104,13 +108,18 @@ def owner(path: str) -> MetaProperties | None:
     """What `meta.properties` says; None without the file.
 
     Raises:
-        DataDirectoryError: it is of a broker that kept its metadata in ZooKeeper, or has no directory id.
-        CheckpointFormatError: it does not parse.
+        DataDirectoryError: it is of a broker that kept its metadata in ZooKeeper, or has no directory id of its own.
+        CheckpointFormatError: it does not parse, or lacks an id.
     """
     file = child(path, meta_properties.FILE_NAME)
     if not os.path.exists(file):
         return None
-    properties = read_meta_properties(file)
+    try:
+        properties = read_meta_properties(file)
+    except CheckpointFormatError as error:
+        error.path = file
+        error.advice = "put the file back as it was; or move it away, and let `logstore promote` make another"
+        raise
     if properties.version == 0 or properties.directory_id is None:
         raise DataDirectoryError(
             "The data directory is of a broker before KRaft, or before KIP-858",
@@ -119,7 +128,30 @@ def owner(path: str) -> MetaProperties | None:
             found=f"version={properties.version}, directory.id={properties.directory_id}",
             advice="let a Kafka 3.9 broker migrate it first; reading is possible with read_only",
         )
+    if _is_reserved(properties.directory_id):
+        raise DataDirectoryError(
+            f"Invalid resrved directory ID {properties.directory_id} found in {path}",  # as Kafka spells it
+            path=file,
+            advice="put the file back as it was; or move it away, and let `logstore promote` make another",
+            java_class="java.lang.RuntimeException",
+        )
     return properties
+
+
+def _is_reserved(directory_id: str) -> bool:
+    """`DirectoryId.reserved`: one of those that say that a replica is in no directory yet, or in a lost one."""
+    high, low = struct.unpack(">qq", parse_uuid(directory_id))
+    return bool(high == 0 and low < RESERVED_ID_COUNT)
+
+
+def require_cluster_id(cluster_id: object) -> None:
+    """Raise UsageError for what cannot be a cluster's id; None is nobody's."""
+    if cluster_id is not None and (not isinstance(cluster_id, str) or not cluster_id):
+        raise UsageError(
+            "A cluster id is text, and not empty",
+            expected="as `kafka-storage random-uuid` makes one",
+            found=repr(cluster_id),
+        )
 
 
 def require_cluster(path: str, properties: MetaProperties, cluster_id: str | None) -> None:

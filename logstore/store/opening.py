@@ -14,7 +14,7 @@ from ..layout.meta_properties import MetaProperties
 from .broker_config import BrokerConfig, parse_broker_config
 from .checkpoints import Checkpoints
 from .clean_shutdown import take_clean_shutdown
-from .formatting import format_directory, make_root, owner, place_of, require_cluster
+from .formatting import format_directory, make_root, owner, place_of, require_cluster, require_cluster_id
 from .metadata_image import MetadataImage
 from .metadata_log import MetadataLog
 from .partitions import Partitions, Progress, WantedPartition
@@ -45,6 +45,7 @@ def open_as(
 ) -> S:
     """As `open_store`; what was opened becomes a store of this type."""
     broker_config = parse_broker_config(config)
+    require_cluster_id(cluster_id)
     path = absolute_path(path)
     make_root(seam, path)
     lock = DataDirectoryLock(path)
