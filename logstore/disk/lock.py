@@ -8,13 +8,28 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from ..errors import DataDirectoryError
 from ..layout import meta_properties
 from ..layout.file_names import LOCK_FILE_NAME
 from .names import child
 from .system_errors import nio_error
+
+
+class Losable(Protocol):
+    """What a process has open, and the child of its fork must leave alone."""
+
+    def lose(self) -> None:
+        """Called in the child: from now on everything is refused, and what is open is only let go of."""
+
+
+_open_things: weakref.WeakSet[Losable] = weakref.WeakSet()
+
+
+def lose_when_forked(one: Losable) -> None:
+    """Call `one.lose` in each child of a fork, be there a lock or not; it is not kept alive."""
+    _open_things.add(one)
 
 
 class DataDirectoryLock:
@@ -94,7 +109,13 @@ def data_directory_lock(path: str) -> Iterator[None]:
         lock.release()
 
 
-os.register_at_fork(after_in_child=DataDirectoryLock.lose_all)
+def _lose_all() -> None:
+    for one in list(_open_things):
+        one.lose()
+    DataDirectoryLock.lose_all()
+
+
+os.register_at_fork(after_in_child=_lose_all)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

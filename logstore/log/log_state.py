@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 
+from ..disk.lock import lose_when_forked
 from ..disk.names import parent
 from ..errors import KafkaStorageError
 from .active_segment import ActiveSegment
@@ -80,6 +81,7 @@ class LogState:
         self._is_closed = self._is_lost = False
         self.update_config(config)
         self.active = active
+        lose_when_forked(self)
 
     @cached_property
     def rules(self) -> ValidationRules:

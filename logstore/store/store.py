@@ -235,11 +235,9 @@ class Store:
                 self._directory_lock.release()
 
     def lose(self) -> None:
-        """In the child of a fork, where the lock is not held: everything raises, and `close` leaves all as it is."""
+        """In the child of a fork, where the lock is not held: everything raises, as its logs do; `close` does nothing."""
         self.is_lost = True
         self.lock = threading.RLock()  # a thread of the parent may have held the other
-        for log in (*self._partitions.logs.values(), self._metadata.log):
-            log.lose()
         self._schedule = Schedule(self.now_ms)
         self._partitions = Partitions(  # none, so that none is opened or read either
             self.path,
