@@ -235,7 +235,7 @@ class Store:
                 self._directory_lock.release()
 
     def lose(self) -> None:
-        """In the child of a fork, where the lock is not held: everything raises, as its logs do; `close` does nothing."""
+        """In the child of a fork, without the lock: everything raises, as its logs do; `close` does nothing."""
         self.is_lost = True
         self.lock = threading.RLock()  # a thread of the parent may have held the other
         self._schedule = Schedule(self.now_ms)
