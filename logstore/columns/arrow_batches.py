@@ -7,7 +7,7 @@ mapped segment, which the columns keep mapped, or in a decompressed stream.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -195,6 +195,7 @@ def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
     return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind)
 
 
+@lru_cache(maxsize=8)  # batches have as many rows as fit a window, so most have what another one has
 def _no_headers(count: int) -> Array:
     import pyarrow as pa
 
