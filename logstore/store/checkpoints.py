@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..disk.atomic import replace_file
 from ..disk.checkpoint_writing import offset_checkpoint_bytes
@@ -35,7 +35,7 @@ class Checkpoints:
     What is written of a log that is not open yet is what was there.
 
     Attributes:
-        recovery_points, log_start_offsets: as they were when the directory was opened.
+        recovery_points, log_start_offsets: as they were when the directory was opened, of logs that are still there.
         cleaner_offsets: first offset that the cleaner has not been over, of logs that were cleaned.
     """
 
@@ -46,6 +46,12 @@ class Checkpoints:
         self.log_start_offsets = self._read(LOG_START_OFFSET_FILE_NAME)
         self._high_watermarks = self._read(HIGH_WATERMARK_FILE_NAME)
         self.cleaner_offsets = self._read(CLEANER_OFFSET_FILE_NAME)
+        self._by_name = {
+            RECOVERY_POINT_FILE_NAME: self.recovery_points,
+            LOG_START_OFFSET_FILE_NAME: self.log_start_offsets,
+            HIGH_WATERMARK_FILE_NAME: self._high_watermarks,
+            CLEANER_OFFSET_FILE_NAME: self.cleaner_offsets,
+        }
 
     def write_recovery_points(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
         """What of each log is on the disk."""
@@ -58,6 +64,22 @@ class Checkpoints:
     def write_high_watermarks(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
         """Up to where each log is replicated."""
         self._write(HIGH_WATERMARK_FILE_NAME, logs, lambda log: log.high_watermark, waiting, self._high_watermarks)
+
+    def keep_only(self, keys: Collection[TopicPartition]) -> None:
+        """Forget what is no partition any more, before any log is open: one of the same name begins anew."""
+        with self._lock:
+            for name, offsets in self._by_name.items():
+                gone = offsets.keys() - keys
+                for key in gone:
+                    del offsets[key]
+                if gone:
+                    self._replace(name, offsets)
+
+    def forget(self, key: TopicPartition) -> None:
+        """A log is gone; the files say so when they are written the next time, that of the cleaner does now."""
+        for offsets in (self.recovery_points, self.log_start_offsets, self._high_watermarks):
+            offsets.pop(key, None)
+        self.set_cleaner_offset(key, None)
 
     def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
         """A log was cleaned up to there; None: it is gone."""

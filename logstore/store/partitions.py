@@ -97,6 +97,7 @@ class Partitions:
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
         """Recover all partitions; after an orderly close only make those that are missing; raises as `open_all`."""
         wanted = list(wanted)
+        self._checkpoints.keep_only({one.key for one in wanted})
         if self.was_clean:
             paths = {one.key: child(self._root, directory_name(*one.key)) for one in wanted}
             present = {key for key, path in paths.items() if os.path.isdir(path) and path not in self.strays}
@@ -256,7 +257,7 @@ class Partitions:
         try:
             if os.path.isdir(path) and path not in self.strays:
                 self._set_aside(key, DirectoryKind.DELETE, due_ms)
-            self._checkpoints.set_cleaner_offset(key, None)
+            self._checkpoints.forget(key)
         except LogstoreError as error:
             failure = failure or error
             if os.path.isdir(path):
