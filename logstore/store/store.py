@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
@@ -248,7 +248,7 @@ class Store:
             schedule=self._schedule,
         )
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
