@@ -344,7 +344,8 @@ class ProducerTransactions:
                     f"Transaction offset Commit failed due to consumer group metadata mismatch: {error.message}"
                 ),
             )
-        return self._fail(_S.ABORTABLE_ERROR if isinstance(error, FencedInstanceIdError) else _S.FATAL_ERROR, error)
+        is_abortable = isinstance(error, FencedInstanceIdError | UnknownTopicOrPartitionError)
+        return self._fail(_S.ABORTABLE_ERROR if is_abortable else _S.FATAL_ERROR, error)
 
     def _timed_out(self, awaited: str, unanswered: str) -> RequestTimedOutError:
         return RequestTimedOutError(

@@ -9,7 +9,13 @@ from ..coordinator.group_membership import NO_GENERATION, GroupMembership
 from ..coordinator.group_offsets import OffsetCommit, commit_records
 from ..coordinator.transaction import Partition
 from ..coordinator.transaction_markers import Marker
-from ..errors import GroupIdNotFoundError, GroupSubscribedToTopicError, IllegalGenerationError, UnknownMemberIdError
+from ..errors import (
+    GroupIdNotFoundError,
+    GroupSubscribedToTopicError,
+    IllegalGenerationError,
+    UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
+)
 from ..folds.verification import VerificationGuard
 from ..log.append_info import AppendInfo
 from ..topics.consumer_offsets import CommittedOffset
@@ -55,20 +61,23 @@ class GroupCommits:
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group.
             OffsetMetadataTooLargeError: see `commit_records`.
+            UnknownTopicOrPartitionError: of some there is no such partition; the others are committed.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partitions.of(group_id)
         with partition.lock:
             now_ms = self._store.now_ms()
             check_commit(partition, group_id, member, is_transactional=False, now_ms=now_ms)
+            unknown = self._unknown(offsets)
             records = commit_records(
                 group_id,
-                {one: self._with_topic_id(one, commit) for one, commit in offsets.items()},
+                {one: self._with_topic_id(one, commit) for one, commit in offsets.items() if one not in unknown},
                 now_ms=now_ms,
                 metadata_size_max=self._store.config["offset.metadata.max.bytes"],
             )
             if records:
                 partition.write(records)
+        _require_known(unknown)
 
     def commit_transactional(
         self,
@@ -83,12 +92,14 @@ class GroupCommits:
         """Log offsets that wait for the marker of their transaction; see `TransactionCoordinator.commit_offsets`.
 
         Raises:
+            UnknownTopicOrPartitionError: of some there is no such partition; nothing is logged.
             LogstoreError: as `commit`, and `GroupPartition.write_undecided`.
         """
         partition = self._partitions.of(group_id)
         now_ms = self._store.now_ms()
         with partition.lock:
             check_commit(partition, group_id, member, is_transactional=True, now_ms=now_ms)
+            _require_known(self._unknown(offsets))
             records = commit_records(
                 group_id, offsets, now_ms=now_ms, metadata_size_max=self._store.config["offset.metadata.max.bytes"]
             )
@@ -195,6 +206,10 @@ class GroupCommits:
         is_over = not left and not group.members and not partition.offsets.has_undecided(group_id)
         partition.remove(expired, [group_id] if is_over else [])
 
+    def _unknown(self, partitions: Iterable[Partition]) -> list[Partition]:
+        """Those that are not there (`KafkaApis.handleOffsetCommitRequest`, `handleTxnOffsetCommitRequest`)."""
+        return [one for one in partitions if log_or_none(self._store, *one) is None]
+
     def _with_topic_id(self, partition: Partition, commit: OffsetCommit) -> OffsetCommit:
         """As the Java client of 4.3.1 commits: with the id of the topic, if there is such a topic."""
         log = None if commit.topic_id else log_or_none(self._store, *partition)
@@ -208,10 +223,20 @@ class GroupCommits:
         return committed if log is None or log.topic_id in (None, committed.topic_id) else None
 
 
+def _require_known(unknown: list[Partition]) -> None:
+    if unknown:
+        raise UnknownTopicOrPartitionError(
+            "This server does not host this topic-partition.",
+            found=", ".join(f"{topic}-{partition}" for topic, partition in unknown),
+        )
+
+
 def check_commit(
     partition: GroupPartition, group_id: str, member: GroupMemberIdentity, *, is_transactional: bool, now_ms: int
 ) -> None:
     """Refuse the commit of one who is not in the group's generation; a member that commits is alive.
+
+    Not one that commits in a transaction: its producer may go on without it (`OffsetMetadataManager`).
 
     Raises:
         IllegalGenerationError: also of a group that is not known (`validateOffsetCommit`).
@@ -228,6 +253,6 @@ def check_commit(
         group_instance_id=member.group_instance_id,
         is_transactional=is_transactional,
     )
-    known = group.members.get(member.member_id)
+    known = None if is_transactional else group.members.get(member.member_id)
     if known is not None:
         group.members[member.member_id] = replace(known, last_heartbeat_ms=now_ms)

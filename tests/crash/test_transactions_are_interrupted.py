@@ -49,6 +49,7 @@ class CrashingStore:
         made = SmallStore(root, version=version, internal_partitions=1).start()
         made.create_topic("a", partitions=2, config={})
         made.create_topic("b", partitions=1, config={})
+        made.create_topic("in", partitions=len(IDS), config={})
         made.transactions.init_producer_id("other", 1000)
         made.groups.partition_of("g")
         made.close()

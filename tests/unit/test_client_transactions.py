@@ -46,6 +46,7 @@ S = ProducerState
 def store(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SmallStore]:
     opened = SmallStore(tmp_path, version=request.param).start()
     opened.create_topic("t", partitions=2, config={})
+    opened.create_topic("in", partitions=1, config={})
     yield opened
     opened.close()
 

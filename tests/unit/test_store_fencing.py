@@ -32,7 +32,7 @@ PLACE = ("in", 0)
 
 def opened(directory: Path, *, internal_partitions: int = 1, was_clean: bool = True) -> SmallStore:
     store = SmallStore(directory, internal_partitions=internal_partitions).start(was_clean=was_clean)
-    for name in ("a", "b"):
+    for name in ("a", "b", "in"):
         if name not in store.topics:
             store.create_topic(name, partitions=1, config={})
     return store
@@ -126,7 +126,7 @@ def test_a_producer_goes_on_from_the_highest_epoch_that_a_partition_has_seen(tmp
 def test_a_lost_marker_is_written_again_with_the_epoch_of_its_decision(is_commit: bool, tmp_path: Path) -> None:
     store = opened(tmp_path)
     client = TransactionalClient(store, "x")
-    for name in ("a", "b"):
+    for name in ("a", "b", "in"):
         client.send(name, name.encode())
     epoch = client.identity[1]
     client.end(is_commit=is_commit)
@@ -148,7 +148,7 @@ def test_a_lost_marker_of_a_used_up_producer_id_is_written_again(is_commit: bool
     assert one is not None
     state.table.replay(*log_record(one._replace(producer_epoch=last_epoch), version=1))
     client.identity = (old_id, last_epoch)
-    for name in ("a", "b"):
+    for name in ("a", "b", "in"):
         client.send(name, name.encode())
     client.end(is_commit=is_commit)
     assert client.identity == (old_id + 1, 0)
@@ -189,6 +189,19 @@ def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
         store.groups.remove_silent()
     assert set(store.groups.describe("g").members) == {"m"}
     store.time_ms += 10_000
+    store.groups.remove_silent()
+    assert not store.groups.describe("g").members
+
+
+def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000))
+    assignment = store.groups.sync("g", "m")
+    assert assignment is not None
+    member, client = GroupMemberIdentity("m", assignment.generation), TransactionalClient(store, "x")
+    store.time_ms += 8_000
+    store.transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(1)}, member)
+    store.time_ms += 2_000
     store.groups.remove_silent()
     assert not store.groups.describe("g").members
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.coordinator.group_membership import GroupMembership, Joining
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.group_offsets import OffsetCommit, commit_records
 from logstore.errors import KafkaStorageError
 from logstore.store.group_partition import GroupPartition
 from logstore.topics.consumer_offsets import OffsetKey
@@ -27,10 +27,11 @@ def opened(directory: Path) -> SmallStore:
 
 
 def commit_many(store: SmallStore, group_id: str = LARGE, topic: str = "in") -> None:
-    """More offsets than one batch of tombstones can name; each commit has a part of them."""
+    """More offsets than one batch of tombstones can name, without the partitions; each batch has a part of them."""
     for first in range(0, OFFSET_COUNT, 1_000):
         places = [(topic, number) for number in range(first, first + 1_000)]
-        store.groups.commit(group_id, dict.fromkeys(places, OffsetCommit(1)))
+        records = commit_records(group_id, dict.fromkeys(places, OffsetCommit(1)), now_ms=store.time_ms)
+        store.groups._partitions.of(group_id).write(records)
 
 
 def reopened_groups(store: SmallStore) -> list[str]:
@@ -75,6 +76,7 @@ def test_more_offsets_than_fit_a_batch_expire(tmp_path: Path) -> None:
 def test_a_deleted_topic_may_have_more_offsets_than_fit_a_batch(tmp_path: Path) -> None:
     store = opened(tmp_path)
     commit_many(store)
+    store.create_topic("other", partitions=1, config={})
     store.groups.commit(LARGE, {("other", 0): OffsetCommit(1)})
     store.groups.topic_deleted("in", topic_id_of("in"))
     assert set(store.groups.fetch(LARGE)) == {("other", 0)}
@@ -124,6 +126,7 @@ def test_a_group_whose_offsets_cannot_be_removed_does_not_keep_others(
     failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SmallStore(tmp_path, internal_partitions=1).start()
+    store.create_topic("in", partitions=1, config={})
     for group_id in ("g1", "g2"):
         store.groups.commit(group_id, {("in", 0): OffsetCommit(1)})
     remove = GroupPartition.remove

@@ -114,6 +114,7 @@ def test_offsets_of_a_topic_that_was_made_anew_do_not_count(store: SmallStore) -
 
 
 def test_offsets_of_a_deleted_topic_are_forgotten(store: SmallStore) -> None:
+    store.create_topic("other", partitions=1, config={})
     store.groups.commit("g", {PLACE: OffsetCommit(7), ("other", 0): OffsetCommit(8)})
     store.groups.topic_deleted("in", topic_id_of("in"))
     assert set(store.groups.fetch("g")) == {("other", 0)}
@@ -286,6 +287,7 @@ def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
 
 
 def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
+    store.create_topic("other", partitions=1, config={})
     (member,) = joined(store, "m1")
     store.groups.commit("g", {PLACE: OffsetCommit(7), ("other", 0): OffsetCommit(1)}, member)
     with pytest.raises(NonEmptyGroupError):

@@ -43,6 +43,7 @@ def test_producers_do_not_write_into_internal_topics(tmp_path: Path, topic: str)
 def test_topics_of_coordinators_are_neither_deleted_nor_given_partitions(tmp_path: Path, topic: str) -> None:
     config = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
     with logstore.open(tmp_path, config=config) as store:
+        store.create_topic("t")
         identity = store.transactions.init_producer_id("one", 60_000)
         store.groups.commit("group", {("t", 0): OffsetCommit(17)})
         with pytest.raises(InvalidTopicError, match=f"Deletion of internal topic {topic} is prohibited"):

@@ -1,0 +1,71 @@
+"""Topics that are deleted, and made anew under their name, while groups and consumers know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.client.consumer import Consumer
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.group_metadata import OffsetAndMetadata
+from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.errors import AbortRequiredError, UnknownTopicOrPartitionError
+from logstore.model import TopicPartition
+
+T0, OTHER = TopicPartition("t", 0), TopicPartition("other", 0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
+    with logstore.open(tmp_path / "data", config=config) as opened:
+        opened.create_topic("t")
+        opened.create_topic("other")
+        yield opened
+
+
+def fill(store: EmbeddedStore, count: int, text: bytes = b"old", topic: str = "t") -> None:
+    store.log(topic, 0).append_records([text] * count)
+
+
+def values(consumer: Consumer, **how: int) -> list[bytes]:
+    return [record.value for records in consumer.poll(**how).values() for record in records]
+
+
+@pytest.mark.parametrize("place", [("t", 1), ("nowhere", 0)])
+def test_no_offset_is_committed_of_what_is_not_there(store: EmbeddedStore, place: tuple[str, int]) -> None:
+    with pytest.raises(UnknownTopicOrPartitionError, match=f"does not host.*{place[0]}-{place[1]}"):
+        store.groups.commit("g", {place: OffsetCommit(1), T0: OffsetCommit(2)})
+    assert set(store.groups.fetch("g")) == {T0}
+
+
+def test_a_transaction_with_an_offset_of_nothing_has_to_be_aborted(store: EmbeddedStore) -> None:
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin_transaction()
+    with pytest.raises(UnknownTopicOrPartitionError):
+        producer.send_offsets_to_transaction({T0: 1, ("nowhere", 0): 1}, "g")
+    with pytest.raises(AbortRequiredError):
+        producer.commit_transaction()
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction({T0: 2}, "g")
+    producer.commit_transaction()
+    assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(2)}
+
+
+def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: EmbeddedStore) -> None:
+    fill(store, 100)
+    fill(store, 1, topic="other")
+    first = store.consumer("t", "other", group_id="g", auto_offset_reset="earliest")
+    assert len(values(first)) == 101
+    store.delete_topic("t")
+    first.close()
+    assert set(store.groups.fetch("g")) == {OTHER}  # the others are committed all the same
+    store.create_topic("t")
+    fill(store, 150, b"new")
+    second = store.consumer("t", group_id="g", auto_offset_reset="earliest")
+    assert values(second) == [b"new"] * 150
