@@ -25,8 +25,8 @@ from contextlib import suppress
 
 from ..coordinator.group_offsets import OffsetCommit
 from ..coordinator.transaction import Partition, Transaction
-from ..coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
-from ..coordinator.transaction_states import PREPARE_COMMIT, supports_epoch_bump
+from ..coordinator.transaction_outcome import Answer, Append, ProducerIdentity, TransactionRules
+from ..coordinator.transaction_states import supports_epoch_bump
 from ..errors import (
     ConcurrentTransactionsError,
     InvalidProducerEpochError,
@@ -49,6 +49,7 @@ from .transaction_expiry import abort_timed_out, remove_expired
 from .transaction_loading import load_states, resume
 from .transaction_markers import MarkerWriter, StatePartition
 from .transaction_reconciling import reconcile
+from .transaction_transitions import TransitionWriter
 
 TRANSACTION_VERSION = "transaction.version"
 _NO_PRODUCER = ProducerIdentity(-1, -1)
@@ -75,6 +76,7 @@ class TransactionCoordinator:
             },
         )
         self._markers = MarkerWriter(store, self._topic, groups.write_marker)
+        self._transitions = TransitionWriter(store, self._topic, self._markers)
         self._rules = TransactionRules(
             transaction_version=store.feature(TRANSACTION_VERSION),
             timeout_max_ms=config["transaction.max.timeout.ms"],
@@ -144,7 +146,7 @@ class TransactionCoordinator:
                     now_ms=self._store.now_ms(),
                 )
             try:
-                return self._identity(self._carried_out(state, transactional_id, outcome), given)
+                return self._identity(self._transitions.carry_out(state, transactional_id, outcome), given)
             except ConcurrentTransactionsError:
                 if is_again or not isinstance(outcome, Append):
                     raise
@@ -173,7 +175,7 @@ class TransactionCoordinator:
                 client_transaction_version=self._client_version,
                 now_ms=self._store.now_ms(),
             )
-        self._carried_out(state, transactional_id, outcome)
+        self._transitions.carry_out(state, transactional_id, outcome)
 
     def add_offsets(self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str) -> None:
         """The group's partition of `__consumer_offsets` joins the transaction; as `add_partitions`."""
@@ -254,7 +256,7 @@ class TransactionCoordinator:
                 allocate=self._store.next_producer_id,
                 now_ms=self._store.now_ms(),
             )
-        return self._identity(self._carried_out(state, transactional_id, outcome), identity)
+        return self._identity(self._transitions.carry_out(state, transactional_id, outcome), identity)
 
     def abort_timed_out(self) -> None:
         """Abort what takes too long, and write markers that could not be written; to be called now and then.
@@ -263,7 +265,7 @@ class TransactionCoordinator:
             LogstoreError: of the first transaction that could not be aborted; the others have been.
         """
         do_each(self._states, self._markers.retry)
-        do_each(self._states, lambda state: abort_timed_out(self._store, state, self._carried_out))
+        do_each(self._states, lambda state: abort_timed_out(self._store, state, self._transitions.carry_out))
 
     def remove_expired(self) -> None:
         """Forget transactional ids that nobody used for `transactional.id.expiration.ms`; to be called now and then.
@@ -315,38 +317,6 @@ class TransactionCoordinator:
         error = errors[partition]
         if error is not None:
             raise error
-
-    def _carried_out(self, state: StatePartition, transactional_id: str, outcome: Outcome) -> Answer:
-        """The answer, after what it promises has been written; raises it if it is an error."""
-        answer = outcome
-        if isinstance(outcome, Append):
-            self._write(state, outcome)
-            answer = outcome.answer
-        if isinstance(answer, Answer):
-            return answer
-        assert isinstance(answer, LogstoreError)
-        unfinished = state.unfinished.get(transactional_id)
-        if isinstance(answer, ConcurrentTransactionsError) and unfinished is not None:
-            answer.advice = "the transaction before is decided, but its markers cannot be written; see the cause"
-            raise answer from unfinished[1]
-        raise answer
-
-    def _write(self, state: StatePartition, append: Append) -> None:
-        """Log a transition, and carry out what comes of it."""
-        following = append.transition.next
-        is_commit = following.state is PREPARE_COMMIT
-        try:
-            if is_commit:
-                self._markers.sync(following.partitions)
-            self._topic.append(state.number, [state.table.record(append)], needs_sync=is_commit)
-        except BaseException:
-            with state.lock:
-                state.table.append_failed(append)
-            raise
-        with state.lock:
-            completion = state.table.appended(append, now_ms=self._store.now_ms())
-        if completion is not None:
-            self._markers.complete(state, completion)
 
     @staticmethod
     def _identity(answer: Answer, unchanged: ProducerIdentity) -> tuple[int, int]:
