@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 import logstore
 from logstore.columns.small_batch import build_batch_from_records
 from logstore.coordinator.transaction_states import COMPLETE_COMMIT
@@ -13,6 +15,7 @@ from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
 from logstore.store.adoption import adopt
 from logstore.store.found_in_logs import FoundInLogs
 from tests.unit.small_store import START_MS, TransactionalClient
+from tests.unit.test_store_promotion import NOW, unpacked
 
 EPOCH = 7  # of the coordinator; the metadata that says so is lost
 CONFIG = {"transaction.state.log.num.partitions": 2}
@@ -78,3 +81,20 @@ def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
     (partition / f"{0:020d}.log").write_bytes(batch.tobytes())
     found = FoundInLogs.of("t", 1, {0: str(partition)})
     assert (found.coordinator_epoch, found.producer_id, found.leader_epochs) == (EPOCH, 3, {0: 0})
+
+
+@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "killed"])
+@pytest.mark.parametrize("is_adopted", [False, True], ids=["opened", "adopted"])
+def test_the_coordinator_of_a_brokers_directory_is_not_behind_its_markers(
+    name: str, is_adopted: bool, tmp_path: Path
+) -> None:
+    root = unpacked(name, tmp_path)
+    if is_adopted:
+        (root / "meta.properties").unlink()
+        shutil.rmtree(root / "__cluster_metadata-0")
+        adopt(str(root), seam=SEAM, now_ms=lambda: NOW)
+    with logstore.open(root, now_ms=lambda: NOW) as store:
+        known = store.topics["__transaction_state"].partition_count
+        least = min(store.leader_epoch("__transaction_state", number) for number in range(known))
+        found = [FoundInLogs.of(topic, 1, {0: str(root / f"{topic}-0")}).coordinator_epoch for topic in store.topics]
+        assert least >= max(found) >= 0
