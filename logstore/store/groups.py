@@ -15,7 +15,9 @@ A transaction's offsets come by `TransactionCoordinator.commit_offsets`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 
@@ -28,6 +30,7 @@ from ..errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+from .coordinated_store import CoordinatedStore
 from .coordinator_topic import topic_or_none
 from .group_commits import GroupCommits, GroupMemberIdentity
 from .group_partition import GroupPartition
@@ -48,6 +51,11 @@ class GroupAssignment:
 class GroupCoordinator(GroupCommits):
     """All groups of a store; see the module. Calls may come from any thread."""
 
+    def __init__(self, store: CoordinatedStore) -> None:
+        """Nothing is read yet."""
+        super().__init__(store)
+        self._abandoned: deque[tuple[str, str]] = deque()
+
     def start(self) -> None:
         """Begin to look after members that are silent, and offsets that nobody keeps up."""
         self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
@@ -64,6 +72,7 @@ class GroupCoordinator(GroupCommits):
         """
         if not group_id:
             raise InvalidGroupIdError
+        self._remove_abandoned()
         partition = self._partitions.of(group_id)
         with partition.lock:
             if group_id in partition.other_group_ids:
@@ -105,6 +114,7 @@ class GroupCoordinator(GroupCommits):
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: it has to join as a new member.
             RebalanceInProgressError: it has to join again.
         """
+        self._remove_abandoned()
         partition = self._partitions.of(group_id)
         with partition.lock:
             group = partition.groups.get(group_id)
@@ -133,12 +143,21 @@ class GroupCoordinator(GroupCommits):
             if not group.members:
                 self._rebalanced(partition, group)
 
+    def abandon(self, group_id: str, member_id: str) -> None:
+        """A member's program has dropped it: it goes when the next one joins or is heard of.
+
+        To be called by a finalizer, which may run in the middle of any other call: nothing is locked or written here.
+        """
+        self._abandoned.append((group_id, member_id))
+
     def remove_silent(self) -> None:
         """Remove members that were not heard of for their session timeout; to be called now and then.
 
         Raises:
             LogstoreError: of the first group that cannot be written; the others have been seen to.
         """
+
+        self._remove_abandoned()
 
         def remove(partition: GroupPartition) -> None:
             with partition.lock:
@@ -190,6 +209,11 @@ class GroupCoordinator(GroupCommits):
             if group is not None and group.members:
                 raise NonEmptyGroupError
             partition.remove(partition.offsets.tombstones(group_id), [group_id])
+
+    def _remove_abandoned(self) -> None:
+        while self._abandoned:
+            with suppress(IndexError, UnknownMemberIdError):  # another thread was first
+                self.leave(*self._abandoned.popleft())
 
     def _remove_silent_of(self, partition: GroupPartition, group: GroupMembership) -> None:
         group.remove_silent(now_ms=self._store.now_ms())
