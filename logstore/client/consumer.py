@@ -24,14 +24,16 @@ from types import TracebackType
 from typing import Any
 
 from .. import clock
-from ..errors import IllegalStateError, LogstoreError, WakeupError
+from ..errors import IllegalStateError, LogstoreError
 from ..model import TopicPartition
 from ..store.store import Store
+from .arguments import topic_partitions
 from .consumer_config import ConsumerConfig
 from .consumer_offsets import WAIT_MAX_S, WAIT_MIN_S, ConsumerOffsets, Partition
 from .consumer_record import ConsumerRecord
 from .fetching import FetchSettings
 from .group_member import RebalanceListener
+from .group_metadata import offset_commits
 from .record_fetcher import RecordFetcher, Records
 from .serializers import Deserializer
 from .subscription import Subscription
@@ -111,13 +113,13 @@ class Consumer(ConsumerOffsets):
             UnknownTopicOrPartitionError: there is no such partition.
         """
         with self._use:
-            wanted = [TopicPartition(*one) for one in partitions]
-            subscription = self._subscription.of_partitions()
-            for one in wanted:
-                self._log(one)
+            wanted = topic_partitions(partitions)
             if not wanted:
                 self.unsubscribe()
                 return
+            subscription = self._subscription.of_partitions()
+            for one in wanted:
+                self._log(one)
             self._commit_automatically(is_due=True)
             self._subscription = subscription
             self._positions.is_shared = False
@@ -127,11 +129,12 @@ class Consumer(ConsumerOffsets):
     def unsubscribe(self) -> None:
         """Read nothing; the consumer leaves its group."""
         with self._use:
-            if self._subscription.is_shared:
-                self._give_back(False)
-                self._required_member().leave()
-            self._subscription, self._listener = Subscription(), None
-            self._positions.assign([])
+            try:
+                if self._subscription.is_shared:
+                    self._leave()
+            finally:
+                self._subscription, self._listener = Subscription(), None
+                self._positions.assign([])
 
     def subscription(self) -> set[str]:
         """The topics that are subscribed to."""
@@ -172,7 +175,7 @@ class Consumer(ConsumerOffsets):
                 wait_s = min(wait_s * 2, WAIT_MAX_S)
 
     def to_arrow(self, timeout_ms: float = 0) -> Any:
-        """What is to be read now, up to about `fetch.max.bytes`, as a `pyarrow.Table`; as `poll` otherwise.
+        """What is to be read now, up to about `fetch.max.bytes`, as a `pyarrow.Table`; waits as `poll` does.
 
         Columns: topic, partition, and those of `columns.arrow_batches.record_schema`. Deserializers are not used.
 
@@ -187,11 +190,13 @@ class Consumer(ConsumerOffsets):
                 self._keep_up()
                 self._fetcher.drop()
                 readable = self._positions.readable()
+                if not self._fetcher.is_enough(readable):
+                    readable = []
+                size_max = self.config["fetch.max.bytes"]
+                table = read_table(self._store, self._positions, readable, self._settings, size_max)
                 left_s = end_s - clock.monotonic_s()
-                if readable or left_s <= 0:
-                    return read_table(
-                        self._store, self._positions, readable, self._settings, self.config["fetch.max.bytes"]
-                    )
+                if table.num_rows or left_s <= 0:
+                    return table
                 self._woken.wait(min(wait_s, left_s))
                 wait_s = min(wait_s * 2, WAIT_MAX_S)
 
@@ -210,7 +215,10 @@ class Consumer(ConsumerOffsets):
             raise StopIteration
 
     def wakeup(self) -> None:
-        """Have the `poll` that waits now, or the next one, raise WakeupError; for any thread."""
+        """Have the call that waits now, or the next that would, raise WakeupError; for any thread.
+
+        Those are `poll`, `to_arrow`, `commit`, `committed`, and `position` where it is not known (`KafkaConsumer`).
+        """
         self._woken.set()
 
     def close(self) -> None:
@@ -238,9 +246,7 @@ class Consumer(ConsumerOffsets):
 
     def _keep_up(self) -> None:
         """All that has to be done before records are read: the group, commits, positions."""
-        if self._woken.is_set():
-            self._woken.clear()
-            raise WakeupError("The consumer was woken up")
+        self._wake()
         if self._subscription.is_shared:
             self._share()
         elif not self._subscription.is_assigned:
@@ -263,23 +269,39 @@ class Consumer(ConsumerOffsets):
             if self._listener is not None:
                 self._listener.on_partitions_assigned(list(member.partitions))
 
+    def _leave(self) -> None:
+        """Leave the group, whatever the listener raises (`AbstractCoordinator.close`)."""
+        try:
+            self._give_back(False)
+        finally:
+            self._required_member().leave()
+
     def _give_back(self, is_lost: bool) -> None:
         """The partitions go: commit what was read, unless it is too late, and begin anew with the next ones."""
         partitions = list(self._positions)
         if not is_lost:
             self._commit_automatically(is_due=True)
-        if self._listener is not None and partitions:
-            told = self._listener.on_partitions_lost if is_lost else self._listener.on_partitions_revoked
-            told(partitions)
-        self._positions.assign([])
+        try:
+            if self._listener is not None and partitions:
+                self._tell_gone(self._listener, partitions, is_lost)
+        finally:
+            self._positions.assign([])
+
+    @staticmethod
+    def _tell_gone(listener: RebalanceListener, partitions: list[TopicPartition], is_lost: bool) -> None:
+        """A listener that does not ask for lost ones hears of them as revoked (`ConsumerRebalanceListener`)."""
+        revoked = listener.on_partitions_revoked
+        (getattr(listener, "on_partitions_lost", revoked) if is_lost else revoked)(partitions)
 
     def _commit_automatically(self, *, is_due: bool) -> None:
         """`enable.auto.commit`: a commit that fails is told in the log of the program, and done again later."""
+        if not (is_due and self.config["enable.auto.commit"]):
+            return
         positions = self._positions.known()
-        if not (is_due and positions and self.config["enable.auto.commit"]):
+        if not positions:
             return
         self._next_commit_s = clock.monotonic_s() + self.config["auto.commit.interval.ms"] / 1000
         try:
-            self.commit(positions)
+            self._commit(offset_commits(positions))
         except LogstoreError as error:
             _LOGGER.warning("Offsets were not committed automatically: %s", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 
 from .. import clock
@@ -17,10 +18,12 @@ from ..errors import (
     UnknownMemberIdError,
     UnstableOffsetCommitError,
     UsageError,
+    WakeupError,
 )
 from ..log.partition_log import PartitionLog
 from ..model import FetchIsolation, TopicPartition
 from ..store.store import Store
+from .arguments import topic_partition, topic_partitions, whole_offset
 from .consumer_config import ConsumerConfig
 from .consumer_record import Lag
 from .fetching import end_offset, record_count
@@ -74,6 +77,8 @@ class ConsumerOffsets:
         self._subscription = Subscription()
         self._positions = Positions(store, self._isolation, config["auto.offset.reset"])
         self._member = None if config["group.id"] is None else GroupMember(store, config)
+        if self._member is not None:  # a consumer that is dropped without `close` does not keep its partitions
+            weakref.finalize(self, self._member.abandon).atexit = False
         self._woken = threading.Event()
 
     def position(self, partition: Partition) -> int:
@@ -83,14 +88,17 @@ class ConsumerOffsets:
             IllegalStateError: the partition is not read.
             NoOffsetForPartitionError: nothing is committed, and `auto.offset.reset` is none.
             RequestTimedOutError: a transaction that is about to commit the offset was open for too long.
+            WakeupError: `wakeup` was called, and the offset is not known yet.
         """
         with self._use:
-            wanted = TopicPartition(*partition)
+            wanted = topic_partition(partition)
             if wanted not in self._positions:
                 raise IllegalStateError("You can only check the position for partitions assigned to this consumer.")
             timeout_ms = self.config["default.api.timeout.ms"]
             end_s = clock.monotonic_s() + timeout_ms / 1000
+            self._positions.forget_gone()
             while (position := self._positions.get(wanted)) is None:
+                self._wake()
                 self._find_positions([wanted])
                 if self._positions.get(wanted) is None:
                     self._wait_until(
@@ -104,7 +112,7 @@ class ConsumerOffsets:
         """Read on from `offset`; raises IllegalStateError, and UsageError for a negative one."""
         with self._use:
             where = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
-            self._positions.seek(TopicPartition(*partition), where)
+            self._positions.seek(topic_partition(partition), whole_offset(where))
 
     def seek_to_beginning(self, *partitions: Partition) -> None:
         """Read on from the earliest offset, in all partitions that are read if none is named."""
@@ -118,15 +126,15 @@ class ConsumerOffsets:
         """Let `poll` pass partitions over; raises IllegalStateError for one that is not read."""
         with self._use:
             for partition in partitions:
-                self._positions.require(TopicPartition(*partition))
-            self._positions.paused.update(TopicPartition(*partition) for partition in partitions)
+                self._positions.require(topic_partition(partition))
+            self._positions.paused.update(topic_partition(partition) for partition in partitions)
 
     def resume(self, *partitions: Partition) -> None:
         """Let `poll` read partitions again; raises IllegalStateError for one that is not read."""
         with self._use:
             for partition in partitions:
-                self._positions.require(TopicPartition(*partition))
-            self._positions.paused.difference_update(TopicPartition(*partition) for partition in partitions)
+                self._positions.require(topic_partition(partition))
+            self._positions.paused.difference_update(topic_partition(partition) for partition in partitions)
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are passed over."""
@@ -143,10 +151,16 @@ class ConsumerOffsets:
             InvalidGroupIdError: the consumer has no `group.id`.
             CommitFailedError: the group has gone on without the consumer.
             RebalanceInProgressError: call `poll`, then again.
+            UnknownTopicOrPartitionError: there is no such partition; the others are committed.
+            WakeupError: `wakeup` was called; nothing is committed.
             FencedInstanceIdError, OffsetMetadataTooLargeError, UsageError, KafkaStorageError.
         """
         with self._use:
-            self._commit(offset_commits(self._positions.known() if offsets is None else offsets))
+            commits = offset_commits(self._positions.known() if offsets is None else offsets)
+            self._required_member()
+            if commits:
+                self._wake()
+            self._commit(commits)
 
     def committed(self, *partitions: Partition) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed, None where that is nothing.
@@ -154,13 +168,15 @@ class ConsumerOffsets:
         Raises:
             InvalidGroupIdError: the consumer has no `group.id`.
             RequestTimedOutError: with read_committed, a transaction that commits one of them was open for too long.
+            WakeupError: `wakeup` was called.
         """
         with self._use:
             member = self._required_member()
-            wanted = [TopicPartition(*partition) for partition in partitions]
+            wanted = [topic_partition(partition) for partition in partitions]
             timeout_ms = self.config["default.api.timeout.ms"]
             end_s = clock.monotonic_s() + timeout_ms / 1000
             while True:
+                self._wake()
                 try:
                     found = self._store.groups.fetch(member.group_id, wanted, require_stable=self._needs_stable)
                     break
@@ -188,11 +204,11 @@ class ConsumerOffsets:
 
     def beginning_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
         """The earliest offsets; raises UnknownTopicOrPartitionError."""
-        return {TopicPartition(*one): self._log(one).log_start_offset for one in partitions}
+        return {one: self._log(one).log_start_offset for one in topic_partitions(partitions)}
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
         """Up to where a consumer of this `isolation.level` reads, exclusive; raises UnknownTopicOrPartitionError."""
-        return {TopicPartition(*one): end_offset(self._log(one), self._isolation) for one in partitions}
+        return {one: end_offset(self._log(one), self._isolation) for one in topic_partitions(partitions)}
 
     def offsets_for_times(self, timestamps: Mapping[Partition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after a time (ms) by partition, None where there is none.
@@ -203,8 +219,8 @@ class ConsumerOffsets:
         """
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         for partition, timestamp in timestamps.items():
-            one = TopicPartition(*partition)
-            if timestamp < 0:
+            one = topic_partition(partition)
+            if whole_offset(timestamp) < 0:
                 raise UsageError(
                     f"The target time for partition {one} is {timestamp}. The target time cannot be negative.",
                     java_class=ILLEGAL_ARGUMENT,
@@ -227,7 +243,13 @@ class ConsumerOffsets:
         return self._isolation is FetchIsolation.READ_COMMITTED
 
     def _log(self, partition: Partition) -> PartitionLog:
-        return self._store.log(*partition)
+        return self._store.log(*topic_partition(partition))
+
+    def _wake(self) -> None:
+        """Raise WakeupError if another thread has asked for it, once (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
+        if self._woken.is_set():
+            self._woken.clear()
+            raise WakeupError("The consumer was woken up")
 
     def _required_member(self) -> GroupMember:
         if self._member is None:
@@ -236,7 +258,7 @@ class ConsumerOffsets:
 
     def _seek_to(self, partitions: tuple[Partition, ...], policy: str) -> None:
         with self._use:
-            wanted = [TopicPartition(*one) for one in partitions] or list(self._positions)
+            wanted = [topic_partition(one) for one in partitions] or list(self._positions)
             for one in wanted:
                 self._positions.require(one)
                 self._positions.seek(one, self._positions.bound(one, policy))
@@ -256,6 +278,7 @@ class ConsumerOffsets:
         """Begin where the group is, else where `auto.offset.reset` says; not where that is about to change."""
         without = []
         for partition in partitions:
+            self._positions.enter(partition)
             try:
                 offset = self._committed_offset(partition)
             except UnstableOffsetCommitError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..log.partition_log import PartitionLog
 from ..log.records import RecordChunk
 from ..model import FetchIsolation, TopicPartition
+from ..store.coordinator_topic import log_or_none
 from ..store.store import Store
 from .consumer_record import ConsumerRecord
 
@@ -85,7 +86,7 @@ def available_size(store: Store, positions: Mapping[TopicPartition, int], settin
     """Bytes of batches that are to be read, of each partition as many as `size_max`."""
     total = 0
     for partition, position in positions.items():
-        log = store.log(*partition)
-        if log.log_start_offset <= position < end_offset(log, settings.isolation):
+        log = log_or_none(store, *partition)
+        if log is not None and log.log_start_offset <= position < end_offset(log, settings.isolation):
             total += log.read(position, settings.size_max, settings.isolation).data.size
     return total

@@ -27,7 +27,7 @@ class RebalanceListener(Protocol):
         """Partitions are about to go to others; their offsets may still be committed."""
 
     def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> object:
-        """Others have them already: the consumer was not heard of for too long."""
+        """Others have them already: the consumer was not heard of for too long; without it, as revoked ones."""
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> object:
         """There are new ones, of which nothing was read yet."""
@@ -84,10 +84,12 @@ class GroupMember:
                 pass
             except (UnknownMemberIdError, IllegalGenerationError):
                 is_lost = True
-            give_back(is_lost)
-            self.partitions = None
-            if is_lost:
-                self._forget()
+            try:
+                give_back(is_lost)
+            finally:
+                self.partitions = None
+                if is_lost:
+                    self._forget()
         if not self.is_joining or topics != self._topics:
             self._join(topics)
         return self._has_synced() or (not self.is_joining and self._rejoined(topics))
@@ -99,6 +101,11 @@ class GroupMember:
                 self._store.groups.leave(self.group_id, self._member_id)
         self.partitions = None
         self._forget()
+
+    def abandon(self) -> None:
+        """As `leave`, called by the garbage collector: anywhere, so that the group does it when it is next asked."""
+        if self._member_id and self._config["group.instance.id"] is None:
+            self._store.groups.abandon(self.group_id, self._member_id)
 
     def _rejoined(self, topics: frozenset[str]) -> bool:
         self._join(topics)

@@ -9,6 +9,7 @@ from ..coordinator.group_membership import NO_GENERATION
 from ..coordinator.group_offsets import OffsetCommit
 from ..errors import UsageError
 from ..model import TopicPartition
+from .arguments import topic_partition, whole_offset
 
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 NO_LEADER_EPOCH = -1
@@ -50,15 +51,20 @@ def offset_commits(offsets: Offsets) -> dict[tuple[str, int], OffsetCommit]:
     """Offsets as coordinators take them.
 
     Raises:
-        UsageError: a negative offset.
+        UsageError: a negative offset, or something else than partitions with offsets.
     """
+    if not isinstance(offsets, Mapping):
+        raise UsageError("Offsets are given by partition", expected="a dict", found=repr(offsets))
     commits: dict[tuple[str, int], OffsetCommit] = {}
-    for (topic, partition), given in offsets.items():
+    for partition, given in offsets.items():
         one = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
-        if one.offset < 0:
-            raise UsageError("Invalid negative offset", found=one.offset, java_class=ILLEGAL_ARGUMENT)
+        offset = whole_offset(one.offset)
+        if offset < 0:
+            raise UsageError("Invalid negative offset", found=offset, java_class=ILLEGAL_ARGUMENT)
+        if not isinstance(one.metadata, str):
+            raise UsageError("The metadata of an offset is a text", expected="a str", found=repr(one.metadata))
         epoch = NO_LEADER_EPOCH if one.leader_epoch is None else one.leader_epoch
-        commits[topic, partition] = OffsetCommit(one.offset, leader_epoch=epoch, metadata=one.metadata)
+        commits[topic_partition(partition)] = OffsetCommit(offset, leader_epoch=epoch, metadata=one.metadata)
     return commits
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 
 from ..errors import (
@@ -12,11 +13,13 @@ from ..errors import (
     UsageError,
 )
 from ..model import FetchIsolation, TopicPartition
+from ..store.coordinator_topic import log_or_none
 from ..store.store import Store
 from .fetching import end_offset
 from .group_metadata import ILLEGAL_ARGUMENT
 
 EARLIEST, LATEST = "earliest", "latest"
+_LOGGER = logging.getLogger("logstore")
 
 
 class Positions:
@@ -33,6 +36,7 @@ class Positions:
         self.is_shared = False
         self._store, self._isolation, self._reset_policy = store, isolation, reset_policy
         self._positions: dict[TopicPartition, int | None] = {}
+        self._topic_ids: dict[TopicPartition, str | None] = {}  # of the topic that a position is in
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._positions)
@@ -60,7 +64,12 @@ class Positions:
         if offset is not None and offset < 0:
             raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
         self.require(partition)
+        self.enter(partition)
         self._positions[partition] = offset
+
+    def enter(self, partition: TopicPartition) -> None:
+        """The topic that is there now is the one that the next position will be in; to be told before that is known."""
+        self._topic_ids[partition] = self._topic_id(partition)
 
     def require(self, partition: TopicPartition) -> None:
         """Raise IllegalStateError unless the partition is read."""
@@ -73,7 +82,19 @@ class Positions:
 
     def known(self) -> dict[TopicPartition, int]:
         """All positions there are."""
+        self.forget_gone()
         return {one: position for one, position in self._positions.items() if position is not None}
+
+    def forget_gone(self) -> None:
+        """A position in a topic that was deleted says nothing of the one that was made anew under its name.
+
+        It is looked for again: where the group is, or `auto.offset.reset` says (`Metadata.updateLatestMetadata`).
+        """
+        for partition, position in self._positions.items():
+            if position is None or self._topic_id(partition) in (None, self._topic_ids.get(partition)):
+                continue
+            _LOGGER.warning("Topic of %s was made anew: forgetting position %d in the old one", partition, position)
+            self._positions[partition] = None
 
     def readable(self) -> list[TopicPartition]:
         """The partitions that are not paused and have something behind the position, or are out of range.
@@ -81,6 +102,7 @@ class Positions:
         Raises:
             UnknownTopicOrPartitionError: one of them is gone; not for those of a group, which will share others.
         """
+        self.forget_gone()
         found = []
         for partition, position in self._positions.items():
             if position is None or partition in self.paused:
@@ -105,13 +127,19 @@ class Positions:
 
         Raises:
             NoOffsetForPartitionError: it says none.
+            UnknownTopicOrPartitionError: one of them is gone; not for those of a group.
         """
         wanted = list(partitions)
         if wanted and self._reset_policy not in (EARLIEST, LATEST):
             names = ", ".join(map(str, wanted))
             raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
         for partition in wanted:
-            self.advance(partition, self.bound(partition, self._reset_policy))
+            self.enter(partition)
+            try:
+                self.advance(partition, self.bound(partition, self._reset_policy))
+            except UnknownTopicOrPartitionError:
+                if not self.is_shared:
+                    raise
 
     def out_of_range(self, partition: TopicPartition, position: int) -> None:
         """Begin anew where the log does not have `position` any more, or not yet.
@@ -134,3 +162,7 @@ class Positions:
         """The earliest or the latest offset of a partition."""
         log = self._store.log(*partition)
         return log.log_start_offset if policy == EARLIEST else end_offset(log, self._isolation)
+
+    def _topic_id(self, partition: TopicPartition) -> str | None:
+        log = log_or_none(self._store, *partition)
+        return None if log is None else log.topic_id

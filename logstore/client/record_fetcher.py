@@ -88,7 +88,7 @@ class RecordFetcher:
         if self._last_partition in readable:
             turn = readable.index(self._last_partition) + 1
             readable = readable[turn:] + readable[:turn]
-        if not self._is_enough(readable):
+        if not self.is_enough(readable):
             return None
         for partition in readable:
             read = self._read(partition)
@@ -110,7 +110,7 @@ class RecordFetcher:
         assert position is not None
         return fetching.fetch(self._store.log(*partition), position, self._settings)
 
-    def _is_enough(self, readable: list[TopicPartition]) -> bool:
+    def is_enough(self, readable: list[TopicPartition]) -> bool:
         """Whether there are `fetch.min.bytes` to be read, or `fetch.max.wait.ms` are over."""
         size_min = self._config["fetch.min.bytes"]
         if size_min <= 1 or not readable:
@@ -118,7 +118,8 @@ class RecordFetcher:
         now_s = clock.monotonic_s()
         self._fetch_wait_s = now_s if self._fetch_wait_s is None else self._fetch_wait_s
         is_over = now_s - self._fetch_wait_s >= self._config["fetch.max.wait.ms"] / 1000
-        if not is_over and fetching.available_size(self._store, self._positions.known(), self._settings) < size_min:
+        positions = {one: position for one, position in self._positions.known().items() if one in readable}
+        if not is_over and fetching.available_size(self._store, positions, self._settings) < size_min:
             return False
         self._fetch_wait_s = None
         return True

@@ -37,10 +37,12 @@ class Subscription:
             IllegalStateError: partitions, or a pattern, were asked for before.
             UsageError: an empty name, or one name where a list is expected.
         """
-        if isinstance(topics, str):
+        if isinstance(topics, str) or not isinstance(topics, Iterable):
             raise UsageError("Topics are a list of names", expected="a list", found=repr(topics))
         names = frozenset(topics)
-        if not all(name.strip() for name in names):
+        if not names:
+            return Subscription()
+        if not all(isinstance(name, str) and name.strip() for name in names):
             raise UsageError(
                 "Topic collection to subscribe to cannot contain null or empty topic", java_class=ILLEGAL_ARGUMENT
             )
@@ -52,7 +54,10 @@ class Subscription:
         if not pattern:
             raise UsageError("Topic pattern to subscribe to cannot be empty", java_class=ILLEGAL_ARGUMENT)
         self._require_same(self.is_assigned or (bool(self.topics) and self.pattern is None))
-        return Subscription(pattern=re.compile(pattern))
+        try:
+            return Subscription(pattern=re.compile(pattern))
+        except (re.error, TypeError) as error:
+            raise UsageError(f"The topic pattern is none: {error}", found=repr(pattern)) from error
 
     def of_partitions(self) -> Subscription:
         """Partitions that the program names; raises IllegalStateError."""

@@ -12,7 +12,7 @@ from logstore.client.consumer import Consumer
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.group_metadata import OffsetAndMetadata
 from logstore.coordinator.group_offsets import OffsetCommit
-from logstore.errors import AbortRequiredError, UnknownTopicOrPartitionError
+from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
 
 T0, OTHER = TopicPartition("t", 0), TopicPartition("other", 0)
@@ -29,6 +29,12 @@ def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
 
 def fill(store: EmbeddedStore, count: int, text: bytes = b"old", topic: str = "t") -> None:
     store.log(topic, 0).append_records([text] * count)
+
+
+def make_anew(store: EmbeddedStore, count: int) -> None:
+    store.delete_topic("t")
+    store.create_topic("t")
+    fill(store, count, b"new")
 
 
 def values(consumer: Consumer, **how: int) -> list[bytes]:
@@ -69,3 +75,53 @@ def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: EmbeddedStore) -
     fill(store, 150, b"new")
     second = store.consumer("t", group_id="g", auto_offset_reset="earliest")
     assert values(second) == [b"new"] * 150
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_consumer_begins_anew_in_a_topic_that_was_made_anew(store: EmbeddedStore, is_shared: bool) -> None:
+    fill(store, 100)
+    consumer = store.consumer("t", group_id="g" if is_shared else None, auto_offset_reset="earliest")
+    assert len(values(consumer)) == 100
+    make_anew(store, 150)
+    assert values(consumer, timeout_ms=1000) == [b"new"] * 150
+
+
+def test_no_position_in_the_old_topic_is_committed_for_the_new_one(store: EmbeddedStore) -> None:
+    fill(store, 100)
+    consumer = store.consumer("t", group_id="g", auto_offset_reset="earliest")
+    assert len(values(consumer)) == 100
+    make_anew(store, 150)
+    consumer.commit()
+    assert consumer.committed(T0) == {T0: None}
+    assert consumer.position(T0) == 0
+
+
+def test_without_a_reset_policy_a_topic_made_anew_is_an_error(store: EmbeddedStore) -> None:
+    fill(store, 100)
+    consumer = store.consumer(auto_offset_reset="none")
+    consumer.assign([T0])
+    consumer.seek(T0, 99)
+    assert values(consumer) == [b"old"]
+    make_anew(store, 150)
+    with pytest.raises(NoOffsetForPartitionError):
+        consumer.poll(timeout_ms=1000)
+    consumer.seek(T0, 149)  # which is in the new one
+    assert values(consumer) == [b"new"]
+
+
+def test_enough_is_counted_without_a_deleted_topic(store: EmbeddedStore) -> None:
+    consumer = store.consumer("t", "other", group_id="g", fetch_min_bytes=1000, fetch_max_wait_ms=100_000)
+    consumer.poll()
+    store.delete_topic("t")
+    fill(store, 1, topic="other")
+    assert consumer.poll() == {}
+    fill(store, 200, topic="other")
+    assert len(values(consumer)) == 201
+
+
+def test_a_topic_that_is_deleted_before_it_was_read_does_not_keep_others(store: EmbeddedStore) -> None:
+    fill(store, 1, topic="other")
+    consumer = store.consumer("t", "other", group_id="g", auto_offset_reset="earliest", enable_auto_commit=False)
+    consumer._share()  # it has its partitions, and no positions yet
+    store.delete_topic("t")
+    assert values(consumer) == [b"old"]

@@ -1,0 +1,37 @@
+"""What programs name partitions and offsets by, checked: an error says what is wrong before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+from ..errors import UsageError
+from ..model import TopicPartition
+
+
+def topic_partition(given: Any) -> TopicPartition:
+    """A partition as `TopicPartition`.
+
+    Raises:
+        UsageError: it is not a topic's name and a number.
+    """
+    if isinstance(given, tuple | list) and len(given) == 2:
+        topic, number = given
+        if isinstance(topic, str) and isinstance(number, Integral):
+            return TopicPartition(topic, int(number))
+    raise UsageError("A partition is a TopicPartition", expected="a topic's name and a number", found=repr(given))
+
+
+def topic_partitions(given: Any) -> list[TopicPartition]:
+    """Several of them; raises UsageError as well if it is no list at all."""
+    if isinstance(given, Iterable):
+        return [topic_partition(one) for one in given]
+    raise UsageError("Partitions are given as a list", expected="a list", found=repr(given))
+
+
+def whole_offset(given: Any) -> int:
+    """An offset, or a time, as it was given; raises UsageError if it is not a whole number."""
+    if isinstance(given, Integral):
+        return int(given)
+    raise UsageError("Offsets and times are whole numbers", expected="an int", found=repr(given))
