@@ -2,6 +2,10 @@
 
 What concerns the network only is not there. Names may be written with underscores, as Python's clients do.
 
+Members of a group are in the process of their coordinator, which sees each `poll`: there is no connection to be lost,
+and no thread that sends heartbeats. So `max.poll.interval.ms` alone says when a member is out; `session.timeout.ms` is
+taken for programs that set it, and does nothing. A consumer that is dropped unclosed leaves when another one polls.
+
 >>> config = parse_consumer_config({"group_id": "audit", "isolation.level": "read_committed"})
 >>> config["enable.auto.commit"], config["auto.offset.reset"], config["client.id"]
 (True, 'latest', 'consumer-audit-1')
@@ -16,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..coordinator.group_membership import ASSIGNORS
-from ..errors import UsageError
+from ..errors import InvalidGroupIdError, UsageError
 from ..log.config_definition import (
     CONFIG_EXCEPTION,
     Definition,
@@ -84,8 +88,11 @@ def parse_consumer_config(values: Mapping[str, Any], *, client_number: int = 1) 
 
     Raises:
         UsageError: an unknown name, a value that does not do, or values that exclude each other, in Kafka's words.
+        InvalidGroupIdError: an empty `group.id` (`ClassicKafkaConsumer`).
     """
     config, given = read_config(_DEFINITIONS, values, "consumer")
+    if config["group.id"] is not None and not config["group.id"].strip():
+        raise InvalidGroupIdError("The configured group.id should not be an empty string or whitespace.")
     if not config["client.id"]:
         config["client.id"] = f"consumer-{config['group.id']}-{config['group.instance.id'] or client_number}"
     if config["group.id"] is None:

@@ -1,0 +1,180 @@
+"""Calls of a consumer as the Java client has them: who is woken up, what ends a subscription, what is no argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+import logstore
+from logstore.client.consumer import Consumer
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.group_metadata import OffsetAndMetadata, OffsetAndTimestamp
+from logstore.errors import CorruptRecordError, InvalidGroupIdError, UsageError, WakeupError
+from logstore.model import TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
+    with logstore.open(tmp_path / "data", config=config) as opened:
+        opened.create_topic("t", 2)
+        yield opened
+
+
+def assigned(store: EmbeddedStore, **config: object) -> Consumer:
+    consumer = store.consumer(**{"group_id": "g", "auto_offset_reset": "earliest", **config})
+    consumer.assign([T0])
+    return consumer
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda consumer: consumer.position(T0),
+        lambda consumer: consumer.committed(T0),
+        lambda consumer: consumer.commit({T0: 1}),
+    ],
+)
+def test_a_call_that_asks_the_group_is_woken_up_once(store: EmbeddedStore, call: Callable[[Consumer], object]) -> None:
+    consumer = assigned(store)
+    consumer.wakeup()
+    with pytest.raises(WakeupError):
+        call(consumer)
+    assert consumer.committed(T0) == {T0: None}
+    call(consumer)
+
+
+def test_calls_that_ask_nobody_leave_the_wakeup_to_the_next_poll(store: EmbeddedStore) -> None:
+    consumer = assigned(store)
+    consumer.seek(T0, 0)
+    consumer.wakeup()
+    assert consumer.position(T0) == 0
+    assert consumer.end_offsets([T0]) == {T0: 0}
+    with pytest.raises(WakeupError):
+        consumer.poll()
+
+
+def test_closing_commits_whatever_woke_the_consumer(store: EmbeddedStore) -> None:
+    store.log("t", 0).append_records([b"x"])
+    consumer = assigned(store)
+    consumer.poll()
+    consumer.wakeup()
+    consumer.close()
+    assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(1)}
+
+
+def test_nothing_to_read_is_as_unsubscribe(store: EmbeddedStore) -> None:
+    consumer = store.consumer("t", group_id="g")
+    consumer.poll()
+    consumer.assign([])
+    assert (consumer.subscription(), consumer.assignment()) == (set(), set())
+    assert not store.groups.describe("g").members
+    consumer.assign([T0])
+    consumer.subscribe([])
+    assert consumer.assignment() == set()
+    consumer.subscribe(pattern="t")
+    consumer.subscribe([])
+    consumer.assign([T0])
+    assert consumer.assignment() == {T0}
+
+
+@pytest.mark.parametrize("group_id", ["", " "])
+def test_an_empty_group_id_is_none(store: EmbeddedStore, group_id: str) -> None:
+    with pytest.raises(InvalidGroupIdError, match=re.escape("The configured group.id should not be an empty string")):
+        store.consumer(group_id=group_id)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda consumer: consumer.assign(["t-0"]),
+        lambda consumer: consumer.assign("t"),
+        lambda consumer: consumer.assign(None),
+        lambda consumer: consumer.assign([("t", "0")]),
+        lambda consumer: consumer.seek("t-0", 1),
+        lambda consumer: consumer.seek(T0, None),
+        lambda consumer: consumer.seek(T0, "1"),
+        lambda consumer: consumer.seek(T0, -1),
+        lambda consumer: consumer.pause("t"),
+        lambda consumer: consumer.position("t"),
+        lambda consumer: consumer.position(None),
+        lambda consumer: consumer.committed("t"),
+        lambda consumer: consumer.commit({T0: None}),
+        lambda consumer: consumer.commit({T0: "1"}),
+        lambda consumer: consumer.commit({T0: -1}),
+        lambda consumer: consumer.commit({"t": 1}),
+        lambda consumer: consumer.commit([(T0, 1)]),
+        lambda consumer: consumer.commit({T0: OffsetAndMetadata(1, None)}),
+        lambda consumer: consumer.end_offsets(["t"]),
+        lambda consumer: consumer.beginning_offsets(5),
+        lambda consumer: consumer.offsets_for_times({T0: None}),
+        lambda consumer: consumer.offsets_for_times({T0: -1}),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe(5)),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe([5])),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern="(")),
+        lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern=5)),
+    ],
+)
+def test_what_is_no_argument_is_said(store: EmbeddedStore, call: Callable[[Any], object]) -> None:
+    with pytest.raises(UsageError):
+        call(assigned(store))
+
+
+def test_a_table_waits_for_records_that_count(store: EmbeddedStore) -> None:
+    pytest.importorskip("pyarrow")
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("t", b"aborted", partition=0).get()
+    producer.abort_transaction()
+    consumer = assigned(store, isolation_level="read_committed")
+    later = Timer(0.05, lambda: store.log("t", 0).append_records([b"x"]))
+    later.start()
+    assert consumer.to_arrow(timeout_ms=60_000).column("value").to_pylist() == [b"x"]
+    later.join()
+    patient = assigned(store, fetch_min_bytes=10_000, fetch_max_wait_ms=100_000)
+    assert patient.to_arrow(timeout_ms=10).num_rows == 0
+
+
+def test_offsets_by_time_are_those_of_committed_records(store: EmbeddedStore) -> None:
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("t", b"open", partition=0, timestamp_ms=5).get()
+    committed, all_of_it = assigned(store, isolation_level="read_committed"), assigned(store)
+    assert committed.offsets_for_times({T0: 1}) == {T0: None}
+    assert all_of_it.offsets_for_times({T0: 1}) == {T0: OffsetAndTimestamp(0, 5, 0)}
+    producer.commit_transaction()
+    assert committed.offsets_for_times({T0: 1}) == {T0: OffsetAndTimestamp(0, 5, 0)}
+
+
+def test_checksums_are_compared_unless_that_is_off(store: EmbeddedStore) -> None:
+    log = store.log("t", 0)
+    log.append_records([b"value"])
+    path = next(Path(log.directory.path).glob("*.log"))
+    data = bytearray(path.read_bytes())
+    data[data.index(b"value")] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorruptRecordError):
+        assigned(store).poll()
+    [record] = assigned(store, check_crcs=False).poll()[T0]
+    assert record.value == b"walue"
+
+
+def test_enough_is_waited_for_no_longer_than_said(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr("logstore.clock.monotonic_s", lambda: now_s[0])
+    store.log("t", 0).append_records([b"x"])
+    consumer = assigned(store, fetch_min_bytes=10_000, fetch_max_wait_ms=200)
+    assert consumer.poll() == {}
+    now_s[0] = 0.19
+    assert consumer.poll() == {}
+    now_s[0] = 0.2
+    assert len(consumer.poll()[T0]) == 1
