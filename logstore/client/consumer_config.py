@@ -91,7 +91,7 @@ def parse_consumer_config(values: Mapping[str, Any], *, client_number: int = 1) 
         InvalidGroupIdError: an empty `group.id` (`ClassicKafkaConsumer`).
     """
     config, given = read_config(_DEFINITIONS, values, "consumer")
-    if config["group.id"] is not None and not config["group.id"].strip():
+    if config["group.id"] == "":
         raise InvalidGroupIdError("The configured group.id should not be an empty string or whitespace.")
     if not config["client.id"]:
         config["client.id"] = f"consumer-{config['group.id']}-{config['group.instance.id'] or client_number}"

@@ -84,12 +84,10 @@ class GroupMember:
                 pass
             except (UnknownMemberIdError, IllegalGenerationError):
                 is_lost = True
-            try:
-                give_back(is_lost)
-            finally:
-                self.partitions = None
-                if is_lost:
-                    self._forget()
+            give_back(is_lost)
+            self.partitions = None
+            if is_lost:
+                self._forget()
         if not self.is_joining or topics != self._topics:
             self._join(topics)
         return self._has_synced() or (not self.is_joining and self._rejoined(topics))

@@ -178,3 +178,14 @@ def test_enough_is_waited_for_no_longer_than_said(store: EmbeddedStore, monkeypa
     assert consumer.poll() == {}
     now_s[0] = 0.2
     assert len(consumer.poll()[T0]) == 1
+
+
+def test_what_is_paused_is_not_enough(store: EmbeddedStore) -> None:
+    for partition, count in ((0, 200), (1, 1)):
+        store.log("t", partition).append_records([b"x"] * count)
+    consumer = store.consumer(auto_offset_reset="earliest", fetch_min_bytes=500, fetch_max_wait_ms=100_000)
+    consumer.assign([T0, T1])
+    consumer.pause(T0)
+    assert consumer.poll() == {}
+    consumer.resume(T0)
+    assert len(consumer.poll()[T0]) == 200

@@ -64,6 +64,7 @@ def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: EmbeddedStore)
     other.poll()
     with pytest.raises(ValueError, match="of the program"):
         consumer.poll()
+    assert consumer.assignment() == set()
     assert settle(consumer, other) == [[0, 1], [2, 3]]
     assert len(listener.revoked) == 1
     listener._error = None
