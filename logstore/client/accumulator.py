@@ -81,6 +81,13 @@ class Accumulator:
                 self._topics[topic] = lanes
         return lanes
 
+    def counted_lanes_of(self, topic: str) -> TopicLanes:
+        """As `lanes_of`, with the partitions that there are now."""
+        lanes = self.lanes_of(topic)
+        with self.mutex:
+            lanes.count(clock.monotonic_s())
+        return lanes
+
     def append(
         self,
         lanes: TopicLanes,

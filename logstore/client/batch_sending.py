@@ -80,7 +80,7 @@ class BatchSender:
         """An append was refused; False if it is to be tried again (`Sender.completeBatch`, `canRetry`)."""
         if isinstance(error, KafkaStorageError):
             try:
-                if self._has_moved(lane):
+                if lane.has_moved(self._store):
                     return self._try_rest(lane, batch, count, now_s)
             except UnknownTopicOrPartitionError as gone:
                 error = gone
@@ -106,15 +106,6 @@ class BatchSender:
         batch.retry_s = now_s + self._backoff.wait_s(batch.attempt_count)
         batch.retried_error = error
         return False
-
-    def _has_moved(self, lane: Lane) -> bool:
-        """Whether the partition has another log by now, because its topic was made anew."""
-        log = lane.log
-        lane.look_up(self._store)
-        if lane.log is log:
-            return False
-        lane.identity, lane.transaction = None, 0
-        return True
 
     def _refused(self, batch: ProducerBatch, count: int, error: LogstoreError) -> None:
         batch.settle(count, error)

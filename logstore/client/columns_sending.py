@@ -54,7 +54,7 @@ class ColumnsSender:
     def send(self, topic: str, columns: RecordColumns, partition: int | None) -> list[ColumnsMetadata]:
         """Append all rows; each partition's in their order. See `Producer.send_columns`."""
         accumulator = self._accumulator
-        lanes = accumulator.lanes_of(topic)
+        lanes = accumulator.counted_lanes_of(topic)
         accumulator.flush(self._max_block_s)
         written: list[ColumnsMetadata] = []
         try:
@@ -94,6 +94,7 @@ class ColumnsSender:
         if lane.queue:
             raise RequestTimedOutError(f"Records for {lane.topic_partition} wait to be tried again: call flush first")
         try:
+            lanes.follow(lane)
             info = retried(lambda: self._append(lane, columns), self._backoff, self._max_block_s)
         except LogstoreError as error:
             if self._transactions is not None:

@@ -55,6 +55,15 @@ class Lane:
         self.log = store.log(*self.topic_partition)
         self.leader_epoch = store.leader_epoch(*self.topic_partition)
 
+    def has_moved(self, store: Store) -> bool:
+        """Whether the partition has another log by now, because its topic was made anew; raises as `look_up`."""
+        log = self.log
+        self.look_up(store)
+        if self.log is log:
+            return False
+        self.identity, self.transaction = None, 0
+        return True
+
 
 class TopicLanes:
     """The lanes of one topic, and which of them a record takes.
@@ -89,7 +98,7 @@ class TopicLanes:
         return len(self._lanes)
 
     def count(self, now_s: float) -> None:
-        """See whether the topic has got more partitions.
+        """See whether the topic has got more partitions, or was made anew with fewer.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
@@ -98,10 +107,14 @@ class TopicLanes:
         topic = self._store.topics.get(self._topic)
         if topic is None:
             raise unknown_topic(self._topic)
-        if topic.partition_count > len(self._lanes):
-            for partition in range(len(self._lanes), topic.partition_count):
-                self._lanes.append(Lane(TopicPartition(self._topic, partition), self._store))
-            self._key_lanes.clear()
+        if topic.partition_count == len(self._lanes):
+            return
+        for partition in range(len(self._lanes), topic.partition_count):
+            self._lanes.append(Lane(TopicPartition(self._topic, partition), self._store))
+        del self._lanes[topic.partition_count :]
+        self._key_lanes.clear()
+        if self.sticky not in self._lanes and self.sticky is not None and self.sticky.open is None:
+            self.sticky = None  # with an open batch it stays until that is sealed: `send` may be filling it
 
     def lane(self, key: bytes | None, partition: int | None) -> Lane:
         """The lane of a record that has this key, or is for this partition.
@@ -130,6 +143,10 @@ class TopicLanes:
                 found=f"{self._topic}-{partition}",
             )
         return self._lanes[partition]
+
+    def follow(self, lane: Lane) -> None:
+        """Let a lane go into the log that its partition has now; raises UnknownTopicOrPartitionError."""
+        lane.has_moved(self._store)
 
     def passed_on(self, lane: Lane, size: int) -> None:
         """A batch of `size` bytes is complete: a good moment for another sticky partition."""

@@ -113,7 +113,7 @@ class Producer:
 
     def partitions_for(self, topic: str) -> range:
         """The partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
-        return range(self._accumulator.lanes_of(topic).partition_count)
+        return range(self._accumulator.counted_lanes_of(topic).partition_count)
 
     def send(
         self,

@@ -1,0 +1,45 @@
+"""A producer's count of partitions: it follows a topic that gets more, or is made anew with fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.client.embedded_store import EmbeddedStore
+from logstore.errors import UnknownTopicOrPartitionError
+
+CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+KEYS = [b"%d" % number for number in range(50)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
+        yield opened
+
+
+def test_more_partitions_are_told_and_taken_at_once(store: EmbeddedStore) -> None:
+    store.create_topic("t", partitions=1)
+    producer = store.producer()
+    assert producer.partitions_for("t") == range(1)
+    store.add_partitions("t", 4)
+    written = producer.send_columns("t", KEYS, KEYS)
+    assert {one.partition for one in written} == {0, 1, 2, 3}
+    store.add_partitions("t", 5)
+    assert producer.partitions_for("t") == range(5)
+
+
+def test_partitions_of_a_topic_made_anew_with_fewer_are_gone(store: EmbeddedStore) -> None:
+    store.create_topic("t", partitions=4)
+    producer = store.producer()
+    producer.send_columns("t", KEYS, KEYS)
+    store.delete_topic("t")
+    store.create_topic("t", partitions=1)
+    [written] = producer.send_columns("t", KEYS, KEYS)
+    assert (written.partition, written.record_count) == (0, len(KEYS))
+    assert producer.partitions_for("t") == range(1)
+    with pytest.raises(UnknownTopicOrPartitionError):
+        producer.send("t", b"v", partition=3)
