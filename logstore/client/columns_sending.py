@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.record_columns import RecordColumns
-from ..errors import LogstoreError, RequestTimedOutError
+from ..errors import LogstoreError, RequestTimedOutError, UnknownTopicOrPartitionError
 from ..log.append_info import AppendInfo
 from ..model import Codec, TopicPartition
 from .accumulator import Accumulator
@@ -16,6 +16,7 @@ from .idempotence import Idempotence
 from .lanes import Lane, TopicLanes
 from .partitioner import partitions_for_keys
 from .producer_config import ProducerConfig
+from .producer_states import ProducerState
 from .producer_transactions import ProducerTransactions
 from .retrying import Backoff, retried
 
@@ -53,6 +54,14 @@ class ColumnsSender:
 
     def send(self, topic: str, columns: RecordColumns, partition: int | None) -> list[ColumnsMetadata]:
         """Append all rows; each partition's in their order. See `Producer.send_columns`."""
+        try:
+            return self._send(topic, columns, partition)
+        except (RequestTimedOutError, UnknownTopicOrPartitionError) as error:
+            if self._transactions is not None and self._transactions.state is ProducerState.IN_TRANSACTION:
+                self._transactions.batch_failed(error)  # or it would be committed without these records
+            raise
+
+    def _send(self, topic: str, columns: RecordColumns, partition: int | None) -> list[ColumnsMetadata]:
         accumulator = self._accumulator
         lanes = accumulator.counted_lanes_of(topic)
         accumulator.flush(self._max_block_s)

@@ -16,11 +16,13 @@ from logstore.client.producer import Producer
 from logstore.client.producer_config import parse_producer_config
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import (
+    AbortRequiredError,
     ConcurrentTransactionsError,
     IllegalStateError,
     InvalidRecordError,
     RecordTooLargeError,
     RequestTimedOutError,
+    UnknownTopicOrPartitionError,
     UsageError,
 )
 from logstore.model import FetchIsolation, TopicPartition
@@ -162,6 +164,22 @@ def test_a_refusal_in_a_transaction_has_to_be_aborted(store: SmallStore) -> None
     sending.abort_transaction()
     assert store.values("one") == []
     assert store.values("one", isolation=FetchIsolation.READ_UNCOMMITTED) == [b"1"]
+
+
+@pytest.mark.parametrize(("topic", "partition"), [("nope", None), ("one", 9)])
+def test_a_transaction_does_not_count_without_columns_for_nowhere(
+    store: SmallStore, topic: str, partition: int | None
+) -> None:
+    sending = producer(store, transactional_id="x")
+    sending.init_transactions()
+    sending.begin_transaction()
+    sending.send_columns("one", [b"1"])
+    with pytest.raises(UnknownTopicOrPartitionError):
+        sending.send_columns(topic, [b"2"], partition=partition)
+    with pytest.raises(AbortRequiredError):
+        sending.commit_transaction()
+    sending.abort_transaction()
+    assert store.values("one") == []
 
 
 def test_columns_do_not_pass_records_that_wait(store: SmallStore, monkeypatch: pytest.MonkeyPatch) -> None:
