@@ -79,6 +79,9 @@ class PartitionDirectory(NamedTuple):
     kind: DirectoryKind
 
 
+_SET_ASIDE_SUFFIXES = tuple(kind.value for kind in DirectoryKind if kind.value)
+
+
 class KraftSnapshotName(NamedTuple):
     """What the name of a KRaft snapshot says: it holds all offsets below `end_offset`."""
 
@@ -124,8 +127,9 @@ def parse_kraft_snapshot_name(file_name: str) -> KraftSnapshotName | None:
 
 def parse_partition_directory(name: str) -> PartitionDirectory | None:
     """What the directory's name says, None where Kafka refuses it (`LocalLog.parseTopicPartitionName`)."""
-    kind = next((k for k in DirectoryKind if k.value and name.endswith(k.value)), DirectoryKind.LIVE)
-    if kind is not DirectoryKind.LIVE:
+    kind = DirectoryKind.LIVE
+    if name.endswith(_SET_ASIDE_SUFFIXES):
+        kind = next(k for k in DirectoryKind if k.value and name.endswith(k.value))
         if not _has_unique_id(name[: -len(kind.value)]):
             return None
         name = name[: name.rindex(".")]
