@@ -59,7 +59,7 @@ class LingerThread:
             has_work = True
             if due_s is not None:
                 self._nap_count = 0
-                self._has_work.wait(max(0.0, due_s - now_s))
+                self._has_work.wait(min(max(0.0, due_s - now_s), threading.TIMEOUT_MAX))  # linger.ms may be for ever
             elif not accumulator.is_closed and self._nap_s and self._nap_count < NAP_COUNT:
                 self._nap_count += 1
                 self._has_work.wait(self._nap_s)
