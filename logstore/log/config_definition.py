@@ -19,7 +19,10 @@ CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
 
 
 class Definition(NamedTuple):
-    """One configuration: how text becomes a value, the value without one, and the check of both."""
+    """One configuration: how text becomes a value, the value without one, and the check of both.
+
+    Spaces around text mean nothing, and are there in the words of a refusal (`ConfigDef.parseType`).
+    """
 
     parse: Callable[[str, str], Any]
     default: Any
@@ -28,20 +31,19 @@ class Definition(NamedTuple):
 
 def value_of(name: str, definition: Definition, given: Any) -> Any:
     """The value of what was given, text or a Python value; raises UsageError in Kafka's words."""
-    text = str(given).lower() if isinstance(given, bool) else str(given)
-    value = definition.parse(name, text.strip())
+    value = definition.parse(name, str(given).lower() if isinstance(given, bool) else str(given))
     definition.check(name, value)
     return value
 
 
 def as_int(name: str, text: str) -> int:
     """Type INT."""
-    return _number(name, text, parse_int(text), "INT")
+    return _number(name, text, parse_int(text.strip()), "INT")
 
 
 def as_long(name: str, text: str) -> int:
     """Type LONG."""
-    return _number(name, text, parse_long(text), "LONG")
+    return _number(name, text, parse_long(text.strip()), "LONG")
 
 
 def _number(name: str, text: str, value: int | None, kind: str) -> int:
@@ -60,19 +62,20 @@ def as_double(name: str, text: str) -> float:
 
 def as_boolean(name: str, text: str) -> bool:
     """Type BOOLEAN."""
-    if text.lower() not in ("true", "false"):
+    lower = text.strip().lower()
+    if lower not in ("true", "false"):
         raise invalid(name, text, "Expected value to be either true or false")
-    return text.lower() == "true"
+    return lower == "true"
 
 
 def as_string(name: str, text: str) -> str:
     """Type STRING."""
-    return text
+    return text.strip()
 
 
 def as_list(name: str, text: str) -> list[str]:
     """Type LIST, without doubles."""
-    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text else []
+    return list(dict.fromkeys(part.strip() for part in text.split(","))) if text.strip() else []
 
 
 def invalid(name: str, value: object, problem: str) -> UsageError:
