@@ -43,3 +43,20 @@ def test_partitions_of_a_topic_made_anew_with_fewer_are_gone(store: EmbeddedStor
     assert producer.partitions_for("t") == range(1)
     with pytest.raises(UnknownTopicOrPartitionError):
         producer.send("t", b"v", partition=3)
+
+
+def test_a_sticky_partition_that_is_gone_keeps_its_open_batch(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("random.randrange", lambda count: count - 1)
+    store.create_topic("t", partitions=4)
+    producer = store.producer(linger_ms=600_000)
+    lost = [producer.send("t", b"first"), producer.send("t", b"quick")]
+    store.delete_topic("t")
+    store.create_topic("t", partitions=1)
+    assert producer.partitions_for("t") == range(1)
+    lost += [producer.send("t", b"quick"), producer.send("t", b"not quick", headers=[("h", b"")])]
+    assert len({id(future._batch) for future in lost}) == 1  # a `send` in another thread may be filling it
+    producer.flush()
+    assert all(isinstance(future.exception, UnknownTopicOrPartitionError) for future in lost)
+    assert producer.send("t", b"after").get(0 if producer.flush() else None).partition == 0
