@@ -185,6 +185,11 @@ class Accumulator:
         if self.is_closed:
             raise IllegalStateError(CLOSED)
 
+    def require_told(self) -> None:
+        """Raise the error of records that the disk did not take, if nobody has seen it: as a file's `close` does."""
+        if (error := self._sender.untold_error) is not None:
+            raise error
+
     def close(self) -> None:
         """Take nothing any more; the thread ends."""
         with self.mutex:

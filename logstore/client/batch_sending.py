@@ -45,6 +45,12 @@ class BatchSender:
         self._codec = Codec[config["compression.type"].upper()]
         level = f"compression.{config['compression.type']}.level"
         self._level: int | None = config.get(level)
+        self._lost: tuple[ProducerBatch, KafkaStorageError] | None = None
+
+    @property
+    def untold_error(self) -> KafkaStorageError | None:
+        """Why records are not on the disk whose futures nobody has asked; of a transaction its end tells."""
+        return None if self._lost is None or self._lost[0].is_told else self._lost[1]
 
     def try_append(self, lane: Lane, batch: ProducerBatch, now_s: float) -> bool:
         """Append what is left of the batch; False if that is to be tried again at `batch.retry_s`.
@@ -111,6 +117,8 @@ class BatchSender:
         batch.settle(count, error)
         if self._transactions is not None:
             self._transactions.batch_failed(error)
+        elif isinstance(error, KafkaStorageError) and self.untold_error is None:
+            self._lost = batch, error
 
     def _append(self, lane: Lane, batch: ProducerBatch, start: int, count: int) -> AppendInfo:
         sequence = self._idempotence.sequence(lane)

@@ -287,6 +287,10 @@ class Producer:
         Args:
             timeout: seconds to wait for that, and for what has to be tried again; then it is given up, and its futures
                 and whoever waits for it say so.
+
+        Raises:
+            KafkaStorageError: the disk did not take records whose futures nobody has asked; or a transaction's end.
+            LogstoreError: the transaction could not be ended.
         """
         with self._closing:
             if self._accumulator.is_closed:
@@ -300,6 +304,7 @@ class Producer:
                 pass  # the transaction is gone: whoever has the id now aborted it
             finally:
                 self._settle_all(timeout)
+            self._accumulator.require_told()
 
     def __enter__(self) -> Producer:
         return self

@@ -40,6 +40,7 @@ class ProducerBatch:
         reserved_size: bytes of `buffer.memory` that it has.
         settled_count: records of which it is known what became of them; in their order.
         is_done: that is known of all.
+        is_told: somebody has seen an error of it.
     """
 
     __slots__ = (
@@ -51,6 +52,7 @@ class ProducerBatch:
         "expiry_s",
         "headers",
         "is_done",
+        "is_told",
         "keys",
         "reserved_size",
         "retried_error",
@@ -75,7 +77,7 @@ class ProducerBatch:
         self.attempt_count = 0
         self.retried_error: LogstoreError | None = None
         self.settled_count = 0
-        self.is_done = False
+        self.is_done = self.is_told = False
         self._outcomes: list[tuple[int, Outcome]] = []  # from which record on
         self._actions: list[Callable[[], None]] = []
         self._event: threading.Event | None = None
@@ -127,6 +129,7 @@ class ProducerBatch:
         start, error = self._outcome(index)
         if not isinstance(error, LogstoreError):
             return None
+        self.is_told = True
         if not isinstance(error, InvalidRecordError | InvalidTimestampError) or not error.record_errors:
             return error
         messages = {one.batch_index: one.message for one in error.record_errors}
