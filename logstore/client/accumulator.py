@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from .. import clock
-from ..errors import BufferExhaustedError, IllegalStateError, LogstoreError
+from ..errors import BufferExhaustedError, IllegalStateError, LogstoreError, UsageError
 from ..layout.batch import HEADER_SIZE
 from ..layout.record import Headers
 from ..store.store import Store
@@ -104,6 +104,7 @@ class Accumulator:
             IllegalStateError: the producer is closed, or has no transaction for it.
             UnknownTopicOrPartitionError: there is no such partition.
             BufferExhaustedError: there is no room for it in `buffer.memory`, and none comes within `max.block.ms`.
+            UsageError: there would be none if nothing else was there.
             LogstoreError: the producer is in an error state, see `ProducerTransactions.require_sendable`.
         """
         with self.mutex:
@@ -262,6 +263,13 @@ class Accumulator:
 
     def _wait_for_memory(self, size: int) -> None:
         """Write everything that can be, else wait; the mutex is given up meanwhile (`BufferPool.allocate`)."""
+        if size > self._config["buffer.memory"]:
+            raise UsageError(
+                f"Attempt to allocate {size} bytes, but there is a hard limit of {self._config['buffer.memory']} on "
+                "memory allocations.",
+                java_class="java.lang.IllegalArgumentException",
+                advice="let buffer.memory have room for a batch, see batch.size",
+            )
         max_block_ms = self._config["max.block.ms"]
         end_s = clock.monotonic_s() + max_block_ms / 1000
         while self._free_size < size:

@@ -144,6 +144,16 @@ def test_a_send_waits_for_memory_as_long_as_it_may_block(
         assert max_block_ms / 1000 <= time.monotonic() - start_s < 10
 
 
+def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: Store) -> None:
+    with (
+        producer(store, batch_size=1001, buffer_memory=1000, max_block_ms=LONG_MS) as sending,
+        pytest.raises(UsageError, match="Attempt to allocate 1001 bytes, but there is a hard limit of 1000 on memory"),
+    ):
+        sending.send("one", b"small")
+    with producer(store, batch_size=1000, buffer_memory=1000) as sending:
+        sending.send("one", b"small")
+
+
 def test_a_batch_is_tried_until_its_time_of_delivery_is_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = refuse(store.log("one", 0), monkeypatch)
     config = {"delivery_timeout_ms": 1000, "request_timeout_ms": 10, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
