@@ -48,6 +48,7 @@ class ColumnsSender:
     ) -> None:
         self._accumulator, self._idempotence, self._transactions = accumulator, idempotence, transactions
         self._codec = Codec[config["compression.type"].upper()]
+        self._level: int | None = config.get(f"compression.{config['compression.type']}.level")
         self._ignores_keys: bool = config["partitioner.ignore.keys"]
         self._max_block_s: float = config["max.block.ms"] / 1000
         self._backoff = Backoff(config)
@@ -124,6 +125,7 @@ class ColumnsSender:
                 return log.append_columns(
                     columns,
                     codec=self._codec,
+                    level=self._level,
                     producer_id=idempotence.identity.producer_id,
                     producer_epoch=idempotence.identity.producer_epoch,
                     base_sequence=sequence,

@@ -38,6 +38,7 @@ def append_columns(
     columns: RecordColumns,
     *,
     codec: Codec,
+    level: int | None,
     batch_size: int,
     producer_id: int,
     producer_epoch: int,
@@ -54,11 +55,11 @@ def append_columns(
         now_ms, rules = log.now_ms(), log.rules
         is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
         log_append_time = now_ms if is_log_append_time else NO_TIMESTAMP
-        codec = rules.target_codec(codec)
+        target = rules.target_codec(codec)
         arguments: BatchFieldArguments = {
             "base_offset": log.log_end_offset,
-            "codec": codec,
-            "level": rules.level(codec),
+            "codec": target,
+            "level": rules.level(target) if level is None or target is not codec else level,
             "timestamp_type": rules.timestamp_type,
             "log_append_time": log_append_time,
             "producer_id": producer_id,

@@ -116,6 +116,7 @@ class LogAppends(LogState):
         columns: RecordColumns,
         *,
         codec: Codec = Codec.NONE,
+        level: int | None = None,
         batch_size: int = COLUMNS_BATCH_SIZE,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
@@ -129,6 +130,7 @@ class LogAppends(LogState):
         Args:
             columns: without timestamps they get the time of the append.
             codec: of the producer; a topic with a `compression.type` of its own keeps that.
+            level: of that codec; None: the topic's.
             base_sequence: of the first record; the batches go on from it.
             guard: of `begin_verification`, for the first batch of a transaction.
 
@@ -143,6 +145,7 @@ class LogAppends(LogState):
             self,
             columns,
             codec=codec,
+            level=level,
             batch_size=batch_size,
             producer_id=producer_id,
             producer_epoch=producer_epoch,

@@ -75,18 +75,49 @@ def refuse(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize(
+LEVELS = pytest.mark.parametrize(
     ("codec", "low", "high"), [("gzip", 1, 9), ("lz4", 1, 12), ("zstd", -20, 19)], ids=["gzip", "lz4", "zstd"]
 )
-def test_a_level_decides_how_small_a_batch_gets(store: Store, codec: str, low: int, high: int) -> None:
-    sizes = []
-    for partition, level in enumerate([low, high]):
-        name = f"compression.{codec}.level"
-        with producer(store, batch_size=100_000, compression_type=codec, **{name: level}) as sending:
-            for number in range(2000):
-                sending.send("t", b"%d, %d" % (number, number * number), partition=partition, timestamp_ms=number)
-        sizes.append(store.log("t", partition).size)
+
+
+def size_of(store: Store, partition: int, *, is_columns: bool, **config: Any) -> int:
+    """Bytes of the log of a partition that the same records were written to."""
+    values = [b"%d, %d" % (number, number * number) for number in range(2000)]
+    with producer(store, batch_size=100_000, **config) as sending:
+        if is_columns:
+            sending.send_columns("t", values, timestamps=range(len(values)), partition=partition)
+        else:
+            for number, value in enumerate(values):
+                sending.send("t", value, partition=partition, timestamp_ms=number)
+    return store.log("t", partition).size
+
+
+@pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
+@LEVELS
+def test_a_level_decides_how_small_a_batch_gets(
+    store: Store, codec: str, low: int, high: int, is_columns: bool
+) -> None:
+    name = f"compression.{codec}.level"
+    sizes = [
+        size_of(store, partition, is_columns=is_columns, compression_type=codec, **{name: level})
+        for partition, level in enumerate([low, high])
+    ]
     assert sizes[1] < sizes[0]
+
+
+@pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
+@LEVELS
+def test_a_topic_that_compresses_otherwise_has_its_own_level(
+    store: Store, codec: str, low: int, high: int, is_columns: bool
+) -> None:
+    name = f"compression.{codec}.level"
+    store.alter_config("t", {"compression.type": codec, name: high})
+    config = {"compression_type": "gzip" if codec == "lz4" else "lz4", name: low}
+    sizes = [
+        size_of(store, 0, is_columns=is_columns, **config),
+        size_of(store, 1, is_columns=is_columns, compression_type=codec, **{name: low}),
+    ]
+    assert sizes[0] < sizes[1]  # what is compressed as the topic wants it stays as it is
 
 
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
