@@ -2,6 +2,17 @@
 
 What concerns the network only is not there. Names may be written with underscores, as Python's clients do.
 
+Records go into the log of this process, one batch at a time: no request is on its way, no answer is lost, nothing is
+written by others meanwhile. These are taken for programs that set them, checked as by Kafka, and do nothing more:
+
+| `acks` | a future is done when its record is in the log, whatever it says; below all there is no idempotence |
+| `max.in.flight.requests.per.connection` | above 5 it is refused with idempotence |
+| `request.timeout.ms` | with `linger.ms` it is the least that `delivery.timeout.ms` may be |
+
+`retries`, `retry.backoff.ms`, `retry.backoff.max.ms` and `delivery.timeout.ms` are for what passes by itself, as a
+coordinator that loads; a full disk does not. `max.request.size`, `buffer.memory` and `batch.size` are for `send`, not
+for `send_columns`. `client.id` names the thread that lingers.
+
 >>> config = parse_producer_config({"transactional_id": "billing-1", "linger.ms": 0})
 >>> config["enable.idempotence"], config["acks"], config["linger.ms"], config["client.id"]
 (True, '-1', 0, 'producer-billing-1')
