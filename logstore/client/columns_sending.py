@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.record_columns import RecordColumns
-from ..errors import LogstoreError, RequestTimedOutError, UnknownTopicOrPartitionError
+from ..errors import LogstoreError, RecordTooLargeError, RequestTimedOutError, UnknownTopicOrPartitionError
 from ..log.append_info import AppendInfo
 from ..model import Codec, TopicPartition
 from .accumulator import Accumulator
@@ -18,6 +18,7 @@ from .partitioner import partitions_for_keys
 from .producer_config import ProducerConfig
 from .producer_states import ProducerState
 from .producer_transactions import ProducerTransactions
+from .record_sizes import require_column_sizes
 from .retrying import Backoff, retried
 
 
@@ -47,6 +48,7 @@ class ColumnsSender:
         transactions: ProducerTransactions | None,
     ) -> None:
         self._accumulator, self._idempotence, self._transactions = accumulator, idempotence, transactions
+        self._config = config
         self._codec = Codec[config["compression.type"].upper()]
         self._level: int | None = config.get(f"compression.{config['compression.type']}.level")
         self._ignores_keys: bool = config["partitioner.ignore.keys"]
@@ -57,13 +59,14 @@ class ColumnsSender:
         """Append all rows; each partition's in their order. See `Producer.send_columns`."""
         try:
             return self._send(topic, columns, partition)
-        except (RequestTimedOutError, UnknownTopicOrPartitionError) as error:
+        except (RecordTooLargeError, RequestTimedOutError, UnknownTopicOrPartitionError) as error:
             if self._transactions is not None and self._transactions.state is ProducerState.IN_TRANSACTION:
                 self._transactions.batch_failed(error)  # or it would be committed without these records
             raise
 
     def _send(self, topic: str, columns: RecordColumns, partition: int | None) -> list[ColumnsMetadata]:
         accumulator = self._accumulator
+        require_column_sizes(self._config, columns)
         lanes = accumulator.counted_lanes_of(topic)
         accumulator.flush(self._max_block_s)
         written: list[ColumnsMetadata] = []

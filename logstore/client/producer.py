@@ -39,7 +39,7 @@ from ..errors import (
 )
 from ..kernels.send_slots import RECORD_OVERHEAD_SIZE
 from ..layout.batch import HEADER_SIZE
-from ..layout.record import Headers, headers_bytes, varint
+from ..layout.record import Headers, headers_bytes
 from ..store.store import Store
 from . import native_send
 from .accumulator import Accumulator
@@ -54,10 +54,10 @@ from .producer_states import ProducerState
 from .producer_transactions import CLOSED_FORCEFULLY, ProducerTransactions
 from .quick_batches import NativeQuickBatches, QuickBatches
 from .record_future import RecordFuture
+from .record_sizes import SIZES_OF_SIZES, record_size_max, require_record_size
 from .serializers import Serializer, serialized
 
 IN_TRANSACTION = ProducerState.IN_TRANSACTION
-_SIZES_OF_SIZES = 10  # of key and value, each up to five bytes
 _NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
 _NOT_IDEMPOTENT = (
     "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
@@ -85,13 +85,13 @@ class Producer:
         self._now_ms = store.now_ms
         self._has_clock = store.now_ms is now_ms
         self._key_serializer, self._value_serializer = key_serializer, value_serializer
-        self._size_max: int = min(config["max.request.size"], config["buffer.memory"])
+        self._size_max = record_size_max(config)
         idempotence = Idempotence(store, is_enabled=config["enable.idempotence"])
         is_transactional = config["transactional.id"] is not None
         self._transactions = ProducerTransactions(store, config, idempotence) if is_transactional else None
         sender = BatchSender(store, config, idempotence, self._transactions)
         self._batch_size: int = max(config["batch.size"], 1)
-        has_room_for_all = self._batch_size + _SIZES_OF_SIZES <= self._size_max
+        has_room_for_all = self._batch_size + SIZES_OF_SIZES <= self._size_max
         has_quick = has_room_for_all and key_serializer is None and value_serializer is None
         is_native = has_quick and config["linger.ms"] > 0 and type(self).send is _SEND and native_send.is_usable()
         batches = NativeQuickBatches() if is_native else QuickBatches()
@@ -350,8 +350,9 @@ class Producer:
             size += len(key)
         if headers:
             size += len(headers_bytes(headers))
-        if size + HEADER_SIZE + _SIZES_OF_SIZES > self._size_max:
-            self._require_size(key, value, headers)
+        if size + HEADER_SIZE + SIZES_OF_SIZES > self._size_max:
+            key_size, value_size = (-1 if part is None else len(part) for part in (key, value))
+            require_record_size(self.config, key_size, value_size, len(headers_bytes(headers or ())))
         accumulator = self._accumulator
         return accumulator.append(
             accumulator.lanes_of(topic),
@@ -370,18 +371,6 @@ class Producer:
         if self._transactions is None:
             raise IllegalStateError(_NOT_TRANSACTIONAL)
         return self._transactions
-
-    def _require_size(self, key: bytes | None, value: bytes | None, headers: Headers | None) -> None:
-        """Refuse a record that is too large for this producer (`ensureValidRecordSize`)."""
-        size = HEADER_SIZE + RECORD_OVERHEAD_SIZE + len(headers_bytes(headers or ()))
-        size += sum(1 if part is None else len(varint(len(part))) + len(part) for part in (key, value))
-        text = ""
-        if size > self.config["max.request.size"]:
-            text = f"{self.config['max.request.size']}, which is the value of the max.request.size configuration."
-        elif size > self.config["buffer.memory"]:
-            text = "the total memory buffer you have configured with the buffer.memory configuration."
-        if text:
-            raise RecordTooLargeError(f"The message is {size} bytes when serialized which is larger than {text}")
 
 
 def close_in_with(close: Callable[[], None], error: BaseException | None) -> None:
