@@ -9,6 +9,7 @@ class IllegalStateError(LogstoreError, RuntimeError):
     """A call that does not fit the state of the client (`IllegalStateException`)."""
 
     java_class = "java.lang.IllegalStateException"
+    recovery = Recovery.MEND
 
 
 class RequestTimedOutError(LogstoreError, TimeoutError):
@@ -29,6 +30,7 @@ class SerializationError(LogstoreError, ValueError):
     """A serializer or deserializer failed, or gave something else than bytes (`SerializationException`)."""
 
     java_class = "org.apache.kafka.common.errors.SerializationException"
+    recovery = Recovery.MEND
 
 
 class AbortRequiredError(LogstoreError, RuntimeError):
@@ -62,6 +64,7 @@ class TransactionAbortedError(LogstoreError, RuntimeError):
     """A record that was not written before its transaction was aborted (`TransactionAbortedException`)."""
 
     java_class = "org.apache.kafka.common.errors.TransactionAbortedException"
+    recovery = Recovery.ABORT
 
 
 class WakeupError(LogstoreError, InterruptedError):

@@ -77,6 +77,7 @@ class InvalidGroupIdError(CoordinatorError, ValueError):
 
     kafka_name, kafka_code = "INVALID_GROUP_ID", 24
     java_class = "org.apache.kafka.common.errors.InvalidGroupIdException"
+    recovery = Recovery.MEND
     kafka_message = "The group id is invalid."
 
 

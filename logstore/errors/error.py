@@ -8,11 +8,16 @@ from typing import ClassVar
 
 
 class Recovery(Enum):
-    """What a producer does about an error, as the Java client classifies it (KIP-1050)."""
+    """What a producer's program does about an error, as the Java client classifies it (KIP-1050).
+
+    Without a transaction ABORT means that the record is not in the log: send another one, or none. After CLOSE the
+    error's advice may say what to do before: open the store anew, say.
+    """
 
     RETRY = "call again"
     ABORT = "abort the transaction, then begin again"
     CLOSE = "close this producer and open another"
+    MEND = "mend the call: nothing was done, and all is as before it"
 
 
 class LogstoreError(Exception):
@@ -32,7 +37,7 @@ class LogstoreError(Exception):
     kafka_name: str | None = None
     kafka_code: int | None = None
     java_class: str | None = None
-    #: what to do in a producer; None where the error is no answer to one
+    #: what to do in a producer; None where no producer meets the error
     recovery: ClassVar[Recovery | None] = None
 
     def __init_subclass__(cls) -> None:

@@ -33,6 +33,7 @@ class InvalidRecordError(LogstoreError, ValueError):
 
     kafka_name, kafka_code = "INVALID_RECORD", 87
     java_class = "org.apache.kafka.common.InvalidRecordException"
+    recovery = Recovery.ABORT
     record_errors: tuple[RecordError, ...] = ()
 
 
@@ -45,6 +46,7 @@ class InvalidTimestampError(LogstoreError, ValueError):
 
     kafka_name, kafka_code = "INVALID_TIMESTAMP", 32
     java_class = "org.apache.kafka.common.errors.InvalidTimestampException"
+    recovery = Recovery.ABORT
     record_errors: tuple[RecordError, ...] = ()
 
 
@@ -53,6 +55,7 @@ class RecordTooLargeError(LogstoreError, ValueError):
 
     kafka_name, kafka_code = "MESSAGE_TOO_LARGE", 10
     java_class = "org.apache.kafka.common.errors.RecordTooLargeException"
+    recovery = Recovery.ABORT
 
 
 class RecordBatchTooLargeError(LogstoreError, ValueError):
@@ -60,6 +63,7 @@ class RecordBatchTooLargeError(LogstoreError, ValueError):
 
     kafka_name, kafka_code = "RECORD_LIST_TOO_LARGE", 18
     java_class = "org.apache.kafka.common.errors.RecordBatchTooLargeException"
+    recovery = Recovery.ABORT
 
 
 class OffsetsOutOfOrderError(LogstoreError, ValueError):
@@ -85,6 +89,7 @@ class UnsupportedCompressionTypeError(LogstoreError, ValueError):
 
     kafka_name, kafka_code = "UNSUPPORTED_COMPRESSION_TYPE", 76
     java_class = "java.lang.IllegalArgumentException"
+    recovery = Recovery.ABORT
 
 
 class CorruptIndexError(LogstoreError, ValueError):
@@ -132,6 +137,7 @@ class KafkaStorageError(LogstoreError, OSError):
 
     kafka_name, kafka_code = "KAFKA_STORAGE_ERROR", 56
     java_class = "org.apache.kafka.common.errors.KafkaStorageException"
+    recovery = Recovery.CLOSE
 
 
 class InconsistentTopicIdError(LogstoreError, ValueError):
@@ -212,3 +218,5 @@ class TransactionCoordinatorFencedError(LogstoreError, ValueError):
 
 class UsageError(LogstoreError, ValueError):
     """A wrong call: an unknown option, a value out of range, two options that exclude each other."""
+
+    recovery = Recovery.MEND

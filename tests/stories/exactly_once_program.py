@@ -142,7 +142,7 @@ class Worker:
             zombie.send_offsets_to_transaction(next_offsets(records), zombie_consumer.group_metadata())
             zombie.commit_transaction()
         except LogstoreError as error:
-            if error.recovery is None:
+            if error.recovery in (None, Recovery.MEND):
                 raise
         else:
             raise ZombieWroteError(zombie.config["transactional.id"])

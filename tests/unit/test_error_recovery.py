@@ -1,0 +1,45 @@
+"""What a producer's program is told to do, for every error of the closed list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from logstore import errors
+from logstore.errors import LogstoreError, Recovery
+
+RECOVERIES = {
+    Recovery.RETRY: """
+        BufferExhausted ConcurrentTransactions CoordinatorLoadInProgress CoordinatorNotAvailable NotCoordinator
+        RebalanceInProgress RequestTimedOut UnknownTopicOrPartition UnstableOffsetCommit
+    """,
+    Recovery.ABORT: """
+        AbortRequired CommitFailed FencedInstanceId IllegalGeneration InvalidRecord InvalidTimestamp OutOfOrderSequence
+        RecordBatchTooLarge RecordTooLarge TransactionAbortable TransactionAborted UnknownMemberId
+        UnsupportedCompressionType
+    """,
+    Recovery.CLOSE: """
+        IllegalTransition InvalidPidMapping InvalidProducerEpoch InvalidRequest InvalidTopic InvalidTxnState
+        InvalidTxnTimeout KafkaStorage OffsetMetadataTooLarge ProducerFailed ProducerFenced
+    """,
+    Recovery.MEND: "IllegalState InvalidGroupId Serialization Usage",
+    # of files that are read, of consumers, groups and topics, and of markers: no producer meets them
+    None: """
+        CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression
+        GroupIdNotFound GroupSubscribedToTopic InconsistentGroupProtocol InconsistentTopicId IndexFull
+        InvalidConfiguration InvalidName InvalidOffset InvalidPartitions LogCleaningAborted NonEmptyGroup
+        NoOffsetForPartition OffsetOutOfRange OffsetOverflow OffsetsOutOfOrder PolicyViolation Schema TopicExists
+        TransactionalIdNotFound TransactionCoordinatorFenced UnexpectedAppendOffset Wakeup
+    """,
+}
+
+
+def all_errors(kind: type[LogstoreError] = LogstoreError) -> Iterator[type[LogstoreError]]:
+    for one in kind.__subclasses__():
+        if one.__module__ == errors.__name__:
+            yield one
+        yield from all_errors(one)
+
+
+def test_every_error_says_what_to_do() -> None:
+    expected = {f"{name}Error": recovery for recovery, names in RECOVERIES.items() for name in names.split()}
+    assert {one.__name__: one.recovery for one in all_errors()} == expected
