@@ -16,6 +16,7 @@ from ..errors import BufferExhaustedError, IllegalStateError, LogstoreError, Usa
 from ..layout.batch import HEADER_SIZE
 from ..layout.record import Headers
 from ..store.store import Store
+from .arguments import topic_name
 from .batch_sending import BatchSender
 from .lanes import Lane, TopicLanes
 from .partitioner import StickyPartitioner
@@ -67,9 +68,13 @@ class Accumulator:
         self._completing = threading.RLock()
 
     def lanes_of(self, topic: str) -> TopicLanes:
-        """The lanes of a topic; raises UnknownTopicOrPartitionError."""
-        lanes = self._topics.get(topic)
+        """The lanes of a topic; raises UnknownTopicOrPartitionError, UsageError."""
+        try:
+            lanes = self._topics.get(topic)
+        except TypeError:  # it cannot be hashed
+            lanes = None
         if lanes is None:
+            topic = topic_name(topic)
             with self.mutex:
                 lanes = self._topics.get(topic) or TopicLanes(
                     topic,

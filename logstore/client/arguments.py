@@ -10,6 +10,13 @@ from ..errors import UsageError
 from ..model import TopicPartition
 
 
+def topic_name(given: Any) -> str:
+    """A topic's name as it was given; raises UsageError if it is no text."""
+    if isinstance(given, str):
+        return given
+    raise UsageError("A topic is given by its name", expected="a str", found=repr(given))
+
+
 def topic_partition(given: Any) -> TopicPartition:
     """A partition as `TopicPartition`.
 

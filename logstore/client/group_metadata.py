@@ -77,6 +77,8 @@ def checked_group(group: ConsumerGroupMetadata | str | None) -> ConsumerGroupMet
     if group is None:
         raise UsageError("Consumer group metadata could not be null", java_class=ILLEGAL_ARGUMENT)
     known = ConsumerGroupMetadata(group) if isinstance(group, str) else group
+    if not isinstance(known, ConsumerGroupMetadata):
+        raise UsageError("A group is given by its id or by Consumer.group_metadata", found=repr(group))
     if known.generation_id > 0 and not known.member_id:
         raise UsageError(
             f"Passed in group metadata GroupMetadata(groupId = {known.group_id}, generationId = {known.generation_id}, "

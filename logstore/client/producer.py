@@ -15,8 +15,8 @@ A producer is idempotent if nothing is said: each record is in the log once, in 
 whatever has to be tried again. A record is in the log, and safe from the end of the process, when its future is done.
 
 What goes wrong at once is raised by `send`; what goes wrong later is in the future, and in a transaction raised by
-`commit_transaction`. An error may have a `recovery`: call again, abort the transaction, or close the producer. In a
-transaction the producer's `state` decides: after an error it is aborted, or, if that is fatal, the producer closed.
+`commit_transaction`. An error has a `recovery`: call again, abort the transaction, close the producer, or mend the call.
+In a transaction the producer's `state` decides: after an error it is aborted, or, if that is fatal, the producer closed.
 """
 
 from __future__ import annotations

@@ -81,16 +81,23 @@ def headers_bytes(headers: Headers) -> bytes:
     """Headers with their count, as the end of a record; keys are text, or bytes that are written as they are.
 
     Raises:
-        UsageError: a key with half of a surrogate pair.
+        UsageError: a key with half of a surrogate pair; what is no pair of a key and bytes.
     """
     if not headers:
         return NO_HEADERS
-    parts = [varint(len(headers))]
-    for key, value in headers:
-        encoded = header_key_bytes(key)
-        parts += (varint(len(encoded)), encoded)
-        parts += (_SMALL[-1],) if value is None else (varint(len(value)), value)
-    return b"".join(parts)
+    try:
+        parts = [varint(len(headers))]
+        for key, value in headers:
+            encoded = header_key_bytes(key)
+            parts += (varint(len(encoded)), encoded)
+            parts += (_SMALL[-1],) if value is None else (varint(len(value)), value)
+        return b"".join(parts)
+    except UsageError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            "Headers are pairs of a key and bytes", expected="[(str, bytes or None), …]", found=repr(headers)
+        ) from error
 
 
 def record_bytes(

@@ -93,12 +93,33 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
     producer.abort_transaction()
 
 
-def test_a_bad_argument_leaves_the_transaction_as_it_is(store: EmbeddedStore) -> None:
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("send", ("t", b"bad", None, None, None, -1)),
+        ("send", (None, b"bad")),
+        ("send", (5, b"bad", b"key")),
+        ("send", (["t"], b"bad", b"key")),
+        *(("send", ("t", b"bad", None, headers)) for headers in (5, [5], ["x"], [("a", 5)], [(5, b"a")], [("a", "b")])),
+        ("send_columns", (None, [b"bad"])),
+        ("send_columns", (["t"], [b"bad"])),
+        ("send_columns", ("t", 5)),
+        ("partitions_for", (None,)),
+        ("send_offsets_to_transaction", ({("t", 0): 1}, 5)),
+        ("send_offsets_to_transaction", (5, "group")),
+        ("send_offsets_to_transaction", ({"t": 1}, "group")),
+    ],
+    ids=str,
+)
+def test_a_bad_argument_leaves_the_transaction_as_it_is(
+    store: EmbeddedStore, method: str, arguments: tuple[Any, ...]
+) -> None:
     producer = store.producer(transactional_id="x")
     producer.init_transactions()
     producer.begin_transaction()
-    with pytest.raises(UsageError):
-        producer.send("t", b"bad", timestamp_ms=-1)
+    with pytest.raises(UsageError) as raised:
+        getattr(producer, method)(*arguments)
+    assert raised.value.recovery is Recovery.MEND
     sent = producer.send("t", b"good")
     producer.commit_transaction()
     assert sent.succeeded()
