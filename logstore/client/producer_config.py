@@ -10,8 +10,9 @@ written by others meanwhile. These are taken for programs that set them, checked
 | `request.timeout.ms` | with `linger.ms` it is the least that `delivery.timeout.ms` may be |
 
 `retries`, `retry.backoff.ms`, `retry.backoff.max.ms` and `delivery.timeout.ms` are for what passes by itself, as a
-coordinator that loads; a full disk does not. `max.request.size`, `buffer.memory` and `batch.size` are for `send`, not
-for `send_columns`. `client.id` names the thread that lingers.
+coordinator that loads; a full disk does not. No record may be larger than `max.request.size` and `buffer.memory`, but
+only what `send` keeps waiting takes of that memory, and only its batches are of `batch.size`. `client.id` names the
+thread that lingers.
 
 >>> config = parse_producer_config({"transactional_id": "billing-1", "linger.ms": 0})
 >>> config["enable.idempotence"], config["acks"], config["linger.ms"], config["client.id"]
