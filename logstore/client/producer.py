@@ -15,8 +15,9 @@ A producer is idempotent if nothing is said: each record is in the log once, in 
 whatever has to be tried again. A record is in the log, and safe from the end of the process, when its future is done.
 
 What goes wrong at once is raised by `send`; what goes wrong later is in the future, and in a transaction raised by
-`commit_transaction`. An error has a `recovery`: call again, abort the transaction, close the producer, or mend the call.
-In a transaction the producer's `state` decides: after an error it is aborted, or, if that is fatal, the producer closed.
+`commit_transaction`. An error has a `recovery`: call again, abort the transaction, close the producer, or mend the
+call. In a transaction the producer's `state` decides: after an error it is aborted, or, if that is fatal, the producer
+closed.
 """
 
 from __future__ import annotations
@@ -28,13 +29,10 @@ from typing import Any
 
 from ..clock import now_ms, time_ns
 from ..errors import (
-    IllegalStateError,
-    LogstoreError,
     ProducerFailedError,
     ProducerFencedError,
     RecordTooLargeError,
     RequestTimedOutError,
-    TransactionAbortedError,
     UnknownTopicOrPartitionError,
 )
 from ..kernels.send_slots import RECORD_OVERHEAD_SIZE
@@ -45,7 +43,6 @@ from . import native_send
 from .accumulator import Accumulator
 from .batch_sending import BatchSender
 from .columns_sending import ColumnsMetadata, ColumnsSender
-from .group_metadata import ConsumerGroupMetadata, Offsets, checked_group
 from .idempotence import Idempotence
 from .linger import LingerThread
 from .producer_batch import MS_MAX, PARTITION_MAX, not_negative
@@ -56,16 +53,12 @@ from .quick_batches import NativeQuickBatches, QuickBatches
 from .record_future import RecordFuture
 from .record_sizes import SIZES_OF_SIZES, record_size_max, require_record_size
 from .serializers import Serializer, serialized
+from .transactional_calls import TransactionalCalls
 
 IN_TRANSACTION = ProducerState.IN_TRANSACTION
-_NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
-_NOT_IDEMPOTENT = (
-    "Cannot use transactional methods without enabling transactions by setting the transactional.id configuration "
-    "property"
-)
 
 
-class Producer:
+class Producer(TransactionalCalls):
     """Made by `Store.producer`; for any thread, but one transaction at a time.
 
     Attributes:
@@ -105,11 +98,6 @@ class Producer:
         self._columns_sender = ColumnsSender(config, self._accumulator, idempotence, self._transactions)
         self._closing = threading.RLock()  # a callback may close too
         self._linger = LingerThread(self._accumulator, f"logstore-{config['client.id']}", self)
-
-    @property
-    def state(self) -> ProducerState | None:
-        """Where a transactional producer is in its life; None for another."""
-        return None if self._transactions is None else self._transactions.state
 
     def partitions_for(self, topic: str) -> range:
         """The partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
@@ -204,81 +192,6 @@ class Producer:
         """
         return self._accumulator.flush(timeout)
 
-    def init_transactions(self) -> None:
-        """Begin as the only producer with this `transactional.id`; once, before the first transaction.
-
-        What an earlier one left open is aborted, and whatever that one tries then fails.
-
-        Raises:
-            IllegalStateError: the producer has no `transactional.id`, or has done this before.
-            InvalidTxnTimeoutError: `transaction.timeout.ms` is more than `transaction.max.timeout.ms`.
-            RequestTimedOutError: not done within `max.block.ms`; call it again.
-            LogstoreError: the producer cannot go on, see `recovery`.
-        """
-        self._transactional().init()
-
-    def begin_transaction(self) -> None:
-        """Begin a transaction.
-
-        Raises:
-            IllegalStateError: there is one, or `init_transactions` was not called.
-            AbortRequiredError, ProducerFencedError, InvalidProducerEpochError, ProducerFailedError: an error state.
-        """
-        self._transactional().begin()
-
-    def send_offsets_to_transaction(
-        self,
-        offsets: Offsets,
-        group_metadata: ConsumerGroupMetadata | str | None = None,
-        *,
-        group_id: str | None = None,
-    ) -> None:
-        """Commit a group's offsets if and when the transaction is committed.
-
-        Args:
-            offsets: by partition the next offset to be read.
-            group_metadata: of `Consumer.group_metadata`: then it is refused when the group has gone on without the
-                consumer. A group id alone refuses nobody.
-
-        Raises:
-            UsageError: no group, a negative offset.
-            IllegalStateError: no transaction.
-            CommitFailedError: the consumer is not in the group any more; abort the transaction.
-            RequestTimedOutError: not done within `max.block.ms`.
-            LogstoreError: see `recovery`.
-        """
-        group = checked_group(group_id if group_metadata is None else group_metadata)
-        transactions = self._transactional()
-        if offsets:
-            transactions.send_offsets(offsets, group)
-
-    def commit_transaction(self) -> None:
-        """Write what was sent, and let all of it count, in all partitions, with the offsets; or raise.
-
-        Raises:
-            IllegalStateError: no transaction.
-            RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
-            LogstoreError: why a record could not be written, or what the coordinator said, see `recovery`; after
-                anything else than success or this error of time the transaction does not count.
-        """
-        try:
-            self._transactional().commit(self._accumulator.flush)
-        except RequestTimedOutError as error:
-            error.__cause__ = error.__cause__ or self._accumulator.retried_error  # a full disk, say
-            raise
-
-    def abort_transaction(self) -> None:
-        """Let nothing of the transaction count; after an error too.
-
-        Raises:
-            IllegalStateError: no transaction.
-            RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
-            LogstoreError: the producer cannot go on; its transaction is aborted by whoever has the id next, or by time.
-        """
-        transactions = self._transactional()
-        cause = transactions.error
-        transactions.abort(lambda: self._drop(cause))
-
     def close(self, timeout: float | None = None) -> None:
         """Write what was sent, and end; a transaction that is open is aborted. A second call does nothing.
 
@@ -321,10 +234,6 @@ class Producer:
         finally:
             self._accumulator.fail_all(ProducerFailedError(CLOSED_FORCEFULLY))
 
-    def _drop(self, cause: LogstoreError | None) -> None:
-        aborted = TransactionAbortedError("Failing batch since transaction was aborted")
-        self._accumulator.fail_all(cause or aborted)
-
     def _send(
         self,
         topic: str,
@@ -363,14 +272,6 @@ class Producer:
             self._now_ms() if timestamp_ms is None else timestamp_ms,
             size,
         )
-
-    def _transactional(self) -> ProducerTransactions:
-        if not self.config["enable.idempotence"]:
-            raise IllegalStateError(_NOT_IDEMPOTENT)
-        self._accumulator.require_open()
-        if self._transactions is None:
-            raise IllegalStateError(_NOT_TRANSACTIONAL)
-        return self._transactions
 
 
 def close_in_with(close: Callable[[], None], error: BaseException | None) -> None:

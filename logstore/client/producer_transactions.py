@@ -7,14 +7,12 @@ coordinator says to try again is tried until `max.block.ms` is over; then only t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from ..coordinator.transaction_outcome import ProducerIdentity
 from ..coordinator.transaction_states import supports_epoch_bump
 from ..errors import (
-    AbortRequiredError,
     CommitFailedError,
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -38,14 +36,14 @@ from .group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
 from .idempotence import NO_IDENTITY, Idempotence
 from .lanes import Lane
 from .producer_config import ProducerConfig
-from .producer_states import CLOSED, ERRORS, SOURCES, ProducerState
+from .producer_states import CLOSED, ProducerState
 from .retrying import RETRIABLE, Backoff, retried
+from .transactional_state import TransactionalState
 
 T = TypeVar("T")
 
 _S = ProducerState
 CLOSED_FORCEFULLY = "Producer is closed forcefully."
-_ERROR_STATE = "Cannot execute transactional method because we are in an error state"
 _RETRIES_EXHAUSTED = "Transaction Request was aborted after exhausting retries."
 _INIT_UNANSWERED = (
     "InitTransactions timed out - did not complete coordinator discovery or receive the InitProducerId response within "
@@ -63,31 +61,21 @@ _ABORT_UNANSWERED = (
 )
 
 
-class ProducerTransactions:
-    """For any thread, but one transaction at a time.
+class ProducerTransactions(TransactionalState):
+    """Attributes as in `TransactionalState`, and:
 
     Attributes:
-        state: where the producer is.
-        error: why it is in an error state, else None.
         number: of the transaction, 1 for the first.
-        is_closed: the producer takes nothing any more.
     """
 
     def __init__(self, store: Store, config: ProducerConfig, idempotence: Idempotence) -> None:
-        self.state = _S.UNINITIALIZED
-        self.error: LogstoreError | None = None
+        super().__init__(config["transactional.id"], idempotence)
         self.number = 0
-        self.is_closed = False
-        self._store, self._idempotence = store, idempotence
-        self._transactional_id: str = config["transactional.id"]
+        self._store = store
         self._timeout_ms: int = config["transaction.timeout.ms"]
         self._max_block_ms: int = config["max.block.ms"]
         self._backoff = Backoff(config)
-        self._lock = threading.RLock()
-        self._idle = threading.Condition(self._lock)
-        self._callers: list[int] = []  # threads that wait for a coordinator
         self._is_forced = False  # nobody is to wait any more
-        self._pending: str | None = None
         self._has_begun = False
         self._needs_bump = False
 
@@ -227,12 +215,6 @@ class ProducerTransactions:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     @property
-    def has_ongoing(self) -> bool:
-        """Whether a transaction is not decided (`hasOngoingTransaction`)."""
-        ongoing = (_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION, _S.ABORTABLE_ERROR)
-        return self.state in ongoing
-
-    @property
     def _has_epoch_bump(self) -> bool:
         return supports_epoch_bump(self._store.feature("transaction.version"))
 
@@ -240,37 +222,6 @@ class ProducerTransactions:
     def _identity_fields(self) -> tuple[int, int]:
         identity = self._idempotence.identity
         return identity.producer_id, identity.producer_epoch
-
-    @contextmanager
-    def _operation(self, name: str, target: ProducerState, *, fails_first: bool = False) -> Iterator[None]:
-        """What a thread does in the state `target`; pending when its time was up."""
-        self._begin_operation(name, target, fails_first=fails_first)
-        with self._leaving():
-            yield
-            self._pending = None
-
-    @contextmanager
-    def _leaving(self) -> Iterator[None]:
-        """A thread that does not wait for a coordinator any more behind this; see `close`."""
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._callers.remove(threading.get_ident())
-                self._idle.notify_all()
-
-    def _begin_operation(self, operation: str, target: ProducerState, *, fails_first: bool) -> None:
-        """Enter `target`, unless this is the second call of a method whose time was up."""
-        with self._lock:
-            if fails_first:
-                self._refuse_error()
-            self._refuse_pending(operation)
-            if self._pending is None:
-                if not (target is _S.ABORTING_TRANSACTION and self.state is _S.ABORTABLE_ERROR):
-                    self._refuse_error()
-                self._enter(target)
-                self._pending = operation
-            self._callers.append(threading.get_ident())
 
     def _refused_by(self, flush: Callable[[float], bool]) -> LogstoreError | None:
         """Write what is left; why that does not let the transaction count."""
@@ -351,49 +302,3 @@ class ProducerTransactions:
         return RequestTimedOutError(
             f"Timeout expired after {self._max_block_ms}ms while awaiting {awaited}. {unanswered}"
         )
-
-    def _enter(self, target: ProducerState) -> None:
-        if self.state not in SOURCES[target]:
-            raise IllegalStateError(
-                f"TransactionalId {self._transactional_id}: Invalid transition attempted from state {self.state.name} "
-                f"to state {target.name}"
-            )
-        self.state = target
-        if target not in ERRORS:
-            self.error = None
-
-    def _fail(self, target: ProducerState, error: LogstoreError) -> LogstoreError:
-        with self._lock:
-            self._enter(target)
-            self.error = error
-            return error
-
-    def _refuse_pending(self, operation: str) -> None:
-        if self.is_closed:
-            raise IllegalStateError(CLOSED)
-        if self._pending not in (None, operation):
-            raise IllegalStateError(
-                f"Cannot attempt operation `{operation}` because the previous call to `{self._pending}` timed out and "
-                "must be retried"
-            )
-
-    def _refuse_error(self) -> None:
-        """Raise what every call is refused with in an error state (`maybeFailWithError`)."""
-        if self.state not in ERRORS:
-            return
-        identity = self._idempotence.identity
-        who = (
-            f"Producer with transactionalId '{self._transactional_id}' and (producerId="
-            f"{identity.producer_id}, epoch={identity.producer_epoch})"
-        )
-        if isinstance(self.error, ProducerFencedError):
-            raise ProducerFencedError(
-                f"{who} has been fenced by another producer with the same transactionalId"
-            ) from self.error
-        if isinstance(self.error, InvalidProducerEpochError):
-            raise InvalidProducerEpochError(f"{who} attempted to produce with an old epoch") from self.error
-        if self.state is _S.ABORTABLE_ERROR:
-            raise AbortRequiredError(_ERROR_STATE, found=self.error, advice="call abort_transaction") from self.error
-        raise ProducerFailedError(
-            _ERROR_STATE, found=self.error, advice="close this producer and open another"
-        ) from self.error
