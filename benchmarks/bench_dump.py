@@ -24,6 +24,7 @@ SIZE_TINY = 256 * KIB
 SIZE, SIZE_IN_PROCESS = scaled(SIZE_TINY, 256 * MIB), scaled(SIZE_TINY, 32 * MIB)
 SEGMENT = "00000000000000000000.log"
 DEPTHS = {"batch level": (), "--deep-iteration": ("--deep-iteration",), "--print-data-log": ("--print-data-log",)}
+ROUND_COUNTS = {"batch level": 3, "--deep-iteration": 2, "--print-data-log": 2}  # of those that take Kafka long
 TINY_HASHES = {
     "batch level": "a0891189c7e2e52c",
     "--deep-iteration": "d8a18b6a5d7dc92c",
@@ -57,7 +58,7 @@ def test_dump_as_a_command(measured: Measured, segment: Path, depth: str, tmp_pa
         peers={"kafka-dump-log": kafka_dump_log(argv, kafkas, cwd)},
         floor=writing_in_parts(tmp_path / "floor", printed_size),
         written_size=printed_size,
-        rounds=3,
+        rounds=ROUND_COUNTS[depth],
         hashed=lambda _: np.memmap(ours, np.uint8, "r"),
     )
     figures = {"memory MiB": max(each.memory_max for each in runs) / MIB}

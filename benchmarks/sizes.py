@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 SCALE = float(os.environ.get("LOGSTORE_BENCH_SCALE") or 0)
-REAL_SECONDS, TINY_SECONDS = 1.5, 0.05  # unless it is said
+REAL_SECONDS, TINY_SECONDS = 1.25, 0.05  # unless it is said
 SECONDS = float(os.environ.get("LOGSTORE_BENCH_SECONDS") or (REAL_SECONDS if SCALE else TINY_SECONDS))
 
 KIB, MIB = 2**10, 2**20
