@@ -1,4 +1,4 @@
-"""The transactions of one producer: its states, and what they let it do (`TransactionManager` of the Java client).
+"""The transactions of one producer, and what it asks its coordinator for (`TransactionManager` of the Java client).
 
 Where the Java client waits for answers these are calls, so a method has done what it says when it returns. What a
 coordinator says to try again is tried until `max.block.ms` is over; then only the same method may be called again.
