@@ -42,6 +42,7 @@ RATE_MIN = 10_000  # bytes a ms, at which a job is sure to be appended before it
 LOCK_INTERVAL_S = 0.2
 OVERTAKEN = (InvalidProducerEpochError, InvalidTxnStateError, ProducerFencedError)
 _TIMEOUT_MS_MAX = 2**31 - 1
+_SIZES = dict.fromkeys(("max.request.size", "buffer.memory"), 2**31 - 1)  # how large a row may be its topic says
 _TIMEOUT_MAX, _TIMEOUT = "transaction.max.timeout.ms", "transaction.timeout.ms"
 _MAKE_TOPIC = "make it with Store.create_topic, or give option partitions: then the job makes it"
 
@@ -104,7 +105,7 @@ def produce(options: WriteOptions, job: StagedJob) -> None:
 def _producer_config(options: WriteOptions, size: int) -> dict[str, Any]:
     """Of the job's producer, so far as it is not Kafka's default; the timeout fits a job of `size` bytes."""
     timeout_ms = min(max(parse_broker_config({})[_TIMEOUT_MAX], size // RATE_MIN), _TIMEOUT_MS_MAX)
-    return {_TIMEOUT: timeout_ms, **options.producer, "transactional.id": options.transactional_id}
+    return {_TIMEOUT: timeout_ms, **_SIZES, **options.producer, "transactional.id": options.transactional_id}
 
 
 def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> EmbeddedStore:
