@@ -18,11 +18,11 @@ _PIECES = [bytes(size) for size in [10_761] * 50 + [107_061] * 5 + [(1 << 20) - 
 
 
 def make_ready(size: int) -> None:
-    """Let the next `size` bytes that are written find memory that is there; few find it as it is."""
-    if size < LEAST_SIZE:
+    """Let the next `size` bytes that are written find memory that is there; for none there is nothing to do."""
+    if size == 0:
         return
     with tempfile.TemporaryFile(buffering=0) as file:
-        wanted_size = size + min(size, SPARE_SIZE_MAX)
+        wanted_size = max(size, LEAST_SIZE) + min(size, SPARE_SIZE_MAX)
         for piece in cycle(_PIECES):
             file.write(piece)
             wanted_size -= len(piece)

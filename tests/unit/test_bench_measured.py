@@ -93,8 +93,11 @@ def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkey
             written.append(len(data))
 
     monkeypatch.setattr(memory.tempfile, "TemporaryFile", lambda buffering: Scratch())
-    memory.make_ready(memory.LEAST_SIZE - 1)
+    memory.make_ready(0)
     assert written == []
+    memory.make_ready(1)
+    assert memory.LEAST_SIZE <= sum(written)
+    written.clear()
     memory.make_ready(3 << 20)
     assert 6 << 20 <= sum(written) < 7 << 20
     assert len(set(written)) == 4
