@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -10,25 +10,23 @@ import numpy.typing as npt
 import pytest
 
 from benchmarks.bench_scan import segment_of
+from benchmarks.decoding import decode_all, sums_of
 from benchmarks.floors import Bytes, Floor, library_over, mapped, reading
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.python_clients import PARSERS, parsed
+from benchmarks.peers.two_processes import two_processes
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_compressed_segment, write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
 from logstore.codec.c_libraries import zstd_function
 from logstore.codec.streams import decompress_streams
 from logstore.columns.batch_table import scan
-from logstore.columns.in_order import in_order
 from logstore.columns.matrix_pool import STREAMS_SIZE_MAX
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
-from logstore.disk.mapped import MappedFile
 from logstore.kernels import decode
 from logstore.kernels.decode_batches import decode_streams
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
-from logstore.log.read import Fetched, OffsetMetadata, ReadBounds
-from logstore.log.window_decoder import WindowDecoder
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
@@ -36,40 +34,12 @@ Int64Array = npt.NDArray[np.int64]
 STREAM_COUNT = 64  # that the library alone is given at once
 CODECS = [codec for codec in Codec if codec is not Codec.NONE]
 THREADS = ["one thread", "two threads"]
-INT64_MAX = 2**63 - 1
 
 
 def partition(directory: Path) -> Path:
     """The path of the only segment of a partition."""
     (directory / "t-0").mkdir()
     return directory / "t-0" / "00000000000000000000.log"
-
-
-def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
-    """The records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
-
-    Two threads decode ahead, or all is done in turn.
-    """
-    data = MappedFile(str(path)).data
-    bounds = ReadBounds("t-0", 0, INT64_MAX, INT64_MAX, INT64_MAX)
-    fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
-    decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
-    parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
-    return (window for part in parts for window in part.windows if isinstance(window, RecordWindow))
-
-
-def decode_all(path: Path, *, is_ahead: bool) -> int:
-    """The number of records."""
-    return sum(len(window.records) for window in windows_of(path, is_ahead=is_ahead))
-
-
-def sums_of(path: Path, *, is_ahead: bool) -> tuple[int, int]:
-    """(records, bytes of values and how many offsets are odd), as `LogBench.java` has them."""
-    count = size = 0
-    for window in windows_of(path, is_ahead=is_ahead):
-        count += len(window.records)
-        size += int((window.records.value_size + window.records.offset % 2).sum())
-    return count, size
 
 
 @pytest.fixture(scope="module")
@@ -115,15 +85,19 @@ def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int]
             raise RuntimeError(f"Kafka's records and bytes are {answer['count'], answer['bytes']} instead of {sums}")
         return answer["ns"] / 1e9
 
-    return measured(
-        lambda: decode_all(path, is_ahead=is_ahead),
-        title=title,
-        size=path.stat().st_size,
-        count=record_count,
-        peers={"Kafka": kafkas},
-        floor=floor_of(path, THREADS.index(threads) + 1),
-        hashed=lambda count: (count, *sums),
-    )
+    peers = {"Kafka": kafkas}
+    with ExitStack() as running:
+        if is_ahead and measured.benchmark.enabled:
+            peers["two processes"] = running.enter_context(two_processes(path))
+        return measured(
+            lambda: decode_all(path, is_ahead=is_ahead),
+            title=title,
+            size=path.stat().st_size,
+            count=record_count,
+            peers=peers,
+            floor=floor_of(path, THREADS.index(threads) + 1),
+            hashed=lambda count: (count, *sums),
+        )
 
 
 @pytest.mark.parametrize("threads", THREADS)

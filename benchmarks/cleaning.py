@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers.warm_kafka import WarmKafka
+from benchmarks.segments import read_again
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.log.config import parse_config
@@ -59,6 +60,8 @@ def write_log(directory: Path, record_count: int, key_count: int) -> int:
     last = build_batches(records(rng, numbers[:1]), batch_size=BATCH_SIZE, base_offset=offset)
     (directory / f"{offset:020d}.log").write_bytes(last.data.tobytes())
     opened(directory, was_clean=False).close()
+    for segment in directory.glob("*.log"):
+        read_again(segment)
     return size
 
 

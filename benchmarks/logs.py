@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from benchmarks.segments import read_again
 from logstore.clock import now_ms
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
@@ -28,10 +29,12 @@ def opened(directory: Path, *, was_clean: bool = True, config: dict[str, str] | 
 
 
 def twin(directory: Path) -> Path:
-    """A copy for the other side, in a place of its own; the one of before is removed."""
+    """A copy for the other side, in a place of its own; the one of before is removed. Both are read from the disk."""
     copy = directory.parent.with_name(f"{directory.parent.name}-twin") / directory.name
     shutil.rmtree(copy.parent, ignore_errors=True)
     shutil.copytree(directory, copy)
+    for segment in (*directory.glob("*.log"), *copy.glob("*.log")):
+        read_again(segment)
     return copy
 
 
