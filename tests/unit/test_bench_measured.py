@@ -133,6 +133,19 @@ def test_the_rounds_to_warm_up_do_not_count(monkeypatch: pytest.MonkeyPatch) -> 
     assert benchmark.rounds >= 3
 
 
+def test_a_peer_that_takes_long_is_asked_once_to_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.measured.SECONDS", 0.01)
+    recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
+    slow = recorded.side("one")
+
+    def long() -> float:
+        time.sleep(0.021)
+        return slow()
+
+    measured_of(benchmark)(recorded.ours, title="t", peers={"one": long}, floor="none", prepare=recorded.side("new"))
+    assert recorded.order == ["one", *["one", "new", "ours"] * 3]
+
+
 def test_short_calls_are_run_many_at_a_time() -> None:
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
     measured_of(benchmark)(recorded.ours, title="t", floor="none")
