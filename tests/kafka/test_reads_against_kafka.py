@@ -48,6 +48,7 @@ ISOLATIONS = {
 SIZES = (0, 1, 61, 100, 150, 500, 3000, 100_000, 2**31 - 1)
 MAGIC_AT = 16
 SPECIAL_TIMES = (-1, -2, -3, -4, -5, -6, -7, 0, 2**63 - 1)
+ARRAY_TOO_LARGE = "Requested array size exceeds VM limit"
 INTERVALS = ("0", "100", "1000", "4096")
 
 Question = dict[str, Any]
@@ -161,7 +162,7 @@ def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) 
     may_skip = not any(segment.data.size > MAGIC_AT and segment.data[MAGIC_AT] < 2 for segment in ours.loader.segments)
     consumers = [
         [dice.between(start, end) if dice.chance(50) and may_skip else start, dice.choose(sizes), isolation]
-        for isolation in ISOLATIONS
+        for isolation in (ISOLATIONS if may_skip or start in ours.loader.segments.base_offsets else ())
     ]
     asked = {"reads": reads, "times": times, "consumers": consumers}
     return {**question, "highWatermark": high_watermark, **asked}
@@ -202,12 +203,17 @@ def differences(ours: Ours, question: Question, answer: Answer) -> list[str]:
     if any(segment.problem is not None for segment in ours.loader.segments):
         mine[len(question["reads"]) + SPECIAL_TIMES.index(-3)] = answer["times"][SPECIAL_TIMES.index(-3)]
     if ours.goes_back():  # which a consumer is not made for: it steps back with some batches, and not with others
-        mine[-len(answer["consumers"]) :] = [without_place(each, question, ours) for each in answer["consumers"]]
+        mine[len(mine) - len(answer["consumers"]) :] = [
+            without_place(each, question, ours) for each in answer["consumers"]
+        ]
     theirs = [without_place(each, question, ours) for each in answer["reads"] + answer["times"] + answer["consumers"]]
     return [
         f"{what} {of}: Kafka {expected}, ours {found}"
         for (what, of), expected, found in zip(asked, theirs, mine, strict=True)
-        if found != expected and not is_of_negative_magic(expected, found) and not is_cautious(expected, found)
+        if found != expected
+        and not is_of_negative_magic(expected, found)
+        and not is_cautious(expected, found)
+        and not is_of_wrong_count(expected, found)
     ]
 
 
@@ -218,6 +224,16 @@ def is_of_negative_magic(expected: Any, found: Any) -> bool:
     if "High watermark offset should be non-negative" in words:
         return True
     return "Invalid magic used in LegacyRecord" in words or ("Unknown compression type id" in words and is_error)
+
+
+def is_of_wrong_count(expected: Any, found: Any) -> bool:
+    """Whether a time is asked of a compressed batch that says it has more records than it has.
+
+    Kafka sets memory aside for as many, and dies if there is none; or has found its record before it runs out of them.
+    """
+    if not isinstance(found, dict) or not (found.get("error") or "").endswith("batch size, premature EOF reached"):
+        return False
+    return isinstance(expected, list) or expected == {"error": f"java.lang.OutOfMemoryError: {ARRAY_TOO_LARGE}"}
 
 
 def is_cautious(expected: Any, found: Any) -> bool:
