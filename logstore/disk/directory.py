@@ -250,14 +250,15 @@ def _foreign(path: str) -> InvalidNameError:
 def _list(path: str, *, root: str) -> _Listing:
     listing = _Listing()
     try:
-        with os.scandir(path) as entries:
-            names = sorted(entry.name for entry in entries)
+        with os.scandir(path) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
     except OSError as error:
         raise nio_error(error, path) from error
     real_root = os.path.realpath(root)
-    for name in names:
-        entry_path = child(path, name)
-        if os.path.islink(entry_path) and not _is_below(os.path.realpath(entry_path), real_root):
+    for entry in entries:
+        entry_path = child(path, entry.name)
+        is_link = entry.is_symlink()
+        if is_link and not _is_below(os.path.realpath(entry_path), real_root):
             listing.errors.append(
                 DataDirectoryError(
                     "A symbolic link that leads out of the data directory is not followed",
@@ -265,7 +266,7 @@ def _list(path: str, *, root: str) -> _Listing:
                     found=os.readlink(entry_path),
                 )
             )
-        elif os.path.isdir(entry_path):
+        elif os.path.isdir(entry_path) if is_link else entry.is_dir(follow_symlinks=False):
             listing.directories.append(entry_path)
         else:
             listing.files.append(entry_path)

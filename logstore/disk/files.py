@@ -67,6 +67,8 @@ def _read_all(descriptor: int, path: str) -> bytes:
     try:
         while piece := os.read(descriptor, min(size + 1, _READ_SIZE)):  # what is asked for has to be set aside
             pieces.append(piece)
+            if len(piece) == size < _READ_SIZE:  # one more was asked for
+                break
             size = max(size - len(piece), 0)
     except OSError as error:
         raise read_error(error) from error

@@ -101,6 +101,7 @@ def base_offset_of(file_name: str) -> int:
     return _long(file_name.split(".", 1)[0])
 
 
+@lru_cache(maxsize=1024)  # a segment's are asked for again and again
 def segment_file_name(base_offset: int, suffix: str) -> str:
     """The name that Kafka gives a file of the segment."""
     return f"{base_offset:0{OFFSET_DIGIT_COUNT}d}{suffix}"

@@ -38,12 +38,15 @@ def _parse(text: str, bit_count: int) -> int | None:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits or len(digits) > _LONGEST_TEXT:
         return None
-    value = 0
-    for character in digits:
-        digit = unicodedata.decimal(character, -1)
-        if digit < 0 or ord(character) > 0xFFFF:
-            return None
-        value = value * 10 + digit
+    if digits.isascii() and digits.isdigit():
+        value = int(digits)
+    else:
+        value = 0
+        for character in digits:
+            digit = unicodedata.decimal(character, -1)
+            if digit < 0 or ord(character) > 0xFFFF:
+                return None
+            value = value * 10 + digit
     if text[0] == "-":
         value = -value
     limit = 1 << (bit_count - 1)
