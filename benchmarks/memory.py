@@ -5,7 +5,8 @@ a page cache that a log is written to above all, waits ten times as long as for 
 is, is chance. So both sides are given memory that has just been written to, by the page cache itself: what it gave
 back it takes first, of memory that a process gave back only some. It takes pieces of memory as large as what is
 written and where that begins allow: a MiB at a whole MiB one piece, at any other place one of each size below it. So
-the pieces are as the batches of a log, of all sizes and at any place.
+the pieces are as the batches of a log, of all sizes and at any place. Who writes much asks for large ones, and finds few of
+what was given back in small ones: there the pieces are such as any other is cut from.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import tempfile
 from itertools import cycle
 
 LEAST_SIZE, SPARE_SIZE_MAX = 1 << 18, 512 << 20
+LARGE_SIZE = 32 << 20  # what is written in a round, from which on the pieces are large
 _PIECES = [bytes(size) for size in [10_761] * 50 + [107_061] * 5 + [(1 << 20) - 51, 1 << 20]]
+_LARGE_PIECES = [bytes(8 << 20)]
 
 
 def make_ready(size: int) -> None:
@@ -23,7 +26,7 @@ def make_ready(size: int) -> None:
         return
     with tempfile.TemporaryFile(buffering=0) as file:
         wanted_size = max(size, LEAST_SIZE) + min(size, SPARE_SIZE_MAX)
-        for piece in cycle(_PIECES):
+        for piece in cycle(_PIECES if size < LARGE_SIZE else _LARGE_PIECES):
             file.write(piece)
             wanted_size -= len(piece)
             if wanted_size <= 0:

@@ -101,6 +101,10 @@ def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkey
     memory.make_ready(3 << 20)
     assert 6 << 20 <= sum(written) < 7 << 20
     assert len(set(written)) == 4
+    written.clear()
+    memory.make_ready(memory.LARGE_SIZE)
+    assert sum(written) >= 2 * memory.LARGE_SIZE
+    assert set(written) == {8 << 20}
 
 
 def test_sides_run_in_turn_in_every_round_and_another_one_first() -> None:
