@@ -5,8 +5,8 @@ a page cache that a log is written to above all, waits ten times as long as for 
 is, is chance. So both sides are given memory that has just been written to, by the page cache itself: what it gave
 back it takes first, of memory that a process gave back only some. It takes pieces of memory as large as what is
 written and where that begins allow: a MiB at a whole MiB one piece, at any other place one of each size below it. So
-the pieces are as the batches of a log, of all sizes and at any place. Who writes much asks for large ones, and finds few of
-what was given back in small ones: there the pieces are such as any other is cut from.
+the pieces are as the batches of a log, of all sizes and at any place. Who writes much asks for large ones, and finds
+few of what was given back in small ones: there the pieces are such as any other is cut from.
 """
 
 from __future__ import annotations
