@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -85,16 +84,13 @@ def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int]
             raise RuntimeError(f"Kafka's records and bytes are {answer['count'], answer['bytes']} instead of {sums}")
         return answer["ns"] / 1e9
 
-    peers = {"Kafka": kafkas}
-    with ExitStack() as running:
-        if is_ahead and measured.benchmark.enabled:
-            peers["two processes"] = running.enter_context(two_processes(path))
+    with two_processes(path, record_count) as both:
         return measured(
             lambda: decode_all(path, is_ahead=is_ahead),
             title=title,
             size=path.stat().st_size,
             count=record_count,
-            peers=peers,
+            peers={"Kafka": kafkas, **({"two processes": both} if is_ahead else {})},
             floor=floor_of(path, THREADS.index(threads) + 1),
             hashed=lambda count: (count, *sums),
         )

@@ -1,8 +1,8 @@
 """Segments to measure on: the same bytes every time, of any size.
 
 The page cache holds them as when they were read from the disk. What it was given by writes it holds in pieces of the
-size and at the place of each write, down to a page, and a reader that maps them waits longer for those than for all
-that it does with the bytes.
+size and at the place of each write, down to a page, and a reader that maps them may wait for those nearly as long as
+for all that it does with the bytes.
 """
 
 from __future__ import annotations

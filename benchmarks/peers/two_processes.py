@@ -23,16 +23,17 @@ PROCESS_COUNT = 2
 
 
 @contextmanager
-def two_processes(path: Path) -> Iterator[Side]:
+def two_processes(path: Path, record_count: int) -> Iterator[Side]:
     """Seconds until both have decoded their half of the segment's batches, in a file of its own.
 
-    The processes run until the context ends.
+    Files and processes are made when they are first asked for; the processes run until the context ends.
     """
-    halves = _halves(path)
-    record_count = decode_all(path)
+    halves: list[Path] = []
     with ProcessPoolExecutor(PROCESS_COUNT, mp_context=get_context("spawn")) as pool:
 
         def side() -> float:
+            if not halves:
+                halves.extend(_halves(path))
             start_s = time.perf_counter()
             count = sum(pool.map(decode_all, halves))
             seconds = time.perf_counter() - start_s

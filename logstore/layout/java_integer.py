@@ -14,9 +14,8 @@ then Unicode decimal digits of the basic plane; no spaces, no underscores, nothi
 
 from __future__ import annotations
 
-import unicodedata
-
 _LONGEST_TEXT = 4096
+_LAST_OF_BASIC_PLANE = "\uffff"
 
 
 def parse_int(text: str) -> int | None:
@@ -36,17 +35,9 @@ def number_format_text(text: str) -> str:
 
 def _parse(text: str, bit_count: int) -> int | None:
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits or len(digits) > _LONGEST_TEXT:
+    if not digits.isdecimal() or len(digits) > _LONGEST_TEXT or max(digits) > _LAST_OF_BASIC_PLANE:
         return None
-    if digits.isascii() and digits.isdigit():
-        value = int(digits)
-    else:
-        value = 0
-        for character in digits:
-            digit = unicodedata.decimal(character, -1)
-            if digit < 0 or ord(character) > 0xFFFF:
-                return None
-            value = value * 10 + digit
+    value = int(digits)
     if text[0] == "-":
         value = -value
     limit = 1 << (bit_count - 1)
