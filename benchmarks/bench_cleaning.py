@@ -186,6 +186,7 @@ def test_clean_a_log(
         peers={"Kafka": lambda: cleaning.kafkas(kafka)},
         floor=writing(tmp_path / "floor", kept_size),
         rounds=rounds,
+        reads=(tmp_path / "source" / NAME).glob("*.log"),
         written_size=kept_size,
         growth=Growth("records of a cleaning", "clean", record_count),
         hashed=lambda count: [count, *cleaning.segments()],

@@ -92,6 +92,7 @@ def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int]
             count=record_count,
             peers={"Kafka": kafkas, **({"two processes": both} if is_ahead else {})},
             floor=floor_of(path, THREADS.index(threads) + 1),
+            reads=[path],
             hashed=lambda count: (count, *sums),
         )
 

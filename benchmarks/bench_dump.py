@@ -57,6 +57,7 @@ def test_dump_as_a_command(measured: Measured, segment: Path, depth: str, tmp_pa
         size=SIZE,
         peers={"kafka-dump-log": kafka_dump_log(argv, kafkas, cwd)},
         floor=writing_in_parts(tmp_path / "floor", printed_size),
+        reads=[segment],
         written_size=printed_size,
         rounds=ROUND_COUNTS[depth],
         hashed=lambda _: np.memmap(ours, np.uint8, "r"),

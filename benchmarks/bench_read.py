@@ -120,6 +120,7 @@ def test_read(
         count=seen_count,
         peers={"Kafka": kafkas},
         floor=mapped(Path(log.directory.path) / SEGMENT, thread_count),
+        reads=[Path(log.directory.path) / SEGMENT, copy / SEGMENT],
         hashed=lambda count: (count, *sums_of(log, isolation)),
     )
     assert count == (written_count // 2 if is_committed else written_count)
@@ -186,7 +187,8 @@ def test_all_records(measured: Measured, reader: PartitionReader, thread_count: 
     floor = checking(fetched.data, thread_count)
     lengths = sum(int(table.value_size.sum()) for table in tables())
     found = {"count": count, "floor": floor, "hashed": lambda found: (found, lengths)}
-    assert measured(decode, title=title, size=fetched.data.size, **found) == count
+    reads = [Path(reader.path, SEGMENT)]
+    assert measured(decode, title=title, size=fetched.data.size, reads=reads, **found) == count
 
 
 @pytest.mark.parametrize("aborted_count", [0, 1, 1000])
@@ -211,7 +213,7 @@ def test_a_first_look(measured: Measured, reader: PartitionReader) -> None:
     path = Path(reader.path, SEGMENT)
     floor = touching_file(path, scan_batches(np.fromfile(path, np.uint8)).position)
     size, bounds = path.stat().st_size, lambda found: found.bounds
-    found = measured(PartitionReader, reader.path, size=size, floor=floor, hashed=bounds)
+    found = measured(PartitionReader, reader.path, size=size, floor=floor, reads=[path], hashed=bounds)
     assert found.bounds == reader.bounds
 
 

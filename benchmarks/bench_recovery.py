@@ -109,6 +109,7 @@ def measure_recovery(
         prepare=lambda: crashed.fresh("ours"),
         peers={"Kafka": kafkas},
         floor=mapped(crashed.segment, thread_count),
+        reads=[crashed.segment],
         growth=growth,
         hashed=lambda end: [end, *crashed.made("ours")],
     )

@@ -39,6 +39,6 @@ def test_read_records(schema: str | None, tmp_path: Path, measured: Measured) ->
     title = f"what a Spark task does with {SIZE / MIB:.4g} MiB, {'all columns' if schema is None else 'values'}"
     digest = digest_of_values()
     found = {"count": count, "hashed": lambda rows: (rows, digest)}
-    assert measured(read, title=title, size=SIZE, floor=copying(SIZE), **found) == count
+    assert measured(read, title=title, size=SIZE, floor=copying(SIZE), reads=tmp_path.glob("*/*.log"), **found) == count
     if SIZE == SIZE_TINY:
         assert digest == VALUES_HASH

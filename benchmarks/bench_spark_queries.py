@@ -16,6 +16,7 @@ import pytest
 
 import spark_dumps
 from benchmarks.measured import HAS_PEERS, Floor, Measured, PeerAbsentError, Side, seconds_of
+from benchmarks.page_cache import read_again
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import oracle
 from benchmarks.segments import write_segment
@@ -62,6 +63,10 @@ class Topic:
         """All columns, or those of a schema."""
         reader = self.spark.read.format("kafka_segments").option("subscribe", self.name).options(**options)
         return (reader if schema is None else reader.schema(schema)).load(str(self.directory))
+
+    def segments(self) -> list[Path]:
+        """Those that a broker has written, too."""
+        return sorted(self.directory.glob(f"{self.name}-*/*.log"))
 
     def values(self, options: dict[str, str]) -> DataFrame:
         """Values alone."""
@@ -139,6 +144,8 @@ def topic(
         broker.go_on()
         produce(oracle(), bootstrap, name, record_count, value_size, PARTITION_COUNT)
         directory = broker.directory
+        for path in directory.glob(f"{name}-*/*.log"):
+            read_again(path)
     except (PeerAbsentError, OracleUnavailableError) as absent:
         reason, record_count = str(absent), 0
         for number in range(PARTITION_COUNT):
@@ -168,6 +175,7 @@ def test_sum_of_lengths(measured: Measured, topic: Topic) -> None:
         count=topic.record_count,
         peers=peers,
         floor="the ready batches beside it",
+        reads=topic.segments(),
     )
     assert found == topic.record_count * topic.value_size
 
@@ -185,6 +193,7 @@ def test_sum_of_few(measured: Measured, topic: Topic) -> None:
             "one ready record": topic.one_record,
         },
         floor="the one ready record beside it",
+        reads=topic.segments(),
     )
     assert found == count * topic.value_size
 
@@ -201,6 +210,7 @@ def test_all_columns_of_few(measured: Measured, topic: Topic) -> None:
         count=count,
         peers={"full read": lambda: seconds_of(1, lambda: read_whole(topic.records(IN_TASKS)))},
         floor=Floor("one ready record", topic.one_record_whole),
+        reads=topic.segments(),
         hashed=lambda _: sorted(map(tuple, topic.records(options).selectExpr(*WITHOUT_CLOCK).collect())),
     )
 

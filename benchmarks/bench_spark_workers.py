@@ -165,5 +165,6 @@ def test_two_workers(measured: Measured, tmp_path: Path) -> None:
             peers={"one worker": alone.seconds},
             floor=Floor("its processor time, halved", alone.shared_seconds),
             rounds=ROUND_COUNT,
+            reads=data.glob("*/*.log"),
         )
     assert found == record_count * VALUE_SIZE

@@ -78,6 +78,8 @@ def test_offsets_for_times(measured: Measured, kafka: WarmKafka, tmp_path: Path)
     title = f"{CALL_COUNT} offsets by time, of a log"
     times = scan(np.fromfile(directory / SEGMENT, np.uint8)).max_timestamp
     floor = library("`np.searchsorted` of batches, all at once", np.searchsorted, times, np.array(targets))
-    measured(ask_all, title=title, count=CALL_COUNT, unit="questions", peers={"Kafka": kafkas}, floor=floor)
+    asked = {"title": title, "count": CALL_COUNT, "unit": "questions"}
+    reads = [directory / SEGMENT, kafkas_directory / SEGMENT]
+    measured(ask_all, peers={"Kafka": kafkas}, floor=floor, reads=reads, **asked)
     assert answer > 0
     log.close()

@@ -72,6 +72,7 @@ def test_verify(measured: Measured, partition: Path, request: pytest.FixtureRequ
         size=SIZE,
         peers={"read with CRC": timed(read_with_checksums, partition)},
         floor=mapped(partition / "00000000000000000000.log", THREAD_COUNT),
+        reads=partition.glob("*.log"),
         hashed=lambda verified: [*map(str, verified.findings), *astuple(verified.size)],
     )
     assert verified.findings == ()
@@ -86,6 +87,7 @@ def test_read_with_checksums(measured: Measured, partition: Path, request: pytes
         title=f"read {SIZE / MIB:.4g} MiB with checksums, batches of {batch_size:,} bytes, two threads",
         size=SIZE,
         floor=mapped(partition / "00000000000000000000.log", THREAD_COUNT),
+        reads=partition.glob("*.log"),
     )
     assert wrong_count == 0
     assert checksum_sum > 0

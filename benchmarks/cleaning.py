@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.page_cache import read_again
 from benchmarks.peers.warm_kafka import WarmKafka
-from benchmarks.segments import read_again
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.log.config import parse_config

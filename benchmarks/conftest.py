@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -13,9 +14,10 @@ from benchmarks.peers.warm_kafka import WarmKafka
 
 
 @pytest.fixture
-def measured(benchmark: BenchmarkFixture) -> Measured:
+def measured(benchmark: BenchmarkFixture) -> Iterator[Measured]:
     """`measured(ours, title=…, peers=…, floor=…)`, see `benchmarks.measured`."""
-    return Measured(benchmark)
+    with ExitStack() as files:
+        yield Measured(benchmark, files)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from benchmarks.segments import read_again
+from benchmarks.page_cache import read_again
 from logstore.clock import now_ms
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings

@@ -15,8 +15,10 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +26,7 @@ import xxhash
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.memory import make_ready
+from benchmarks.page_cache import held
 from benchmarks.sizes import SECONDS
 
 Result = TypeVar("Result")
@@ -130,8 +133,9 @@ class Sides:
 class Measured:
     """What the fixture is."""
 
-    def __init__(self, benchmark: BenchmarkFixture) -> None:
+    def __init__(self, benchmark: BenchmarkFixture, files: ExitStack) -> None:
         self.benchmark = benchmark
+        self._files = files  # until the test ends
 
     def __call__(
         self,
@@ -145,6 +149,7 @@ class Measured:
         peers: Mapping[str, Side] | None = None,
         prepare: Callable[[], object] | None = None,
         rounds: int | None = None,
+        reads: Iterable[Path] = (),
         written_size: int = 0,
         growth: Growth | None = None,
         hashed: Callable[[Result], Any] = lambda result: result,
@@ -158,6 +163,7 @@ class Measured:
             count: how many of `unit` one call handles.
             peers: by name, each returns the seconds of what one call does.
             prepare: runs before each round of ours, outside its time; then a round is one call.
+            reads: files that a round reads; the page cache keeps them, see `benchmarks.page_cache`.
             written_size: bytes that one call adds to files, about; their memory is made ready, see `benchmarks.memory`.
             rounds: None: as many as the seconds allow, after one to warm up; a number: so many, and none before.
             hashed: what of the result is hashed: bytes, arrays, numbers, text, and sequences of them.
@@ -169,6 +175,8 @@ class Measured:
         call_count = 1
         if self.benchmark.enabled and written_size:
             os.sync()  # else what others have left for the disk is written beside a round, which then waits
+        if self.benchmark.enabled:
+            self._files.enter_context(held(reads))
         if self.benchmark.enabled and rounds is None:
             rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
         sides.written_size = written_size * call_count

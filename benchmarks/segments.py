@@ -1,19 +1,14 @@
-"""Segments to measure on: the same bytes every time, of any size.
-
-The page cache holds them as when they were read from the disk. What it was given by writes it holds in pieces of the
-size and at the place of each write, down to a page, and a reader that maps them may wait for those nearly as long as
-for all that it does with the bytes.
-"""
+"""Segments to measure on: the same bytes every time, of any size, in the page cache as `page_cache` says."""
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.page_cache import read_again
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.kernels.crc32c import crc32c
@@ -24,7 +19,7 @@ TEMPLATE_COUNT = 64
 TRANSACTIONAL = 0x10  # of a batch's attributes
 WORD_COUNT, WORD_SIZE = 2000, 6
 RECORDS_AT_ONCE = 100_000
-READ_SIZE = WRITE_SIZE = 1 << 20  # bytes
+WRITE_SIZE = 1 << 20  # bytes
 _ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
 
 
@@ -98,17 +93,6 @@ def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size:
             file.write(built.data.data)
     read_again(path)
     return record_count
-
-
-def read_again(path: Path) -> None:
-    """Let the page cache have a file from the disk, where the system can be asked to; small ones are left."""
-    if not hasattr(os, "posix_fadvise") or path.stat().st_size < READ_SIZE:
-        return
-    with path.open("rb", buffering=0) as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        while file.read(READ_SIZE):
-            pass
 
 
 def _records(rng: random.Random, value_size: int, size_max: int) -> tuple[bytes, int]:

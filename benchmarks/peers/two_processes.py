@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.decoding import decode_all
 from benchmarks.measured import Side
-from benchmarks.segments import read_again
+from benchmarks.page_cache import held, read_again
 from logstore.columns.batch_table import scan
 
 PROCESS_COUNT = 2
@@ -29,11 +29,12 @@ def two_processes(path: Path, record_count: int) -> Iterator[Side]:
     Files and processes are made when they are first asked for; the processes run until the context ends.
     """
     halves: list[Path] = []
-    with ProcessPoolExecutor(PROCESS_COUNT, mp_context=get_context("spawn")) as pool:
+    with ExitStack() as files, ProcessPoolExecutor(PROCESS_COUNT, mp_context=get_context("spawn")) as pool:
 
         def side() -> float:
             if not halves:
                 halves.extend(_halves(path))
+                files.enter_context(held(halves))
             start_s = time.perf_counter()
             count = sum(pool.map(decode_all, halves))
             seconds = time.perf_counter() - start_s

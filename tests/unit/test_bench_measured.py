@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,24 @@ class Recorded:
 
 
 def measured_of(benchmark: FakeBenchmark) -> Measured:
-    return Measured(benchmark)  # type: ignore[arg-type]
+    return Measured(benchmark, ExitStack())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_files_that_are_read_are_held_to_the_end(enabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded()
+
+    @contextmanager
+    def held(paths: Iterable[Path]) -> Iterator[None]:
+        recorded.order.append(f"held {[path.name for path in paths]}")
+        yield
+        recorded.order.append("released")
+
+    monkeypatch.setattr(module, "held", held)
+    with ExitStack() as files:
+        benchmark = FakeBenchmark(enabled=enabled)
+        Measured(benchmark, files)(recorded.ours, title="t", floor="none", rounds=1, reads=[Path("log")])  # type: ignore[arg-type]
+    assert recorded.order == (["held ['log']", "ours", "released"] if enabled else ["ours"])
 
 
 def test_memory_is_made_ready_before_each_side_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
