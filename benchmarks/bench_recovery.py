@@ -1,7 +1,7 @@
 """Partitions that were not closed, recovered, and many that were, opened and closed; beside Kafka's log.
 
 Kafka recovers a log on one thread, ours on two from 4 MiB on: a row says on how many. That of one thread is pinned to
-one processor, so that the same two have to share it.
+one processor, where a reader has no helper.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Crashed:
 
 @contextlib.contextmanager
 def one_processor() -> Iterator[None]:
-    """This thread, and those that it starts, on one processor; where the system can do that."""
+    """This thread on one processor; where the system can do that."""
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("this system pins no thread to a processor")
     all_of_them = os.sched_getaffinity(0)

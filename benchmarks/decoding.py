@@ -17,7 +17,7 @@ INT64_MAX = 2**63 - 1
 def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
     """The records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
 
-    Two threads decode ahead, or all is done in turn.
+    A helper decodes beside the reader, or all is done in turn.
     """
     data = MappedFile(str(path)).data
     bounds = ReadBounds("t-0", 0, INT64_MAX, INT64_MAX, INT64_MAX)

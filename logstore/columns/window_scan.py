@@ -1,7 +1,7 @@
-"""A file's batch tables, window after window, computed ahead by two threads.
+"""A file's batch tables, window after window, computed by several threads.
 
-The walk over the headers is a chain, so only one thread walks at a time; while it checks its window's checksums, the
-other walks on. Both release the interpreter, and they share the page faults of the mapping as well.
+The walk over the headers is a chain, so the reader alone walks; checksums are checked by whoever is free. Both release
+the interpreter, and the threads share the page faults of the mapping as well.
 """
 
 from __future__ import annotations

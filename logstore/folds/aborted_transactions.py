@@ -90,9 +90,9 @@ def step(state: AbortedTransactions, completed: CompletedTransactions) -> None:
         CorruptIndexError: a marker at or before the last one's offset (an IllegalArgumentException in Kafka); the
             entries before it are added.
     """
-    aborted = completed.matrix[completed.is_aborted != 0][:, _COLUMNS]
-    if not len(aborted):
+    if not completed.is_aborted.any():
         return
+    aborted = completed.matrix[completed.is_aborted != 0][:, _COLUMNS]
     last_offset = state.last_offset
     offsets = aborted[:, _LAST_OFFSET]
     before = np.concatenate([[offsets[0] - 1 if last_offset is None else last_offset], offsets[:-1]])

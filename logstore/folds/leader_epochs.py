@@ -142,6 +142,10 @@ def step_recovered(state: LeaderEpochs, table: BatchTable, first_row: int, row_e
     Raises:
         UsageError: a negative offset, see `LeaderEpochs.assign`; the rows before it are stepped.
     """
+    latest = state.latest_epoch
+    epochs = table.matrix[scan.PARTITION_LEADER_EPOCH, first_row:row_end]
+    if latest is not None and int(epochs.max(initial=latest)) <= latest:
+        return
     for row in _rows_with_news(table, first_row, row_end):
         epoch = int(table.matrix[scan.PARTITION_LEADER_EPOCH, row])
         latest = state.latest_epoch

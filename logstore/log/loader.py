@@ -145,13 +145,15 @@ class LogLoader:
     def _read_epochs(self) -> LeaderEpochs:
         name = leader_epoch_checkpoint.FILE_NAME
         if not self._directory.exists(name):
-            self._directory.replace(name, b"", "was missing")
+            return LeaderEpochs()
         return LeaderEpochs(read_leader_epoch_checkpoint(self._directory.file(name)))
 
     def _write_epochs(self, *, is_needed: bool = False) -> None:
         if self.epochs.is_changed or is_needed:
             self._directory.write_epochs(self.epochs.entries, "epochs as of the recovered log")
             self.epochs.is_changed = False
+        elif not self._directory.exists(leader_epoch_checkpoint.FILE_NAME):
+            self._directory.replace(leader_epoch_checkpoint.FILE_NAME, b"", "was missing")
 
     def _split_overflowed(self, step: Callable[[], T]) -> T:
         """`step`, again and again until no segment has to be split for it (`retryOnOffsetOverflow`)."""

@@ -150,7 +150,7 @@ class RecordReader:
             end_offset: records from there on are left out; None: up to the bound of `isolation`.
             check_crc: compute the checksums of all batches that are passed (`check.crcs`).
             fetch_size: bytes that are read at a time; more only for a batch that is larger. Of much, some is decoded
-                ahead, by threads: whoever wants little at a time says so.
+                ahead, with helpers: whoever wants little at a time says so.
         """
         self.position = start_offset
         self._segments = segments
@@ -200,7 +200,7 @@ class RecordReader:
         self.position = next_offset  # below what was passed if damaged offsets go back
 
     def _decoded(self, fetched: Fetched) -> Generator[DecodedWindow]:
-        """The data decoded, by two threads ahead if there is enough of it."""
+        """The data decoded, ahead and with helpers if there is enough of it."""
         decoder = WindowDecoder(
             fetched,
             self.position,

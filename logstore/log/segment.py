@@ -83,7 +83,7 @@ class Segment:
         else:
             self._offset_index = parse_offset_index(b"", base_offset=base_offset, path="")
             self._time_index = parse_time_index(b"", base_offset=base_offset, path="")
-            self._read_transaction_index()
+            self.read_transaction_index()
 
     @classmethod
     def open(
@@ -181,9 +181,10 @@ class Segment:
         self._time_index = parse_time_index(
             self._content(TIME_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
         )
-        self._read_transaction_index()
+        self.read_transaction_index()
 
-    def _read_transaction_index(self) -> None:
+    def read_transaction_index(self) -> None:
+        """Take the `.txnindex` from its file."""
         self._transaction_index = parse_transaction_index(
             self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
         )
@@ -265,14 +266,14 @@ class Segment:
             return UNKNOWN_TIMESTAMP, self.base_offset
         return int(index.timestamps[-1]), int(index.offsets[-1])
 
-    def set_indexes(self, indexes: SegmentIndexes) -> None:
-        """Take the indexes from a fold; the files stay as they are."""
+    def set_indexes(self, indexes: SegmentIndexes) -> tuple[bytes, bytes]:
+        """Take the indexes from a fold; the files, whose contents are returned, stay as they are."""
+        offsets, times = indexes.offset_index_bytes(), indexes.time_index_bytes()
         self._offset_index = parse_offset_index(
-            indexes.offset_index_bytes(), base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
+            offsets, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
         )
-        self._time_index = parse_time_index(
-            indexes.time_index_bytes(), base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
-        )
+        self._time_index = parse_time_index(times, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
+        return offsets, times
 
     def empty(self) -> int:
         """Let the segment begin anew, its indexes too; returns the bytes to be cut (`truncateTo(base)`).

@@ -22,6 +22,7 @@ from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerState
 from ..folds.segment_indexes import SegmentIndexes
 from ..kernels import scan as fields
+from ..layout.batch import HEADER_SIZE
 from ..layout.file_names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -71,7 +72,6 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     except (OffsetOverflowError, InvalidOffsetError):
         segment.set_indexes(scan.indexes)
         raise
-    segment.set_indexes(scan.indexes)
     _write_indexes(segment, scan)
     segment.problem = scan.problem
     segment.is_timestamp_known = scan.indexes.largest_timestamp >= 0
@@ -87,11 +87,13 @@ def index_segment(segment: Segment, table: BatchTable, config: LogConfig) -> Seg
 
 
 def _empty_indexes(segment: Segment, config: LogConfig) -> SegmentIndexes:
-    return SegmentIndexes(
+    indexes = SegmentIndexes(
         segment.base_offset,
         index_interval_bytes=config[INDEX_INTERVAL_BYTES],
         index_size_max=config[SEGMENT_INDEX_BYTES],
     )
+    indexes.reserve(segment.size // max(config[INDEX_INTERVAL_BYTES], HEADER_SIZE))  # room that is not used costs none
+    return indexes
 
 
 def _scan(log: MappedFile, segment: Segment, scan: _Scan, producers: ProducerState, epochs: LeaderEpochs) -> None:
@@ -149,6 +151,8 @@ def _step_indexes(indexes: SegmentIndexes, epochs: LeaderEpochs, table: BatchTab
 
 def _valid_row_count(data: ByteArray, table: BatchTable) -> int:
     """Rows before the first batch whose checksum is wrong, or that is too short for its header."""
+    if len(table) and int(table.is_valid.min()) == 1:
+        return len(table)
     is_valid = table.is_valid.copy()
     for row in np.flatnonzero(table.magic < 2).tolist():
         is_valid[row] = legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
@@ -167,8 +171,9 @@ def _invalid_batch(segment: Segment, table: BatchTable, row: int) -> CorruptReco
 
 def _write_indexes(segment: Segment, scan: _Scan) -> None:
     directory, reason = segment.directory, "made anew from the log"
-    directory.replace(segment.file_name(OFFSET_INDEX_SUFFIX), scan.indexes.offset_index_bytes(), reason)
-    directory.replace(segment.file_name(TIME_INDEX_SUFFIX), scan.indexes.time_index_bytes(), reason)
+    offset_index, time_index = segment.set_indexes(scan.indexes)
+    directory.replace(segment.file_name(OFFSET_INDEX_SUFFIX), offset_index, reason)
+    directory.replace(segment.file_name(TIME_INDEX_SUFFIX), time_index, reason)
     if scan.aborted.entry_count or segment.has(TRANSACTION_INDEX_SUFFIX):
         directory.replace(segment.file_name(TRANSACTION_INDEX_SUFFIX), scan.aborted.to_bytes(), reason)
-    segment.read_indexes()
+    segment.read_transaction_index()

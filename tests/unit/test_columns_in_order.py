@@ -1,4 +1,4 @@
-"""Results of two threads come in order; errors in their place; nobody is left running."""
+"""Results of the reader and its helpers come in order; errors in their place; nobody is left running."""
 
 from __future__ import annotations
 
@@ -12,20 +12,27 @@ from logstore.columns.in_order import in_order
 from logstore.columns.matrix_pool import SPARE_COUNT_MAX, MatrixPool, SpareArrays
 
 
+@pytest.fixture(params=[1, 2, 8], autouse=True)
+def processor_count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    count: int = request.param
+    monkeypatch.setattr(module, "processor_count", lambda: count)
+    return count
+
+
 def counter(count: int) -> Callable[[], int | None]:
     numbers = iter(range(count))
     return lambda: next(numbers, None)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
-def test_results_come_in_order_though_the_first_takes_longest(count: int) -> None:
-    others_are_done = threading.Event()
+def test_results_come_in_order_though_the_first_takes_longest(count: int, processor_count: int) -> None:
+    another_is_done = threading.Event()
 
     def work(number: int) -> int:
-        if number == 0 and count > 2:
-            assert others_are_done.wait(60)
-        if number == min(2, module.AHEAD_COUNT - 1):
-            others_are_done.set()
+        if number == 0 and count > 1 and processor_count > 1:
+            assert another_is_done.wait(60)
+        if number == 1:
+            another_is_done.set()
         return number * number
 
     assert list(in_order(counter(count), work)) == [number * number for number in range(count)]
@@ -77,7 +84,50 @@ def test_work_is_not_done_further_ahead_than_there_is_room() -> None:
     results = in_order(counter(1000), worked.append)
     next(results)
     results.close()
-    assert len(worked) <= module.AHEAD_COUNT + 1
+    assert len(worked) <= module.AHEAD_COUNT + module.HELPER_COUNT_MAX
+
+
+def test_all_processors_work_but_no_more_than_the_helpers_and_the_reader(processor_count: int) -> None:
+    thread_count = min(processor_count, module.HELPER_COUNT_MAX + 1)
+    together = threading.Barrier(thread_count)
+    workers: set[int] = set()
+
+    def work(number: int) -> None:
+        workers.add(threading.get_ident())
+        if number < thread_count:
+            together.wait(60)
+
+    assert len(list(in_order(counter(60), work))) == 60
+    assert len(workers) == thread_count
+    assert threading.get_ident() in workers
+
+
+def test_one_thing_is_made_and_worked_on_before_the_next_without_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "processor_count", lambda: 1)
+    calls: list[str] = []
+    numbers = counter(3)
+
+    def make() -> int | None:
+        calls.append("make")
+        return numbers()
+
+    for _ in in_order(make, lambda number: calls.append(f"work {number}")):
+        calls.append("read")
+    assert calls == ["make", "work 0", "read", "make", "work 1", "read", "make", "work 2", "read", "make"]
+
+
+def test_an_interrupt_of_the_reader_waits_for_no_result() -> None:
+    def work(number: int) -> int:
+        if number == 4:
+            raise KeyboardInterrupt
+        return number
+
+    before, found = set(threading.enumerate()), list[int]()
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(in_order(counter(20), work))
+    assert found == list(range(len(found)))
+    assert len(found) <= 4
+    assert set(threading.enumerate()) <= before
 
 
 def test_threads_end_with_the_reader() -> None:
