@@ -7,7 +7,7 @@ from typing import Any
 from ..layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from .crc32c import crc32c_of
 from .kernel import called, kernel
-from .primitives import be16, be32, be32_unsigned, be64
+from .primitives import be16, be32, be32_unsigned, be64, prefetch_bytes
 
 # Rows of the column matrix, one int64 a batch. v0/v1 entries fill what they have, the rest is -1.
 POSITION = 0  # byte position of the batch in the file
@@ -38,6 +38,10 @@ ROW_COUNT = 0
 NEXT_POSITION = 1
 BAD_LENGTH = 2
 RESULT_COUNT = 3
+
+# A header is far from the one before. It is fetched from memory where it lies if the batches until then are all as
+# large as this one, as those of a producer are that has much to send.
+AHEAD_COUNT = 8
 
 
 @called
@@ -105,6 +109,8 @@ def scan_batches(
         else:
             _fill_legacy(data, position, magic, columns, capacity, row)
         columns[MAGIC * capacity + row] = magic
+        prefetch_bytes(data, position + AHEAD_COUNT * size)
+        prefetch_bytes(data, position + AHEAD_COUNT * size + HEADER_SIZE - 1)
         position += size
         row += 1
     if status == MORE and position >= end:
