@@ -35,6 +35,9 @@ Side = Callable[[], float]  # runs what is compared once or more, and returns th
 ROUND_COUNTS = range(3, 31)
 WARMING_PART, ALONE_PART = 0.8, 0.125  # of the seconds: for a peer's rounds that do not count, for all without peers
 ROUND_SECONDS_MIN = 0.02  # below it the clock, the loop and cold caches would be seen
+# Beside a peer, which takes as long: two processors of which one was idle are slower for that long. What writes would
+# fill the disk meanwhile.
+READING_ROUND_SECONDS_MIN = 0.1
 STEADY_COUNT = 3  # rounds in which a peer has not become faster
 IMPROVEMENT_MIN = 0.05  # of a peer that is warming up, from one round to the next
 CALL_COUNT_MAX = 20_000
@@ -217,7 +220,10 @@ class Measured:
         """(rounds, calls a round)."""
         sides.warm_up()
         call_size = sides.written_size
-        call_count = 1 if prepare is not None else calls_of_a_round(ours, *arguments, written_size=call_size)
+        least_s = READING_ROUND_SECONDS_MIN if sides.sides and not call_size else ROUND_SECONDS_MIN
+        call_count = 1
+        if prepare is None:
+            call_count = calls_of_a_round(ours, *arguments, written_size=call_size, least_s=least_s)
         if max(sides.asked_s.values(), default=0.0) > 2 * SECONDS:  # its round has shown how many there may be
             return ROUND_COUNTS[0], call_count
         start = time.perf_counter()
@@ -253,7 +259,9 @@ def _ready_seconds_of(call_count: int, written_size: int, function: Callable[...
     return seconds_of(call_count, function, *arguments)
 
 
-def calls_of_a_round(function: Callable[..., object], *arguments: Any, written_size: int = 0) -> int:
+def calls_of_a_round(
+    function: Callable[..., object], *arguments: Any, written_size: int = 0, least_s: float = ROUND_SECONDS_MIN
+) -> int:
     """How many calls last long enough to be measured, each of which writes so many bytes.
 
     The faster of two tries says it: a first call loads, compiles and allocates, and any may be interrupted.
@@ -261,9 +269,9 @@ def calls_of_a_round(function: Callable[..., object], *arguments: Any, written_s
     call_count = 1
     while True:
         seconds = min(_ready_seconds_of(call_count, written_size, function, *arguments) for _ in range(2))
-        if seconds >= ROUND_SECONDS_MIN or call_count == CALL_COUNT_MAX:
+        if seconds >= least_s or call_count == CALL_COUNT_MAX:
             return call_count
-        more = math.ceil(call_count * ROUND_SECONDS_MIN / max(seconds, 1e-9))
+        more = math.ceil(call_count * least_s / max(seconds, 1e-9))
         call_count = min(CALL_COUNT_MAX, more, 4 * call_count)  # cold calls say too little
 
 

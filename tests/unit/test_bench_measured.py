@@ -98,6 +98,20 @@ def test_memory_is_made_ready_for_the_calls_that_tell_how_many_a_round_has(monke
     assert recorded.order.count("ours") == sum(sizes) // 5  # none without
 
 
+@pytest.mark.parametrize(
+    ("peers", "written_size", "least_s"),
+    [({}, 0, 0.02), ({"one": lambda: 0.1}, 5, 0.02), ({"one": lambda: 0.1}, 0, 0.1)],
+)
+def test_a_round_beside_a_peer_lasts_longer_if_nothing_is_written(
+    peers: dict[str, Callable[[], float]], written_size: int, least_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(module, "calls_of_a_round", lambda *_, written_size, least_s: asked.append(least_s) or 1)
+    monkeypatch.setattr(module, "SECONDS", 0.01)
+    measured_of(FakeBenchmark(enabled=True))(abs, 1, title="t", peers=peers, floor="none", written_size=written_size)
+    assert asked == [least_s]
+
+
 def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
 
