@@ -36,7 +36,9 @@ _ALONE = _reference_count_of_one()
 class SpareArrays:
     """What nobody has between two pools; a thread may take and another put meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: int) -> None:
+        """`capacity`: records of a matrix, of all pools that share these."""
+        self.capacity = capacity
         self.matrices: deque[Int64Array] = deque(maxlen=SPARE_COUNT_MAX)
         self.buffers: deque[ByteArray] = deque(maxlen=SPARE_COUNT_MAX)
 
@@ -44,10 +46,10 @@ class SpareArrays:
 class MatrixPool:
     """Matrices of one size, and buffers for streams; may be asked by several threads."""
 
-    def __init__(self, capacity: int, spare: SpareArrays | None = None) -> None:
-        """`capacity`: records of a matrix; `spare`: of pools of this capacity, where the memory comes from and goes."""
-        self.capacity = capacity
-        self._spare = spare or SpareArrays()
+    def __init__(self, spare: SpareArrays) -> None:
+        """`spare`: where the memory comes from and goes."""
+        self.capacity = spare.capacity
+        self._spare = spare
         self._lock = threading.Lock()
         self._matrices: list[Int64Array] = []
         self._buffers: list[ByteArray] = []

@@ -22,7 +22,7 @@ from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray
 from .legacy import LegacyRecord, legacy_entry, read_legacy_records
-from .matrix_pool import MatrixPool
+from .matrix_pool import MatrixPool, SpareArrays
 from .record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, RecordTable
 
 Int64Array = npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ def record_windows(
         rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode_batches.TO_CHECK` are checked as well.
         pool: for several calls; its capacity takes the place of `RECORD_COUNT_MAX` where batches take the fast way.
     """
-    pool = pool or MatrixPool(RECORD_COUNT_MAX)
+    pool = pool or MatrixPool(SpareArrays(RECORD_COUNT_MAX))
     if not rows.size:
         return
     kinds = _kinds(batches)[rows]

@@ -36,7 +36,7 @@ ROW_COUNT_MAX = 1000  # of a window: a table of so many is memory that is at han
 RECORD_COUNT_MAX = 24_584  # of a table: with fewer there is more of Python in between, whose memory has left the cache
 STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are made before they are asked for
 _MAGIC_V2 = 2
-_SPARE = SpareArrays()  # of all reads of a process
+_SPARE = SpareArrays(RECORD_COUNT_MAX)  # of all reads of a process
 
 
 class Window(NamedTuple):
@@ -79,7 +79,7 @@ class WindowDecoder:
         size = fetched.data.size
         window_size = min(max(size // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN), WINDOW_SIZE_MAX)
         self._walk = walker(fetched.data, 0, size, capacity=ROW_COUNT_MAX, window_size=window_size)
-        self._pool = MatrixPool(RECORD_COUNT_MAX, _SPARE)
+        self._pool = MatrixPool(_SPARE)
         self._filter = CommittedFilter(fetched.aborted_transactions or ())
 
     def decoded(self) -> Generator[DecodedWindow]:

@@ -140,7 +140,7 @@ def test_threads_end_with_the_reader() -> None:
 
 
 def test_a_matrix_is_used_again_only_when_nobody_has_it() -> None:
-    pool = MatrixPool(10)
+    pool = MatrixPool(SpareArrays(10))
     first = pool.take()
     second = pool.take()
     assert first is not second
@@ -154,19 +154,19 @@ def test_a_matrix_is_used_again_only_when_nobody_has_it() -> None:
 
 
 def test_what_a_pool_leaves_behind_the_next_one_begins_with() -> None:
-    spare = SpareArrays()
-    pool = MatrixPool(10, spare)
+    spare = SpareArrays(10)
+    pool = MatrixPool(spare)
     matrix, kept, buffer = pool.take(), pool.take(), pool.take_buffer()
     addresses = {matrix.ctypes.data, buffer.ctypes.data}
     del matrix, buffer, pool
-    after = MatrixPool(10, spare)
+    after = MatrixPool(spare)
     assert {after.take().ctypes.data, after.take_buffer().ctypes.data} == addresses
     assert after.take().ctypes.data != kept.ctypes.data
 
 
 def test_no_more_is_left_behind_than_the_next_one_needs() -> None:
-    spare = SpareArrays()
-    pool = MatrixPool(10, spare)
+    spare = SpareArrays(10)
+    pool = MatrixPool(spare)
     taken = [pool.take() for _ in range(SPARE_COUNT_MAX + 3)]
     del taken, pool
     assert len(spare.matrices) == SPARE_COUNT_MAX
