@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray, scan_chunk
 from logstore.columns.legacy import legacy_entry
-from logstore.columns.matrix_pool import MatrixPool
+from logstore.columns.matrix_pool import MatrixPool, SpareArrays
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.disk.segment_walk import find_batch
@@ -41,7 +41,7 @@ def read_records(
         DataDirectoryError: the segment is gone, or another one than at planning.
         LogstoreError: what is damaged, if `rule` says so.
     """
-    pool = MatrixPool(RECORD_COUNT_MAX)
+    pool = MatrixPool(SpareArrays(RECORD_COUNT_MAX))
     for data, found in batch_tables(one):
         if isinstance(found, LogstoreError):
             yield from rule.rows(found, one.topic, one.partition, schema)
