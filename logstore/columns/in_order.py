@@ -49,10 +49,12 @@ class _Ahead(Generic[T, R]):
         self._results: dict[int, R | BaseException] = {}
 
     def results(self) -> Generator[R]:
-        helpers = [threading.Thread(target=self._help, daemon=True) for _ in range(self._helper_count)]
-        for helper in helpers:
-            helper.start()
+        helpers: list[threading.Thread] = []
         try:
+            for _ in range(self._helper_count):
+                helper = threading.Thread(target=self._help, daemon=True)
+                helper.start()
+                helpers.append(helper)
             number = 0
             while self._is_made(number):
                 yield self._result(number)

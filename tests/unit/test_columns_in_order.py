@@ -130,6 +130,23 @@ def test_an_interrupt_of_the_reader_waits_for_no_result() -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_a_helper_that_cannot_start_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "processor_count", lambda: 8)
+    before, start, started = set(threading.enumerate()), threading.Thread.start, list[threading.Thread]()
+
+    def fail_later(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", fail_later)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        next(in_order(counter(3), abs))
+    assert len(started) == 1
+    assert set(threading.enumerate()) <= before
+
+
 def test_threads_end_with_the_reader() -> None:
     before = set(threading.enumerate())
     results = in_order(counter(1000), abs)
