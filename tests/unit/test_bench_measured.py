@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from benchmarks import measured as module
-from benchmarks import memory
 from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, digest, timed
 
 
@@ -110,34 +109,6 @@ def test_a_round_beside_a_peer_lasts_longer_if_nothing_is_written(
     monkeypatch.setattr(module, "SECONDS", 0.01)
     measured_of(FakeBenchmark(enabled=True))(abs, 1, title="t", peers=peers, floor="none", written_size=written_size)
     assert asked == [least_s]
-
-
-def test_as_much_as_a_round_writes_is_written_before_it_and_some_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[int] = []
-
-    class Scratch:
-        def __enter__(self) -> Scratch:
-            return self
-
-        def __exit__(self, *error: object) -> None:
-            pass
-
-        def write(self, data: bytes) -> None:
-            written.append(len(data))
-
-    monkeypatch.setattr(memory.tempfile, "TemporaryFile", lambda buffering: Scratch())
-    memory.make_ready(0)
-    assert written == []
-    memory.make_ready(1)
-    assert sum(written) >= memory.LEAST_SIZE
-    written.clear()
-    memory.make_ready(3 << 20)
-    assert 6 << 20 <= sum(written) < 7 << 20
-    assert len(set(written)) == 4
-    written.clear()
-    memory.make_ready(memory.LARGE_SIZE)
-    assert sum(written) >= 2 * memory.LARGE_SIZE
-    assert set(written) == {8 << 20}
 
 
 def test_sides_run_in_turn_in_every_round_and_another_one_first() -> None:
