@@ -95,7 +95,7 @@ def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyRoot, Ru
     store.create_topic("orders", 1, {"flush.messages": flush_messages, "index.interval.bytes": 0})
     log = store.log("orders", 0)
     for number in range(STEP_COUNT):
-        run.write(log, number, is_commit=dice.chance(50))
+        run.write(log, number, is_commit=dice.chance(50) if number > 1 else number == 0)  # both in every run
         if dice.chance(50):
             log.flush()
         if log.recovery_point == log.log_end_offset:
