@@ -69,7 +69,8 @@ class Sides:
     """The peers and the floor of one benchmark, and their times."""
 
     def __init__(self, peers: Mapping[str, Side], floor: Floor | str, written_size: int) -> None:
-        self.written_size = written_size  # bytes that a side writes in a round, about
+        self.written_size = written_size  # bytes that a call writes, about
+        self.call_count = 1  # of a round
         self.sides = dict(peers) if HAS_PEERS else {}
         self.floor = floor
         self.times: dict[str, list[float]] = {name: [] for name in self.sides}
@@ -85,7 +86,7 @@ class Sides:
             sides.append(None)
         first = self.round_count % len(sides) if sides else 0  # none is always behind what another one leaves
         for name in sides[first:] + sides[:first]:
-            make_ready(self.written_size)
+            make_ready(self.call_count, self.written_size)
             if name is None:
                 assert isinstance(self.floor, Floor)
                 self.floor_times.append(self.floor.side())
@@ -182,7 +183,7 @@ class Measured:
             self._files.enter_context(held(reads))
         if self.benchmark.enabled and rounds is None:
             rounds, call_count = self._warm_up(ours, arguments, sides, prepare)
-        sides.written_size = written_size * call_count
+        sides.call_count = call_count
 
         def before() -> None:
             if self.benchmark.enabled:
@@ -190,7 +191,7 @@ class Measured:
             if prepare is not None:
                 prepare()
             if self.benchmark.enabled:
-                make_ready(sides.written_size)
+                make_ready(call_count, written_size)
 
         def one_round() -> Result:
             for _ in range(call_count - 1):
@@ -255,7 +256,7 @@ def seconds_of(call_count: int, function: Callable[..., object], *arguments: Any
 
 
 def _ready_seconds_of(call_count: int, written_size: int, function: Callable[..., object], *arguments: Any) -> float:
-    make_ready(call_count * written_size)
+    make_ready(call_count, written_size)
     return seconds_of(call_count, function, *arguments)
 
 

@@ -74,7 +74,7 @@ def test_files_that_are_read_are_held_to_the_end(enabled: bool, monkeypatch: pyt
 def test_memory_is_made_ready_before_each_side_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
     monkeypatch.setattr(os, "sync", lambda: recorded.order.append("sync"))
-    monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
+    monkeypatch.setattr(module, "make_ready", lambda count, size: recorded.order.append(f"ready for {count * size}"))
     peers, floor = {"one": recorded.side("one")}, Floor("nothing", recorded.side("floor"))
     measured_of(benchmark)(recorded.ours, title="t", peers=peers, floor=floor, rounds=2, written_size=5)
     sides = ("one", "floor", "ours", "floor", "one", "ours")
@@ -85,7 +85,7 @@ def test_memory_is_made_ready_for_the_calls_that_tell_how_many_a_round_has(monke
     """Calls that wait for memory would be counted as slow, and a round would be one of them."""
     recorded, benchmark = Recorded(), FakeBenchmark(enabled=True)
     monkeypatch.setattr(os, "sync", lambda: None)
-    monkeypatch.setattr(module, "make_ready", lambda size: recorded.order.append(f"ready for {size}"))
+    monkeypatch.setattr(module, "make_ready", lambda count, size: recorded.order.append(f"ready for {count * size}"))
     measured_of(benchmark)(recorded.ours, title="t", peers={}, floor="none", written_size=5)
     assert recorded.order[:4] == ["ready for 5", "ours", "ready for 5", "ours"]
     made_ready = [word for word in recorded.order if word != "ours"]
