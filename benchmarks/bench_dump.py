@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.digest import digest
 from benchmarks.floors import copying, writing_in_parts
-from benchmarks.measured import Growth, Measured, digest
+from benchmarks.measured import Growth, Measured
 from benchmarks.peers.kafka_dump_log import kafka_dump_log
 from benchmarks.peers.processes import LOGSTORE, Run, run
 from benchmarks.segments import write_segment

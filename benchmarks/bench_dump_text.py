@@ -10,8 +10,9 @@ import pytest
 import xxhash
 
 from benchmarks.bench_scan import segment_of
+from benchmarks.digest import digest
 from benchmarks.floors import Floor, library, reading, touching
-from benchmarks.measured import Measured, digest
+from benchmarks.measured import Measured
 from benchmarks.sizes import KIB, MIB, scaled
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.record_table import BatchRecords

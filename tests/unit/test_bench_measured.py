@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from benchmarks import measured as module
-from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, digest, timed
+from benchmarks.digest import digest
+from benchmarks.measured import Floor, Growth, Measured, PeerAbsentError, calls_of_a_round, timed
 
 
 class FakeBenchmark:
@@ -109,6 +110,27 @@ def test_a_round_beside_a_peer_lasts_longer_if_nothing_is_written(
     monkeypatch.setattr(module, "SECONDS", 0.01)
     measured_of(FakeBenchmark(enabled=True))(abs, 1, title="t", peers=peers, floor="none", written_size=written_size)
     assert asked == [least_s]
+
+
+@pytest.mark.parametrize(
+    ("calls_s", "call_count"),
+    [
+        ([0.03, 0.025, 0.001], 20),  # two calls load something, and those behind them do not
+        ([0.03] * 5, 1),
+        ([0.15, 0.15, 0.001], 1),  # nobody waits for a third one
+    ],
+)
+def test_a_round_has_as_many_calls_as_fill_it_once_all_is_loaded(
+    calls_s: list[float], call_count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, left_s = 0.0, iter(calls_s)
+
+    def call() -> None:
+        nonlocal now_s
+        now_s += next(left_s, calls_s[-1])
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now_s)
+    assert calls_of_a_round(call) == pytest.approx(call_count, abs=1)
 
 
 def test_sides_run_in_turn_in_every_round_and_another_one_first() -> None:
