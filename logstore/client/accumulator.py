@@ -184,6 +184,8 @@ class Accumulator:
                     self._release(batch)
             self._waiting_lanes.clear()
             self.written.notify_all()
+            if self.is_closed:
+                self.keep_going()  # the thread may wait for the time of what is written by now, and keeps the producer
         self.complete()
 
     def require_open(self) -> None:
@@ -197,7 +199,7 @@ class Accumulator:
             raise error
 
     def close(self) -> None:
-        """Take nothing any more; the thread ends."""
+        """Take nothing any more; the thread ends when nothing is left."""
         with self.mutex:
             self.is_closed = True
             if self._transactions is not None:

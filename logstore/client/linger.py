@@ -1,9 +1,9 @@
 """The thread that writes a producer's batches when they have waited for `linger.ms`, or are to be tried again.
 
 It is begun by the first record, and ends when there was nothing to do for a while, so that it does not keep a producer
-that nobody has any more. While it waits for a batch's time it is not woken: what comes later is due later. And as long
-as batches keep coming it naps between them, no longer than they linger, for to wake it takes a sender longer than many
-a transaction.
+that nobody has any more. While it waits for a batch's time it is not woken before the producer is closed: what comes
+later is due later. And as long as batches keep coming it naps between them, no longer than they linger, for to wake it
+takes a sender longer than many a transaction.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class LingerThread:
 
     def _keep_going(self) -> None:
         """There is something to do, or nothing any more; the mutex is held."""
-        if self._is_idle:
+        if self._is_idle or self._accumulator.is_closed:
             self._has_work.notify()
-        elif not (self._is_running or self._accumulator.is_closed):
+        elif not self._is_running:
             self._is_running = True
             threading.Thread(target=self._run, args=(self._owner(),), name=self._name, daemon=True).start()
 

@@ -157,6 +157,7 @@ def test_records_may_linger_for_ever(store: Store, monkeypatch: pytest.MonkeyPat
         assert thread.is_alive()
         assert not future.is_done
     thread.join(10)
+    assert not thread.is_alive()  # else it would keep the producer for as long
     assert not failures
     assert future.succeeded()
 
