@@ -2,10 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
-LIVE := tests/kafka tests/spark
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-live test-here prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden lock clean
+.PHONY: help setup demo test test-kafka test-spark test-here test-interpreted prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,15 +24,22 @@ demo: setup ## dump a directory that a real broker wrote
 	@$(BIN)/python tests/stories/demo.py
 
 test: setup lint ## check everything (the real Kafka too, where Java and Maven are there)
-	@$(MAKE) --no-print-directory -j2 test-live test-here
+	@$(MAKE) --no-print-directory -j3 test-kafka test-spark test-here test-interpreted
 
-# One core waits for JVMs most of the time, so the other tests run beside them; the output comes when they are done.
-test-live: setup
-	@$(PYTEST) -q -p no:cacheprovider $(LIVE) > .test-live.log 2>&1; code=$$?; cat .test-live.log; exit $$code
+# Three at a time, since JVMs and disks leave the processors idle; what is not `test-here` is told when it is done.
+BESIDE = > .$@.log 2>&1; code=$$?; cat .$@.log; exit $$code
+
+test-kafka: setup
+	@$(PYTEST) -q -p no:cacheprovider tests/kafka $(BESIDE)
+
+test-spark: setup
+	@$(PYTEST) -q -p no:cacheprovider tests/spark $(BESIDE)
 
 test-here: setup
-	$(PYTEST) -q $(addprefix --ignore=,$(LIVE))
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -q tests/unit tests/properties -k kernel
+	$(PYTEST) -q --ignore=tests/kafka --ignore=tests/spark
+
+test-interpreted: setup
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) -q -p no:cacheprovider tests/unit tests/properties -k kernel $(BESIDE)
 
 prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as opened again (an hour)
 	LOGSTORE_ORACLE_CASES=10000 $(PYTEST) -q $(LONG) tests/kafka/test_append_against_kafka.py tests/kafka/test_written_logs_open_in_kafka.py
@@ -72,5 +78,5 @@ lock: setup ## renew requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra bench --constraint requirements.lock --no-header --output-file requirements-bench.lock pyproject.toml
 
 clean: ## remove what the other targets made
-	rm -rf .venv bench-out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-live.log
+	rm -rf .venv bench-out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

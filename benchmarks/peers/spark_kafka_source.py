@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from tests.kafka.oracle import Oracle, OracleUnavailableError, oracle_cache
+from tests.kafka.oracle import Oracle, OracleUnavailableError, filling, oracle_cache
 
 POM = Path(__file__).parent / "spark_kafka" / "pom.xml"
 NOT_IN_PYSPARK = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
@@ -29,15 +29,20 @@ def kafka_source_jars() -> str:
         OracleUnavailableError: Maven is missing or cannot resolve them.
     """
     known = oracle_cache() / "spark-kafka.txt"
-    if not known.exists():
-        maven = shutil.which("mvn")
-        if maven is None:
-            raise OracleUnavailableError("mvn is not installed")
-        goal = ["dependency:build-classpath", f"-Dmdep.outputFile={known}"]
-        done = subprocess.run([maven, "-q", "-B", "-f", str(POM), *goal], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise OracleUnavailableError(f"Maven cannot resolve Spark's Kafka source: {done.stdout.strip()[-500:]}")
+    with filling(oracle_cache()):
+        if not known.exists():
+            _resolve(known)
     return ",".join(jar for jar in known.read_text().split(os.pathsep) if Path(jar).name.startswith(NOT_IN_PYSPARK))
+
+
+def _resolve(found: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise OracleUnavailableError("mvn is not installed")
+    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={found}"]
+    done = subprocess.run([maven, "-q", "-B", "-f", str(POM), *goal], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OracleUnavailableError(f"Maven cannot resolve Spark's Kafka source: {done.stdout.strip()[-500:]}")
 
 
 def produce(

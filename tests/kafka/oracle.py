@@ -6,13 +6,15 @@ temporary directory), together with the compiled classes of `java/`.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +43,15 @@ def oracle_cache() -> Path:
     return Path(os.environ.get("LOGSTORE_ORACLE_CACHE") or Path(tempfile.gettempdir(), "logstore-oracle"))
 
 
+@contextmanager
+def filling(cache: Path) -> Iterator[None]:
+    """A `with` block that puts something into the cache, of one process at a time: runs of tests may begin together."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Oracle:
     """Runs classes of the real Kafka, and the ones of `SOURCES`, in a JVM of their own.
 
@@ -53,10 +64,10 @@ class Oracle:
         self.cache = oracle_cache() if cache is None else cache
         self.java = _program("java")
         _require_java(self.java)
-        self.cache.mkdir(parents=True, exist_ok=True)
-        self.classpath = _classpath(self.cache)
-        self.classes = _compiled(self.cache, self.classpath)
-        self._options = _option_file(self.cache, f"{self.classes}{os.pathsep}{self.classpath}")
+        with filling(self.cache):
+            self.classpath = _classpath(self.cache)
+            self.classes = _compiled(self.cache, self.classpath)
+            self._options = _option_file(self.cache, f"{self.classes}{os.pathsep}{self.classpath}")
 
     def command(self, main_class: str, *args: str, options: Sequence[str] = ()) -> list[str]:
         """The command line that runs `main_class` with the real Kafka on its classpath."""
