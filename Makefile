@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-kafka test-spark test-here test-interpreted prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden lock clean
+.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,22 +24,19 @@ demo: setup ## dump a directory that a real broker wrote
 	@$(BIN)/python tests/stories/demo.py
 
 test: setup lint ## check everything (the real Kafka too, where Java and Maven are there)
-	@$(MAKE) --no-print-directory -j3 test-kafka test-spark test-here test-interpreted
+	@$(MAKE) --no-print-directory -j3 test-kafka test-unit test-rest test-spark test-interpreted
 
-# Three at a time, since JVMs and disks leave the processors idle; what is not `test-here` is told when it is done.
+# Three at a time, since JVMs and disks leave processors idle; what is not `test-rest` is told when it is done.
 BESIDE = > .$@.log 2>&1; code=$$?; cat .$@.log; exit $$code
 
-test-kafka: setup
-	@$(PYTEST) -q -p no:cacheprovider tests/kafka $(BESIDE)
-
-test-spark: setup
-	@$(PYTEST) -q -p no:cacheprovider tests/spark $(BESIDE)
-
-test-here: setup
-	$(PYTEST) -q --ignore=tests/kafka --ignore=tests/spark
+test-kafka test-spark test-unit: test-%: setup
+	@$(PYTEST) -q -p no:cacheprovider tests/$* $(BESIDE)
 
 test-interpreted: setup
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) -q -p no:cacheprovider tests/unit tests/properties -k kernel $(BESIDE)
+
+test-rest: setup
+	$(PYTEST) -q $(foreach part,kafka spark unit,--ignore=tests/$(part))
 
 prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as opened again (an hour)
 	LOGSTORE_ORACLE_CASES=10000 $(PYTEST) -q $(LONG) tests/kafka/test_append_against_kafka.py tests/kafka/test_written_logs_open_in_kafka.py
