@@ -1,9 +1,10 @@
 """CRC-32C (Castagnoli), the checksum of v2 batches and of producer snapshots.
 
-Where the processor multiplies vectors without carries (VPCLMULQDQ), many bytes are folded to few at a time. Else its
-own instruction is used where it has one (SSE 4.2, ARMv8 CRC), in three interleaved streams because the instruction has
-a latency of three cycles and a throughput of one; else tables of eight bytes a step. Which of the three is decided by
-the processor that the kernels are loaded on. Polynomial 0x1EDC6F41, reflected 0x82F63B78 (RFC 3720).
+Where the processor multiplies vectors without carries (VPCLMULQDQ), many bytes are folded to few at a time
+(`crc_folding`). Else its own instruction is used where it has one (SSE 4.2, ARMv8 CRC), in three interleaved streams
+because the instruction has a latency of three cycles and a throughput of one; else tables of eight bytes a step. Which
+of the three is decided by the processor that the kernels are loaded on. Polynomial 0x1EDC6F41, reflected 0x82F63B78
+(RFC 3720).
 """
 
 from __future__ import annotations

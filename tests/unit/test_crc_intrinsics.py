@@ -15,7 +15,8 @@ import pytest
 from llvmlite import ir
 
 from logstore.kernels.crc32c import FOLDED_SIZE, MASK32
-from logstore.kernels.crc_intrinsics import crc32c_instruction, emit_crc32c_word, emit_folding, folding_size
+from logstore.kernels.crc_folding import emit_crc32c_word, emit_folding
+from logstore.kernels.crc_intrinsics import crc32c_instruction, folding_size
 from tests.naive import checksum
 from tests.naive.dice import Dice
 
@@ -98,6 +99,16 @@ def test_vectors_are_folded_whole(vector_size: int, register: str) -> None:
     module, machine = compiled_folding(LINUX_ON_X86, features, vector_size)
     lines = [line for line in machine.emit_assembly(module).splitlines() if "pclmul" in line and register in line]
     assert len(lines) >= 2 * FOLDED_SIZE // vector_size
+
+
+@pytest.mark.parametrize(("vector_size", "word_count"), [(64, 2), (32, 2 + FOLDED_SIZE // 8)])
+def test_the_instruction_works_beside_the_smaller_vectors(vector_size: int, word_count: int) -> None:
+    """Two words are what is left to it of all that was folded."""
+    features = "+sse4.2,+crc32,+pclmul,+avx2,+vpclmulqdq" + (",+avx512f" if vector_size == 64 else "")
+    module, machine = compiled_folding(LINUX_ON_X86, features, vector_size)
+    assembly = machine.emit_assembly(module)
+    assert assembly.count("crc32q") == word_count
+    assert ("prefetcht0" in assembly) == (vector_size == 32)
 
 
 @pytest.mark.parametrize("vector_size", [64, 32])
