@@ -57,7 +57,7 @@ lint: setup
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
 
-bench: .venv/.bench ## measure everything beside its peers, under 15 minutes; ONLY="operation …", SCALE=part, into bench-out
+bench: .venv/.bench ## measure everything beside its peers, a quarter of an hour; ONLY="operation …", SCALE=part, into bench-out
 	$(BIN)/python -m benchmarks.run $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
 
 bench-compare: setup ## what changed since BASE=commit; ONLY="operation …", SCALE=part
