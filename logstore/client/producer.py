@@ -35,11 +35,9 @@ from ..errors import (
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
-from ..kernels.send_slots import RECORD_OVERHEAD_SIZE
 from ..layout.batch import HEADER_SIZE
-from ..layout.record import Headers, headers_bytes
+from ..layout.record import RECORD_OVERHEAD_SIZE, Headers, headers_bytes
 from ..store.store import Store
-from . import native_send
 from .accumulator import Accumulator
 from .batch_sending import BatchSender
 from .columns_sending import ColumnsMetadata, ColumnsSender
@@ -49,7 +47,7 @@ from .producer_batch import MS_MAX, PARTITION_MAX, not_negative
 from .producer_config import ProducerConfig
 from .producer_states import ProducerState
 from .producer_transactions import CLOSED_FORCEFULLY, ProducerTransactions
-from .quick_batches import NativeQuickBatches, QuickBatches
+from .quick_batches import QuickBatches
 from .record_future import RecordFuture
 from .record_sizes import SIZES_OF_SIZES, record_size_max, require_record_size
 from .serializers import Serializer, serialized
@@ -86,15 +84,10 @@ class Producer(TransactionalCalls):
         self._batch_size: int = max(config["batch.size"], 1)
         has_room_for_all = self._batch_size + SIZES_OF_SIZES <= self._size_max
         has_quick = has_room_for_all and key_serializer is None and value_serializer is None
-        is_native = has_quick and config["linger.ms"] > 0 and type(self).send is _SEND and native_send.is_usable()
-        batches = NativeQuickBatches() if is_native else QuickBatches()
+        batches = QuickBatches()
         self._accumulator = Accumulator(store, config, sender, self._transactions, batches)
         self._mutex = self._accumulator.mutex
-        self._quick = batches.by_topic if has_quick and not is_native else {}
-        if isinstance(batches, NativeQuickBatches):
-            self.__dict__["send"] = native_send.native_send(
-                self.send, batches, self._transactions, batch_size=self._batch_size, has_clock=self._has_clock
-            )
+        self._quick = batches.by_topic if has_quick else {}
         self._columns_sender = ColumnsSender(config, self._accumulator, idempotence, self._transactions)
         self._closing = threading.RLock()  # a callback may close too
         self._linger = LingerThread(self._accumulator, f"logstore-{config['client.id']}", self)
@@ -282,6 +275,3 @@ def close_in_with(close: Callable[[], None], error: BaseException | None) -> Non
         if error is None:
             raise
         error.add_note(f"Then closing failed: {close_error!r}")
-
-
-_SEND = Producer.send  # a subclass may have another

@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from ..columns.record_columns import BytesColumn, RecordColumns
 from ..errors import RecordTooLargeError
-from ..kernels.send_slots import RECORD_OVERHEAD_SIZE
 from ..layout.batch import HEADER_SIZE
-from ..layout.record import NO_HEADERS, varint
+from ..layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, varint
 from .producer_config import ProducerConfig
 
 SIZES_OF_SIZES = 10  # of key and value, each up to five bytes

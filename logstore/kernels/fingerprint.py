@@ -26,7 +26,7 @@ COMPILERS = (
 )  # make its machine code
 
 _IMPORT = re.compile(r"^from (\.+)([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
-_KERNEL = re.compile(r"^@kernel\(|^def object_code\(", re.MULTILINE)  # the latter are written for LLVM itself
+_KERNEL = re.compile(r"^@kernel\(", re.MULTILINE)
 _PROCESSOR = re.compile(  # of /proc/cpuinfo, on x86-64 and ARM64: what it is, and what it can do
     rb"^(?:vendor_id|cpu family|model|flags|CPU (?:implementer|architecture|variant|part)|Features)[ \t]*:.*",
     re.MULTILINE,

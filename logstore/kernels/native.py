@@ -8,7 +8,6 @@ stale one is never loaded.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import threading
@@ -94,9 +93,6 @@ def _compile(module: str) -> str:
 
 
 def _compile_quietly(module: str) -> str:
-    written = getattr(importlib.import_module(f"{__package__}.{module}"), "object_code", None)
-    if written is not None:
-        return _store(_file_name(module), written())
     from .compiler import compile_module
 
     return _store(_file_name(module), compile_module(module))

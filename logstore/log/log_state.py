@@ -145,7 +145,6 @@ class LogState:
     def lose(self) -> None:
         """In the child of a fork: the log is the parent's, and nothing is written or closed here."""
         self.lock = threading.RLock()  # a thread of the parent may have held the other
-        vars(self).pop("append_records", None)  # the quick way in machine code, which knows that other lock
         self.change_count += 1
         self.failure = self._lost()
         self.deleted_files = DeletedFiles()

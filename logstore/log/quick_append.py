@@ -20,7 +20,6 @@ from ..kernels import scan as fields
 from ..kernels.append_records import commit_append, prepare_append, prepare_placed
 from ..layout.batch import NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from ..model import Codec, TimestampType
-from . import native_append
 from .append_info import AppendInfo
 from .flush import flush
 from .watermarks import refresh_first_unstable_offset, update_high_watermark
@@ -51,7 +50,6 @@ class QuickAppend:
         self._known_change_count = -1
         self._is_usable = self._is_plain = self._is_unstable_known = False
         self._leader_epoch = -1
-        self._native: native_append.NativeAppend | None = None
 
     def append(
         self,
@@ -84,10 +82,7 @@ class QuickAppend:
             return None
         if size == 0:
             return None
-        info = self._answer(self._finish(size) if size > 0 else size, now_ms, is_transactional)
-        if not is_transactional:
-            self._open_native()
-        return info
+        return self._answer(self._finish(size) if size > 0 else size, now_ms, is_transactional)
 
     def _answer(self, size: int, now_ms: int, is_transactional: bool) -> AppendInfo:
         """The batch counts for the kernels; minus `size` bytes of it do not for the segment yet."""
@@ -108,25 +103,6 @@ class QuickAppend:
             raise
         self._commit()
         return -written_size
-
-    def _finish_prepared(self) -> AppendInfo:
-        """The answer to a call in machine code, which has only prepared its batch, or written a part."""
-        size = self._finish(int(self._columns[fields.SIZE, 0]))
-        return self._answer(size, int(self._slots[slot.NOW_MS]), False)
-
-    def _open_native(self) -> None:
-        """What follows may be done before Python makes a frame for it, unless a flush has changed the log meanwhile."""
-        if self._log.change_count != self._known_change_count:
-            return
-        if self._native is None:
-            if not native_append.is_usable(self._log):
-                return
-            self._native = native_append.NativeAppend(self._log, self._finish_prepared)
-        self._native.open(self._arguments)
-
-    def _close_native(self) -> None:
-        if self._native is not None:
-            self._native.close()
 
     def append_placed(self, batch: Validated) -> AppendInfo | None:
         """As `append`, of a client's batch that is validated; its arrays are those of all that are."""
@@ -185,7 +161,6 @@ class QuickAppend:
 
     def _bind(self) -> None:
         """Take over how the log is now."""
-        self._close_native()
         log = self._log
         self._known_change_count = log.change_count
         self._is_unstable_known = False

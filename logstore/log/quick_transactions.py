@@ -119,7 +119,6 @@ class QuickTransactions(QuickAppend):
         """A producer is being verified: nothing but its batch is quick until that is written."""
         self._is_suspended = self._is_suspended or self._is_usable
         self._is_usable = False
-        self._close_native()
 
     def _take_completed(self, end_offset: int, is_commit: bool) -> None:
         """An aborted transaction goes to the `.txnindex`, before the log ends behind its marker."""

@@ -11,7 +11,6 @@ import pytest
 
 import logstore
 from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.producer import Producer
 from logstore.errors import LogstoreError, Recovery, UsageError
 
 CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
@@ -19,17 +18,8 @@ LONG_MS = 600_000
 MS_MAX = (1 << 63) - 1
 
 
-class PlainProducer(Producer):
-    """One that does not send in machine code."""
-
-    def send(self, *arguments: Any, **options: Any) -> Any:
-        return super().send(*arguments, **options)
-
-
-@pytest.fixture(params=["native", "python"])
-def store(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
-    if request.param == "python":
-        monkeypatch.setattr("logstore.client.embedded_store.Producer", PlainProducer)
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
     with logstore.open(tmp_path / "data", config=CONFIG) as opened:
         opened.create_topic("t")
         yield opened

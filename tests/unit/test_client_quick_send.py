@@ -11,19 +11,12 @@ import pytest
 
 import logstore
 from logstore import clock
-from logstore.client import linger, native_send
+from logstore.client import linger
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer
 from logstore.errors import IllegalStateError
 
 LONG_MS = 600_000
-
-
-@pytest.fixture(params=["native", "python"], autouse=True)
-def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test with the function in machine code, where there is one, and without."""
-    if request.param == "python":
-        monkeypatch.setattr(native_send, "is_usable", lambda: False)
 
 
 @pytest.fixture

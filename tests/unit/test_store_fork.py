@@ -20,7 +20,7 @@ path = sys.argv[1]
 store = logstore.open(path)
 store.create_topic("t", partitions=1)
 log = store.log("t", 0)
-for number in range(3):  # the third goes the quick way in machine code, where there is one
+for number in range(3):  # the third takes the quick way
     log.append_records([b"before %d" % number])
 producer, lingering = store.producer(), store.producer(linger_ms=60_000)
 producer.send("t", b"sent")
