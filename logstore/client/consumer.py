@@ -34,6 +34,7 @@ from .consumer_record import ConsumerRecord
 from .fetching import FetchSettings
 from .group_member import RebalanceListener
 from .group_metadata import offset_commits
+from .producer import close_in_with
 from .record_fetcher import RecordFetcher, Records
 from .serializers import Deserializer
 from .subscription import Subscription
@@ -240,7 +241,7 @@ class Consumer(ConsumerOffsets):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        close_in_with(self.close, error)
 
     # -- steps ------------------------------------------------------------------------------------------------------
 

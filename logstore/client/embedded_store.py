@@ -53,6 +53,7 @@ class EmbeddedStore(Store):
         Raises:
             UsageError: an unknown name, a value that does not do, or values that exclude each other.
         """
+        self._require_open()
         parsed = parse_producer_config(config, client_number=next(self._numbers))
         made = Producer(self, parsed, key_serializer=key_serializer, value_serializer=value_serializer)
         with self._clients_lock:
@@ -79,6 +80,7 @@ class EmbeddedStore(Store):
             UsageError: an unknown name, a value that does not do, or values that exclude each other.
             UnknownTopicOrPartitionError: without `group_id`, there is no such topic.
         """
+        self._require_open()
         made = Consumer(
             self,
             parse_consumer_config(config, client_number=next(self._numbers)),

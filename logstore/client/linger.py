@@ -38,8 +38,8 @@ class LingerThread:
         if self._is_idle or self._accumulator.is_closed:
             self._has_work.notify()
         elif not self._is_running:
-            self._is_running = True
             threading.Thread(target=self._run, args=(self._owner(),), name=self._name, daemon=True).start()
+            self._is_running = True  # after the start, which may fail: the next record then tries again
 
     def _run(self, owner: object) -> None:
         try:

@@ -59,8 +59,9 @@ def _append_without_offsets(
 ) -> AppendInfo:
     """Append a batch of a client or a coordinator: a leader gives it its offsets."""
     with log.lock:
+        now_ms = log.now_ms()  # before the log's end is read: a clock of the caller's may append
         validated = log.validator.validate(
-            data, origin=origin, base_offset=log.log_end_offset, leader_epoch=leader_epoch, now_ms=log.now_ms()
+            data, origin=origin, base_offset=log.log_end_offset, leader_epoch=leader_epoch, now_ms=now_ms
         )
         return (
             _nothing(log) if validated is None else append_validated(log, validated, origin, guard, transaction_version)

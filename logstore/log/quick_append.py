@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch goes the long way
 _ENTRY_ROOM = 1024  # index entries until the long way makes more room
 _CALL: tuple[Any, ...] = (None, None, None, 0, 0, 0, 0, 0, 0)  # arguments of `prepare_append` that come with each call
+_ONLY_INTS = {int}
 _info = partial(tuple.__new__, AppendInfo)  # of a tuple of its fields: half the time of `AppendInfo`
 
 
@@ -68,11 +70,24 @@ class QuickAppend:
             KafkaStorageError: the write failed.
         """
         log = self._log
+        if timestamps is not None:
+            if type(timestamps) is not list:
+                return None
+            timestamps = timestamps.copy()  # which no other thread changes
+            if set(map(type, timestamps)) != _ONLY_INTS:  # the `__index__` of another type may append or roll
+                return None
+        try:
+            producer_id, producer_epoch, base_sequence = index(producer_id), index(producer_epoch), index(base_sequence)
+            leader_epoch, is_transactional = index(leader_epoch), bool(is_transactional)
+        except TypeError:
+            return None
         if log.change_count != self._known_change_count:
             self._bind()
         if not self._is_usable or not self._is_plain:
             return None
         now_ms = log.now_ms()
+        if log.change_count != self._known_change_count:  # a clock of the caller's may roll the log
+            return None
         try:
             size = self._prepare(
                 values, keys, timestamps,

@@ -14,7 +14,7 @@ from logstore import clock
 from logstore.client import linger
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer
-from logstore.errors import IllegalStateError
+from logstore.errors import IllegalStateError, UsageError
 
 LONG_MS = 600_000
 
@@ -181,3 +181,44 @@ def test_after_naps_the_thread_is_idle_until_it_is_woken(store: EmbeddedStore, m
         waiting.wait(0.001)
     assert producer.send("one", b"1").get(60).offset == 1
     producer.close()
+
+
+def test_a_thread_that_could_not_start_is_started_by_the_next_record(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer = store.producer(linger_ms=1)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start"):
+            producer.send("one", b"refused")
+    producer.send("t", b"first", partition=0)
+    assert producer.send("one", b"kept").get(60).offset == 0
+    producer.close()
+
+
+def test_a_closed_store_makes_no_clients(tmp_path: Path) -> None:
+    store = logstore.open(tmp_path / "data")
+    store.create_topic("t")
+    store.close()
+    with pytest.raises(UsageError, match="closed"):
+        store.producer()
+    with pytest.raises(UsageError, match="closed"):
+        store.consumer("t")
+
+
+def test_an_error_in_a_consumers_with_block_is_not_hidden_by_one_of_closing(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = store.consumer("one")
+
+    def fail() -> None:
+        raise IllegalStateError("closing failed")
+
+    monkeypatch.setattr(consumer, "close", fail)
+    with pytest.raises(ValueError, match="of the body") as raised, consumer:
+        raise ValueError("of the body")
+    assert raised.value.__notes__ == ["Then closing failed: IllegalStateError('closing failed')"]

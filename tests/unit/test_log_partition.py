@@ -363,3 +363,54 @@ def test_epochs_of_batches_before_a_refused_one_are_on_the_disk(open_log: Open) 
         log.append_as_follower(np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8), 9)
     assert (Path(log.directory.path) / "leader-epoch-checkpoint").read_text() == "0\n1\n3 0\n"
     assert log.log_end_offset == 0
+
+
+class Reentrant:
+    """An int for `operator.index` that appends or rolls before it says its value."""
+
+    def __init__(self, inner: Callable[[], object], value: int) -> None:
+        self.inner, self.value = inner, value
+
+    def __index__(self) -> int:
+        self.inner()
+        return self.value
+
+    __int__ = __index__
+
+
+@pytest.mark.parametrize("inner", ["append", "roll"])
+@pytest.mark.parametrize("outer", ["timestamp", "leader_epoch", "base_sequence", "clock"])
+def test_code_that_runs_inside_of_an_append_leaves_each_batch_whole(open_log: Open, inner: str, outer: str) -> None:
+    calls: list[Callable[[], object]] = []
+
+    def now_ms() -> int:
+        if calls:
+            calls.pop()()
+        return SOME_TIME
+
+    log = open_log(now_ms=now_ms)
+    for number in range(3):
+        log.append_records([b"before %d" % number])
+
+    def interfere() -> None:
+        if inner == "append":
+            log.append_records([b"inner 0", b"inner 1"])
+        else:
+            log.roll()
+
+    strange = Reentrant(interfere, SOME_TIME if outer == "timestamp" else 0)
+    if outer == "timestamp":
+        info = log.append_records([b"a", b"b", b"c"], timestamps=[SOME_TIME, strange, SOME_TIME])  # type: ignore[list-item]
+    elif outer == "leader_epoch":
+        info = log.append_records([b"a", b"b", b"c"], leader_epoch=strange)  # type: ignore[arg-type]
+    elif outer == "base_sequence":
+        info = log.append_records([b"a", b"b", b"c"], producer_id=1, producer_epoch=0, base_sequence=strange)  # type: ignore[arg-type]
+    else:
+        calls.append(interfere)
+        info = log.append_records([b"a", b"b", b"c"])
+    records = {record.offset: record.value for chunk in log.records().chunks() for record in chunk.to_records()}
+    assert [records[info.first_offset + row] for row in range(3)] == [b"a", b"b", b"c"]
+    assert sorted(records) == list(range(log.log_end_offset))
+    inner_values = [value for value in records.values() if value is not None and value.startswith(b"inner")]
+    assert inner_values == [b"inner 0", b"inner 1"] * (len(inner_values) // 2)
+    assert bool(inner_values) is (inner == "append")
