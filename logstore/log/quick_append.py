@@ -88,16 +88,43 @@ class QuickAppend:
         now_ms = log.now_ms()
         if log.change_count != self._known_change_count:  # a clock of the caller's may roll the log
             return None
+        size, end_offset = 0, log.log_end_offset
         try:
-            size = self._prepare(
-                values, keys, timestamps,
-                now_ms, producer_id, producer_epoch, base_sequence, is_transactional, leader_epoch,
-            )  # fmt: skip
-        except (OverflowError, TypeError):  # no ints of 64 bits
-            return None
-        if size == 0:
-            return None
-        return self._answer(self._finish(size) if size > 0 else size, now_ms, is_transactional)
+            try:
+                size = self._prepare(
+                    values, keys, timestamps,
+                    now_ms, producer_id, producer_epoch, base_sequence, is_transactional, leader_epoch,
+                )  # fmt: skip
+            except (OverflowError, TypeError):  # no ints of 64 bits
+                return None
+            if size == 0:
+                return None
+            return self._answer(self._finish(size) if size > 0 else size, now_ms, is_transactional)
+        except BaseException as error:
+            self._settle_interrupted(error, size, end_offset)
+            raise
+
+    def _settle_interrupted(self, error: BaseException, size: int, end_offset: int) -> None:
+        """Make the log what the kernel's struct says after an exception, Ctrl-C too, came between the two.
+
+        A batch that the kernel committed counts, and only its answer is lost; one of `size` bytes that is prepared
+        and not committed ends the writing.
+
+        Args:
+            end_offset: of the log before the append.
+        """
+        log, active = self._log, self._active
+        committed_end_offset = int(self._slots[slot.LOG_END_OFFSET])
+        if committed_end_offset > end_offset:
+            active.size = int(self._slots[slot.SEGMENT_SIZE])
+            active.is_timestamp_known = True
+            log.log_end_offset = committed_end_offset
+            log.change_count += 1
+            refresh_first_unstable_offset(log)
+            if log.is_only_replica:
+                update_high_watermark(log, committed_end_offset)
+        elif size > 0 and log.failure is None:
+            self._undo(error)
 
     def _answer(self, size: int, now_ms: int, is_transactional: bool) -> AppendInfo:
         """The batch counts for the kernels; minus `size` bytes of it do not for the segment yet."""
@@ -128,15 +155,17 @@ class QuickAppend:
         if batch.table.matrix is not self._placed_matrix:
             self._bind_placed(batch.table.matrix)
         self._slots[slot.NOW_MS] = self._log.now_ms()
-        if self._prepare_placed() == 0:
-            return None
+        size, end_offset = 0, self._log.log_end_offset
         try:
+            size = self._prepare_placed()
+            if size == 0:
+                return None
             self._write(batch.data.data)
+            is_transactional = self._placed_row[fields.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0
+            return self._count(self._commit_placed(), batch.max_timestamp, batch.log_append_time, is_transactional)
         except BaseException as error:
-            self._undo(error)
+            self._settle_interrupted(error, size, end_offset)
             raise
-        is_transactional = self._placed_row[fields.ATTRIBUTES] & TRANSACTIONAL_FLAG != 0
-        return self._count(self._commit_placed(), batch.max_timestamp, batch.log_append_time, is_transactional)
 
     def _undo(self, error: BaseException) -> None:
         """The write failed: the log is not written any more, and nothing of the batch counts."""
@@ -177,17 +206,20 @@ class QuickAppend:
     def _bind(self) -> None:
         """Take over how the log is now."""
         log = self._log
-        self._known_change_count = log.change_count
-        self._is_unstable_known = False
+        change_count = log.change_count
+        self._known_change_count = -1  # until all is taken over: an exception on the way leaves nothing half bound
+        self._is_usable = self._is_unstable_known = False
         self._is_log_append_time = log.rules.timestamp_type is TimestampType.LOG_APPEND_TIME
         # a batch that was refused may have left an epoch that begins behind the log's end
         is_known = bool(log.epochs.entries) and log.epochs.entries[-1][1] <= log.log_end_offset
         self._leader_epoch = log.epochs.entries[-1][0] if is_known else -1
-        self._is_usable = log.is_writable and self._leader_epoch >= 0 and not len(log.producers.state.verification)
         self._is_plain = log.rules.target_codec(Codec.NONE) is Codec.NONE
-        if self._is_usable:
+        is_usable = log.is_writable and self._leader_epoch >= 0 and not len(log.producers.state.verification)
+        if is_usable:
             self._set_slots()
             self._set_arguments()
+        self._is_usable = is_usable
+        self._known_change_count = change_count
 
     def _set_slots(self) -> None:
         log, rules, active, slots = self._log, self._log.rules, self._log.active, self._slots

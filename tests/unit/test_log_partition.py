@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import pytest
@@ -414,3 +419,58 @@ def test_code_that_runs_inside_of_an_append_leaves_each_batch_whole(open_log: Op
     inner_values = [value for value in records.values() if value is not None and value.startswith(b"inner")]
     assert inner_values == [b"inner 0", b"inner 1"] * (len(inner_values) // 2)
     assert bool(inner_values) is (inner == "append")
+
+
+def interrupted_at(line_count: int, call: Callable[[], object]) -> bool:
+    """Whether a KeyboardInterrupt at this line of the log's code, the first being 0, came before the call's end."""
+    seen = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal seen
+        if "/logstore/log/" not in frame.f_code.co_filename:
+            return None
+        code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+        if event == "line" and not code.startswith(("try:", "with ")):  # no signal comes there
+            seen += 1
+            if seen > line_count:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_an_interrupt_at_any_line_of_an_append_loses_an_answer_at_most(tmp_path: Path, is_bound: bool) -> None:
+    line_count, was_interrupted = 0, True
+    while was_interrupted:
+        path = tmp_path / f"{line_count}" / "t-0"
+        path.parent.mkdir()
+        settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}))
+        log = PartitionLog.open(str(path), settings, now_ms=lambda: SOME_TIME)
+        told = {log.append_records([b"a%d" % number]).first_offset: b"a%d" % number for number in range(3)}
+        if not is_bound:
+            log.update_config(log.config)
+        was_interrupted = interrupted_at(line_count, partial(log.append_records, [b"interrupted"]))
+        if log.is_writable:
+            told |= {log.append_records([b"b%d" % number]).first_offset: b"b%d" % number for number in range(3)}
+            assert log.high_watermark == log.log_end_offset
+        is_clean = log.is_writable
+        log.close()
+        again = PartitionLog.open(str(path), replace(settings, was_clean=is_clean), now_ms=lambda: SOME_TIME)
+        chunks = again.records().chunks()
+        records = [(record.offset, record.value) for chunk in chunks for record in chunk.to_records()]
+        assert [offset for offset, _ in records] == list(range(again.log_end_offset)), line_count
+        assert told.items() <= dict(records).items(), line_count
+        assert len(records) - len(told) <= 1, line_count
+        again.close()
+        line_count += 1
+    assert line_count > 10
