@@ -1,4 +1,4 @@
-"""The common append of a leader: records from Python lists to a checked batch, the write, then what it changes.
+"""The common append of a leader: records to a checked batch, the write, then what it changes.
 
 Whatever is out of the ordinary (a record that is refused, a segment that is full, a sequence that does not follow) is
 left to the long way, which does the same step by step and has the words for it. Where the caller has no function for
@@ -15,13 +15,13 @@ from . import append_slots as slot
 from . import fold_indexes as indexes
 from . import producer_slots as producers
 from . import scan
+from .append_request import put_records
 from .encode import put_header
 from .fold_indexes import RELATIVE_OFFSET_MAX, fold_index_rows
 from .fold_producers import apply_transactions, apply_update, clear_updates, has_room, work_row
 from .kernel import called, kernel
 from .primitives import add64
-from .python_lists import call_write
-from .record_lists import put_records, take_call
+from .write_call import call_write
 
 _ANY_SEQUENCE = (1 << 31) - 1
 
@@ -145,13 +145,12 @@ def _commit(
 
 
 @kernel(
-    "list, list, list, i64, i64, i64, i64, i64, i64, i64*, i64*, u8*, i64*, i64*, i64*, i64*, "
-    "i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*"
+    "u8*, i64*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*",
+    holds_gil=True,
 )
 def prepare_append(
-    values: Any, keys: Any, timestamps: Any,
-    now_ms: int, producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: int, leader_epoch: int,
-    slots: Any, file: Any, out: Any, columns: Any, index_slots: Any, offset_entries: Any, time_entries: Any,
+    data: Any, rows: Any, slots: Any, file: Any, out: Any, columns: Any, index_slots: Any,
+    offset_entries: Any, time_entries: Any,
     producer_slots: Any, entries: Any, index: Any, updates: Any, update_index: Any, started: Any, completed: Any,
     transaction_slots: Any, ongoing: Any, unreplicated: Any,
 ) -> int:  # fmt: skip
@@ -160,15 +159,11 @@ def prepare_append(
     Returns minus the bytes of the batch if all is done, or its bytes if the rest from slots[WRITTEN_SIZE] on is to be
     written before `commit_append`; 0, and nothing has changed, if not quick.
 
-    values, keys: of bytes and None; timestamps: of ints; slots: of `append_slots`; file: int64[FILE_SLOT_COUNT]; out:
+    data, rows: as in `put_records`; slots: of `append_slots`, with the call; file: int64[FILE_SLOT_COUNT]; out:
     uint8[OUT_CAPACITY]; columns: int64[scan.COLUMN_COUNT, 1], out; the rest as in `fold_indexes` and in
     `fold_producers`, stepped and worked.
     """
-    if leader_epoch != slots[slot.LEADER_EPOCH] or not take_call(
-        slots, values, keys, timestamps, now_ms, producer_id, producer_epoch, base_sequence, is_transactional
-    ):
-        return 0
-    size = put_records(slots, keys, values, timestamps, columns, out)
+    size = put_records(slots, data, rows, columns, out)
     fill_row(slots, columns)
     if size <= HEADER_SIZE or not has_segment_room(slots, columns, index_slots, size):
         return 0

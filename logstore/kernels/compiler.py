@@ -18,12 +18,12 @@ from .c_intrinsics import C_INTRINSICS
 from .crc_intrinsics import CRC_INTRINSICS
 from .intrinsics import INTRINSICS
 from .kernel import DEVICE_FUNCTIONS, INLINED, KERNELS, Constants, Kernel
-from .list_intrinsics import LIST_INTRINSICS
 from .native import symbol
 from .python_function import add_python_function
+from .write_intrinsics import WRITE_INTRINSICS
 
-_NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64), "list": BYTE_POINTER}
-_INTRINSICS = {**INTRINSICS, **LIST_INTRINSICS, **C_INTRINSICS, **CRC_INTRINSICS}
+_NUMBA_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64)}
+_INTRINSICS = {**INTRINSICS, **WRITE_INTRINSICS, **C_INTRINSICS, **CRC_INTRINSICS}
 
 
 def compile_module(module: str) -> bytes:
@@ -92,7 +92,7 @@ def _c_wrapper(kernel: Kernel, target: str) -> ir.Module:
     Around numba's calling convention, which has pointers to result and exception first.
     """
     i8, i32, i64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-    element = {"i64": i64, "u8*": i8.as_pointer(), "i64*": i64.as_pointer(), "list": i8.as_pointer()}
+    element = {"i64": i64, "u8*": i8.as_pointer(), "i64*": i64.as_pointer()}
     arguments = [element[t] for t in kernel.argument_types]
     module = ir.Module(kernel.name)
     excinfo = ir.LiteralStructType([i8.as_pointer(), i32, i8.as_pointer(), i8.as_pointer(), i32]).as_pointer()

@@ -21,7 +21,7 @@ COMPILERS = (
     "compiler",
     "intrinsics",
     "kernel",
-    "list_intrinsics",
+    "write_intrinsics",
     "python_function",
 )  # make its machine code
 

@@ -9,7 +9,7 @@ To mean the same in both runs a kernel keeps to these rules:
 - integers are signed and stay within 64 bits: mask before shifting left past bit 62, `& MASK` after shifting right;
 - no exceptions, no allocation, no tuples, no objects; helpers are marked `device`.
 
-Signatures name the arguments: `u8*` and `i64*` are buffers, `i64` is an int, `list` a Python list or None. Every kernel
+Signatures name the arguments: `u8*` and `i64*` are buffers, `i64` is an int. Every kernel
 returns an int64. A call costs half a microsecond and more for each array; `bound` keeps the arguments where they are.
 """
 
@@ -36,7 +36,7 @@ DEVICE_FUNCTIONS: dict[Callable[..., Any], str] = {}  # how it is compiled: INLI
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
-_CTYPES = {"i64": ctypes.c_int64, "u8*": ctypes.c_void_p, "i64*": ctypes.c_void_p, "list": ctypes.c_void_p}
+_CTYPES = {"i64": ctypes.c_int64, "u8*": ctypes.c_void_p, "i64*": ctypes.c_void_p}
 
 
 _FASTCALL = 0x80  # METH_FASTCALL
@@ -61,10 +61,14 @@ class _Block(int):
 
 
 class Kernel:
-    """A callable kernel: arrays (C-contiguous), ints and lists in, int64 out; without lists it releases the GIL."""
+    """A callable kernel: arrays (C-contiguous) and ints in, int64 out.
 
-    def __init__(self, function: Callable[..., int], signature: str) -> None:
+    It runs without the GIL, unless it `holds_gil`: then it gives it up itself where it waits.
+    """
+
+    def __init__(self, function: Callable[..., int], signature: str, *, holds_gil: bool = False) -> None:
         self.function = function
+        self.holds_gil = holds_gil
         self.name = function.__name__
         self.module = function.__module__.rpartition(".")[2]
         self.argument_types = signature.replace(",", " ").split()
@@ -97,14 +101,14 @@ class Kernel:
     def _bind(self) -> Callable[..., int]:
         from . import native
 
-        new_type = ctypes.PYFUNCTYPE if "list" in self.argument_types else ctypes.CFUNCTYPE  # one keeps the GIL
+        new_type = ctypes.PYFUNCTYPE if self.holds_gil else ctypes.CFUNCTYPE
         prototype = new_type(ctypes.c_int64, *[_CTYPES[t] for t in self.argument_types])
         self._call = prototype(native.function_address(self.module, self.name))
         return self._call
 
 
 def _interpreted(kind: str, argument: Any) -> Any:
-    return argument if kind == "list" or isinstance(argument, int) else memoryview(argument.reshape(-1))
+    return argument if isinstance(argument, int) else memoryview(argument.reshape(-1))
 
 
 class _InterpretedKernel(Kernel):
@@ -117,7 +121,7 @@ class BoundKernel:
 
     Attributes:
         block: c_int64 array, an item an argument: ints may be set there at any time, the addresses of buffers not.
-        run: calls the kernel. Its arguments, ints and lists, take the places of the first ones for this call.
+        run: calls the kernel. Its arguments, ints, take the places of the first ones for this call.
     """
 
     __slots__ = ("_buffers", "_kernel", "block", "run")
@@ -131,7 +135,7 @@ class BoundKernel:
         self.run: Callable[..., int] = self._interpreted if INTERPRETED else self._bind()
 
     def set(self, index: int, argument: Any) -> None:
-        """Put another int, array (C-contiguous) or list in the place of an argument."""
+        """Put another int or array (C-contiguous) in the place of an argument."""
         is_int = type(argument) is int
         self.block[index] = argument if is_int else address_of(argument)
         self._buffers[index] = argument
@@ -163,8 +167,8 @@ def _int64(number: Any) -> int:
     return operator.index(number)
 
 
-def address_of(argument: np.ndarray[Any, Any] | list[Any] | None) -> int:
-    """Of an array's first item; of a list itself."""
+def address_of(argument: np.ndarray[Any, Any]) -> int:
+    """Of an array's first item."""
     return _ADDRESS_OF[type(argument)](argument)
 
 
@@ -195,7 +199,7 @@ def _is_address_in_head(np: Any) -> bool:
 
 
 _HEAD_SIZE = object.__basicsize__
-_ADDRESS_OF = _AddressOf({list: id, type(None): id})
+_ADDRESS_OF = _AddressOf()
 
 
 class Constants:
@@ -213,11 +217,12 @@ class Constants:
         return int(self.array[index])
 
 
-def kernel(signature: str) -> Callable[[Callable[..., int]], Kernel]:
-    """Register a function as a kernel with its argument types."""
+def kernel(signature: str, *, holds_gil: bool = False) -> Callable[[Callable[..., int]], Kernel]:
+    """Register a function as a kernel with its argument types; `holds_gil`: it calls `call_write`."""
 
     def register(function: Callable[..., int]) -> Kernel:
-        new = _InterpretedKernel(function, signature) if INTERPRETED else Kernel(function, signature)
+        new_type = _InterpretedKernel if INTERPRETED else Kernel
+        new = new_type(function, signature, holds_gil=holds_gil)
         KERNELS[new.name] = new
         return new
 

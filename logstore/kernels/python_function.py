@@ -1,7 +1,7 @@
 """The C function by which Python calls a kernel whose arguments lie in a block, as it calls its own functions in C.
 
 `PyObject *logstore_python_<name>(PyObject *self, PyObject *const *items, Py_ssize_t count)`, METH_FASTCALL: `self` is
-an int, the address of the block, an i64 an argument. The items, ints and lists, are taken in place of the first of
+an int, the address of the block, an i64 an argument. The items, ints, are taken in place of the first of
 them; the block stays as it is. A number that is no int of 64 bits is an exception, before the kernel is called.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .list_intrinsics import I64, NULL, POINTER, call_python
+from .write_intrinsics import I64, NULL, POINTER, call_python
 
 _MINUS_ONE = ir.Constant(I64, -1)
 
@@ -27,7 +27,7 @@ def add_python_function(module: ir.Module, kernel: ir.Function, argument_types: 
     for number, kind in enumerate(argument_types):
         if kind.endswith("*"):
             break
-        values[number] = _given(builder, items, count, number, kind, values[number])
+        values[number] = _given(builder, items, count, number, values[number])
     arguments = [
         value if each.type == I64 else builder.inttoptr(value, each.type)
         for value, each in zip(values, kernel.args, strict=True)
@@ -35,12 +35,12 @@ def add_python_function(module: ir.Module, kernel: ir.Function, argument_types: 
     builder.ret(call_python(builder, "PyLong_FromLongLong", POINTER, builder.call(kernel, arguments)))
 
 
-def _given(builder: Any, items: Any, count: Any, number: int, kind: str, value: Any) -> Any:
+def _given(builder: Any, items: Any, count: Any, number: int, value: Any) -> Any:
     """What is given for an argument, else `value`, what the block has."""
     before = builder.block
     with builder.if_then(builder.icmp_signed(">", count, ir.Constant(I64, number))):
         item = builder.load(builder.gep(items, [ir.Constant(I64, number)]))
-        given = _as_int(builder, item) if kind == "i64" else builder.ptrtoint(item, I64)
+        given = _as_int(builder, item)
         after = builder.block
     result = builder.phi(I64)
     result.add_incoming(value, before)

@@ -7,6 +7,7 @@ takes a few microseconds. Both ways do the same to the byte; a test holds them t
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import partial
 from operator import index
@@ -16,12 +17,12 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..kernels import append_slots as slot
-from ..kernels import python_layout
 from ..kernels import scan as fields
 from ..kernels.append_records import commit_append, prepare_append, prepare_placed
 from ..layout.batch import NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from ..model import Codec, TimestampType
 from .append_info import AppendInfo
+from .append_request import RequestRows
 from .flush import flush
 from .watermarks import refresh_first_unstable_offset, update_high_watermark
 
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 _OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch goes the long way
 _ENTRY_ROOM = 1024  # index entries until the long way makes more room
-_CALL: tuple[Any, ...] = (None, None, None, 0, 0, 0, 0, 0, 0)  # arguments of `prepare_append` that come with each call
-_ONLY_INTS = {int}
+CALL = struct.Struct(f"={slot.CALL_SLOT_COUNT}q")
+_DATA, _ROWS = 0, 1  # arguments of `prepare_append`
+_NO_DATA = np.zeros(1, np.uint8)
 _info = partial(tuple.__new__, AppendInfo)  # of a tuple of its fields: half the time of `AppendInfo`
 
 
@@ -48,7 +50,8 @@ class QuickAppend:
         self._out = np.empty(min(log.rules.max_message_bytes, _OUT_SIZE_MAX), np.uint8)  # memory once it is written to
         self._bytes = self._out.data
         self._slots[slot.OUT_CAPACITY] = self._out.size
-        self._slots[slot.IS_LAYOUT_KNOWN] = python_layout.is_known()
+        self._request = RequestRows()
+        self._rows = self._request.rows
         self._known_change_count = -1
         self._is_usable = self._is_plain = self._is_unstable_known = False
         self._leader_epoch = -1
@@ -70,12 +73,6 @@ class QuickAppend:
             KafkaStorageError: the write failed.
         """
         log = self._log
-        if timestamps is not None:
-            if type(timestamps) is not list:
-                return None
-            timestamps = timestamps.copy()  # which no other thread changes
-            if set(map(type, timestamps)) != _ONLY_INTS:  # the `__index__` of another type may append or roll
-                return None
         try:
             producer_id, producer_epoch, base_sequence = index(producer_id), index(producer_epoch), index(base_sequence)
             leader_epoch, is_transactional = index(leader_epoch), bool(is_transactional)
@@ -88,21 +85,40 @@ class QuickAppend:
         now_ms = log.now_ms()
         if log.change_count != self._known_change_count:  # a clock of the caller's may roll the log
             return None
+        producer = (producer_id, producer_epoch, base_sequence, TRANSACTIONAL_FLAG if is_transactional else 0)
+        if leader_epoch != self._leader_epoch or not self._take(values, keys, timestamps, now_ms, producer):
+            return None
         size, end_offset = 0, log.log_end_offset
         try:
-            try:
-                size = self._prepare(
-                    values, keys, timestamps,
-                    now_ms, producer_id, producer_epoch, base_sequence, is_transactional, leader_epoch,
-                )  # fmt: skip
-            except (OverflowError, TypeError):  # no ints of 64 bits
-                return None
+            size = self._prepare()
             if size == 0:
                 return None
             return self._answer(self._finish(size) if size > 0 else size, now_ms, is_transactional)
         except BaseException as error:
             self._settle_interrupted(error, size, end_offset)
             raise
+
+    def _take(
+        self,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None,
+        timestamps: Sequence[int] | None,
+        now_ms: int,
+        producer: tuple[int, int, int, int],
+    ) -> bool:
+        """Put the call where the kernel finds it; False if it is not for the quick way."""
+        data = self._request.take(values, keys, timestamps, now_ms)
+        if data is None:
+            return False
+        try:
+            CALL.pack_into(self._call_slots, 0, self._request.count, now_ms, *producer)
+        except struct.error:  # no ints of 64 bits
+            return False
+        self._arguments.set(_DATA, np.frombuffer(data, np.uint8) if data else _NO_DATA)
+        if self._rows is not self._request.rows:
+            self._rows = self._request.rows
+            self._arguments.set(_ROWS, self._rows)
+        return True
 
     def _settle_interrupted(self, error: BaseException, size: int, end_offset: int) -> None:
         """Make the log what the kernel's struct says after an exception, Ctrl-C too, came between the two.
@@ -248,7 +264,8 @@ class QuickAppend:
         self._placed_matrix: Any = None
         self._active = self._log.active
         self._arguments = prepare_append.bound(
-            *_CALL,
+            _NO_DATA,
+            self._rows,
             self._slots,
             self._active.file,
             self._out,

@@ -17,12 +17,11 @@ from ..kernels import producer_slots as producers
 from ..kernels.append_marker import prepare_marker
 from ..layout.batch import CONTROL_FLAG, NO_SEQUENCE, NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from .append_info import AppendInfo
-from .quick_append import QuickAppend
+from .quick_append import CALL, QuickAppend
 
 if TYPE_CHECKING:
     from .log_appends import LogAppends
 
-_CALL = struct.Struct(f"={slot.CALL_SLOT_COUNT}q")
 _MARKER = struct.Struct(f"={producers.MARKER_TIMESTAMP - producers.ORIGIN + 1}q")
 _MARKER_POSITION = 8 * producers.ORIGIN
 _FLAGS = TRANSACTIONAL_FLAG | CONTROL_FLAG
@@ -65,7 +64,7 @@ class QuickTransactions(QuickAppend):
         if not self._is_marker_bound:
             self._bind_marker()
         now_ms, kind = log.now_ms(), producers.COMMIT if is_commit else producers.ABORT
-        _CALL.pack_into(self._call_slots, 0, 1, now_ms, producer_id, producer_epoch, NO_SEQUENCE, _FLAGS, 0, 0)
+        CALL.pack_into(self._call_slots, 0, 1, now_ms, producer_id, producer_epoch, NO_SEQUENCE, _FLAGS)
         marker = (*_NO_VERIFICATION, kind, coordinator_epoch, now_ms)
         _MARKER.pack_into(self._marker_slots, _MARKER_POSITION, producers.COORDINATOR, transaction_version, *marker)
         size = self._prepare_marker()

@@ -59,7 +59,7 @@ def batch_of(topic: Topic, log: Log, call: Call, leader_epoch: int) -> bytes | N
     count = len(call.values)
     keys = [None] * count if call.keys is None else list(call.keys)
     times = [call.now_ms] * count if call.timestamps is None else list(call.timestamps)
-    if not count or len(keys) < count or len(times) < count:
+    if not count or len(keys) != count or len(times) != count:
         return None
     records = []
     for row, (key, value, time) in enumerate(zip(keys, call.values, times, strict=False)):

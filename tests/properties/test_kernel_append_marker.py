@@ -32,7 +32,7 @@ class QuickMarkers(Quick):
     """With the kernel of markers over the same arrays."""
 
     def prepare_marker(self, call: twin.Marker) -> int:
-        self.slots[: slot.CALL_SLOT_COUNT] = (1, call.now_ms, call.producer_id, call.epoch, -1, 0x30, 0, 0)
+        self.slots[: slot.CALL_SLOT_COUNT] = (1, call.now_ms, call.producer_id, call.epoch, -1, 0x30)
         self.producers.slots[producer_slots.ORIGIN : producer_slots.MARKER_TIMESTAMP + 1] = (
             producer_slots.COORDINATOR,
             call.version,
