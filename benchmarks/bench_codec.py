@@ -22,9 +22,9 @@ from benchmarks.measured import Measured
 from logstore.codec import compress, decompress
 from logstore.codec.c_libraries import inflate_functions, zstd_function
 from logstore.codec.streams import decompress_streams
+from logstore.jit.kernel import Kernel
 from logstore.kernels.copying import SLACK_SIZE
 from logstore.kernels.gzip_streams import inflate_gzip_streams
-from logstore.kernels.kernel import Kernel
 from logstore.kernels.lz4_streams import decode_lz4_streams
 from logstore.kernels.snappy_streams import decode_snappy_streams
 from logstore.kernels.zstd_streams import decode_zstd_streams

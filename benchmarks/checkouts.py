@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 QUESTIONS = ("benchmarks", "tests")  # what asks, which must be the same for both
-KERNELS = Path("logstore", "kernels", "__pycache__")
-COMPILE = "from logstore.kernels.native import object_files; object_files()"
+KERNELS = Path("logstore", "jit", "lib")
+COMPILE = "from logstore_tools.kernels_command import command; command(())"
 WHERE = "import logstore, logstore_tools; print(logstore.__file__, logstore_tools.__file__)"
 
 
@@ -87,9 +87,8 @@ def _ask_as(root: Path, commit: str, checkout: Checkout) -> None:
 
 def _compile(root: Path, checkout: Checkout) -> None:
     """Kernels whose sources are the same as here are taken from here: their names hold a hash of the sources."""
-    (checkout.path / KERNELS).mkdir(exist_ok=True)
-    for compiled in (root / KERNELS).glob("*.o"):
-        shutil.copy2(compiled, checkout.path / KERNELS)
+    if (root / KERNELS).exists() and (checkout.path / KERNELS.parent).exists():
+        shutil.copytree(root / KERNELS, checkout.path / KERNELS)
     done = checkout.run("-c", COMPILE)
     where = checkout.run("-c", WHERE)
     if done.returncode != 0:

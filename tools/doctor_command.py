@@ -18,7 +18,7 @@ _OPTIONAL = {"pyspark": "needed for Spark only", "pyarrow": "needed for Arrow, P
 
 @click.command("doctor")
 def command() -> None:
-    """Say what logstore runs on: versions, compiled kernels, processor, Java."""
+    """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
     from .tables import print_table
 
     rows = [("python", platform.python_version(), platform.platform())]
@@ -35,19 +35,25 @@ def _version(name: str) -> tuple[str, str]:
 
 
 def _kernels() -> tuple[str, str]:
-    from logstore.kernels import native
+    from logstore.jit import library
+    from logstore.jit.kernel import INTERPRETED
 
-    missing = native.missing_modules()
-    if not missing:
-        return "compiled", str(native.object_files()[0].parent)
-    return "not compiled", f"{', '.join(missing)}: `logstore kernels` does it, else the first call that needs them"
+    if INTERPRETED:
+        return "interpreted", "NUMBA_DISABLE_JIT is set: hundreds of times slower"
+    path = library.find()
+    if path is not None:
+        return "loaded by LLVM" if path.endswith(library.OBJECT_SUFFIX) else "shared library", path
+    reasons = "; ".join(library.distrusted()) or f"none in {' or '.join(library.directories())}"
+    return "not built", f"{reasons}: `logstore kernels` builds it, else the first call that needs it"
 
 
 def _processor() -> tuple[str, str]:
-    from logstore.kernels import native
+    from logstore.jit import cpu
 
-    name, has_crc = native.processor()
-    return name, "CRC-32C by an instruction" if has_crc else "CRC-32C by tables: several times slower"
+    level = cpu.level()
+    if "vpclmulqdq" in level.features:
+        return level.name, "CRC-32C by folding vectors"
+    return level.name, "CRC-32C by an instruction" if "crc" in level.features else "CRC-32C by tables: slow"
 
 
 def _java() -> tuple[str, str]:

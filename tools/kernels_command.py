@@ -1,4 +1,4 @@
-"""`logstore kernels`: the one-time compilation, for set-up scripts and images."""
+"""`logstore kernels`: the one-time build, for set-up scripts and images."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import click
 
 @click.command("kernels")
 def command() -> None:
-    """Compile the kernels for this machine, if they are not yet, and say where they are."""
+    """Build the kernels for this machine, if they are not yet, and say where they are."""
     from logstore.clock import monotonic_s
-    from logstore.kernels import native
+    from logstore.jit import library
 
     start_s = monotonic_s()
-    paths = native.object_files()
-    click.echo(
-        f"logstore: kernels for this machine are compiled ({monotonic_s() - start_s:.1f} s): "
-        f"{len(paths)} files in {paths[0].parent}"
-    )
+    path = library.library_path()
+    click.echo(f"logstore: kernels for this machine are built ({monotonic_s() - start_s:.1f} s): {path}")

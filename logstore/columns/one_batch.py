@@ -12,7 +12,6 @@ from ..kernels import encode_size, scan
 from ..kernels.encode import encode_batches, write_headers
 from ..kernels.encode_fields import SLACK_SIZE
 from ..kernels.encode_measure import measure_batches
-from ..kernels.kernel import INTERPRETED, address_of
 from ..layout.batch import HEADER_SIZE
 from ..model import Codec, TimestampType
 from .batch_fields import BatchFields
@@ -71,7 +70,7 @@ class OneBatch:
         data = np.frombuffer(content, np.uint8)
         self._fields[scan.SIZE] = data.size
         self._write_header.set(0, data)
-        self._write_header.block[1] = data.size
+        self._write_header.set(1, data.size)
         self._write_header.run()
         return data
 
@@ -129,8 +128,5 @@ class OneBatch:
         self._put(column.ends, measured + 1, encoded + 2)
 
     def _put(self, array: Int64Array, measured: int, encoded: int) -> None:
-        if INTERPRETED:
-            self._measure.set(measured, array)
-            self._encode.set(encoded, array)
-            return
-        self._measure.block[measured] = self._encode.block[encoded] = address_of(array)
+        self._measure.set(measured, array)
+        self._encode.set(encoded, array)

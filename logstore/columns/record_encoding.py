@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import LogstoreError, UsageError
+from ..jit.kernel import INTERPRETED
+from ..jit.structs import address_of
 from ..kernels import encode_size as fields
 from ..kernels.encode import encode_batches
 from ..kernels.encode_fields import SLACK_SIZE
 from ..kernels.encode_measure import measure_batches
-from ..kernels.kernel import INTERPRETED, address_of
 from .batch_table import ByteArray, Int64Array
 from .build_errors import too_large, wrong_offset_delta, wrong_timestamp
 from .record_columns import BytesColumn, RecordColumns
@@ -22,7 +23,7 @@ _NO_RANGES = np.zeros(1, np.int64)
 
 def _argument(array: Any) -> Any:
     """What a kernel is given for an array that stays where it is: asking for its address each time is slow."""
-    return array if INTERPRETED else address_of(array)
+    return array if INTERPRETED else address_of("u8*" if array.dtype == np.uint8 else "i64*", array)
 
 
 _NONE = [_argument(each) for each in (_NO_BYTES, _NO_RANGES, _NO_RANGES)]

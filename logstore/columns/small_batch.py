@@ -11,8 +11,8 @@ import numpy as np
 
 from ..codec import compress
 from ..errors import UsageError
+from ..jit.kernel import INTERPRETED
 from ..kernels.crc32c import crc32c_range
-from ..kernels.kernel import INTERPRETED
 from ..layout.batch import ATTRIBUTES, CRC, HEADER_SIZE, LOG_OVERHEAD_SIZE, NO_TIMESTAMP
 from ..layout.record import record_bytes
 from ..model import Codec, ControlRecordType, TimestampType

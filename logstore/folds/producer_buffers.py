@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, ByteArray
+from ..jit.kernel import INTERPRETED
+from ..jit.structs import address_of
 from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
 from ..kernels import producer_status as outcome
 from ..kernels.fold_producers import apply_updates, fold_producers
-from ..kernels.kernel import INTERPRETED, address_of
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
 
@@ -30,7 +31,7 @@ _SLOTS_PER_ENTRY = 2  # of an index
 
 def argument(array: Int64Array) -> Int64Array | int:
     """What a kernel is given for an array that stays where it is: asking for its address each time is slow."""
-    return array if INTERPRETED else address_of(array)
+    return array if INTERPRETED else address_of("i64*", array)
 
 
 class ProducerBuffers:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import HEADER_SIZE
 from . import append_slots as slot
 from . import producer_slots as producers
@@ -15,14 +17,13 @@ from .append_records import fill_row, has_segment_room, index_batch
 from .encode import put_header
 from .fold_producers import clear_updates, has_room, work_row
 from .fold_transactions import DECIDED, ONGOING_END, ongoing_position
-from .kernel import called, kernel
 
 MARKER_SIZE = 78  # bytes
 _RECORD_SIZE = MARKER_SIZE - HEADER_SIZE
 _LENGTH, _KEY_LENGTH, _TYPE, _VALUE_LENGTH, _EPOCH = 0, 4, 8, 9, 12  # positions in the record
 
 
-@called
+@device
 def _put_marker(slots: Any, producer_slots: Any, columns: Any, out: Any) -> int:
     """Write the batch (`MemoryRecords.writeEndTransactionalMarker`)."""
     for position in range(HEADER_SIZE, MARKER_SIZE):
@@ -41,7 +42,7 @@ def _put_marker(slots: Any, producer_slots: Any, columns: Any, out: Any) -> int:
     return MARKER_SIZE
 
 
-@called
+@device
 def _is_of_open(producer_slots: Any, completed: Any, transaction_slots: Any, ongoing: Any) -> bool:
     """Whether the transaction that the marker ends, if it ends one, is among the open ones."""
     number = producer_slots[producers.APPLIED_COUNT]

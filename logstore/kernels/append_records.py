@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
+from ..jit.write_call import call_write
 from ..layout.batch import CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID
 from . import append_slots as slot
 from . import fold_indexes as indexes
@@ -19,14 +22,12 @@ from .append_request import put_records
 from .encode import put_header
 from .fold_indexes import RELATIVE_OFFSET_MAX, fold_index_rows
 from .fold_producers import apply_transactions, apply_update, clear_updates, has_room, work_row
-from .kernel import called, kernel
 from .primitives import add64
-from .write_call import call_write
 
 _ANY_SEQUENCE = (1 << 31) - 1
 
 
-@called
+@device
 def fill_row(slots: Any, columns: Any) -> int:
     """The fields of the batch's header that its records do not say."""
     columns[scan.BASE_OFFSET] = slots[slot.LOG_END_OFFSET]
@@ -43,7 +44,7 @@ def fill_row(slots: Any, columns: Any) -> int:
     return 0
 
 
-@called
+@device
 def has_segment_room(slots: Any, columns: Any, index_slots: Any, size: int) -> bool:
     """Whether the last segment takes the batch without rolling (`LogSegment.shouldRoll`)."""
     last_offset = slots[slot.LOG_END_OFFSET] + slots[slot.RECORD_COUNT] - 1
@@ -63,7 +64,7 @@ def has_segment_room(slots: Any, columns: Any, index_slots: Any, size: int) -> b
     )
 
 
-@called
+@device
 def index_batch(slots: Any, columns: Any, index_slots: Any, offset_entries: Any, time_entries: Any) -> int:
     """Step the indexes, or leave them as they were."""
     for number in range(indexes.SLOT_COUNT):
@@ -77,7 +78,7 @@ def index_batch(slots: Any, columns: Any, index_slots: Any, offset_entries: Any,
     return slot.NOT_QUICK
 
 
-@called
+@device
 def _work_producer(
     slots: Any,
     out: Any,
@@ -103,7 +104,7 @@ def _work_producer(
     return slot.OK if status == slot.OK else slot.NOT_QUICK
 
 
-@called
+@device
 def _check(
     slots: Any, out: Any, columns: Any, index_slots: Any, offset_entries: Any, time_entries: Any,
     producer_slots: Any, entries: Any, index: Any, updates: Any, update_index: Any, started: Any, completed: Any,
@@ -124,7 +125,7 @@ def _check(
     return status == slot.OK
 
 
-@called
+@device
 def _commit(
     slots: Any, columns: Any,
     producer_slots: Any, entries: Any, index: Any, updates: Any, update_index: Any, started: Any, completed: Any,
@@ -146,7 +147,7 @@ def _commit(
 
 @kernel(
     "u8*, i64*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*",
-    holds_gil=True,
+    waits=True,
 )
 def prepare_append(
     data: Any, rows: Any, slots: Any, file: Any, out: Any, columns: Any, index_slots: Any,
@@ -187,7 +188,7 @@ def prepare_append(
     return -size
 
 
-@called
+@device
 def _take_row(slots: Any, columns: Any) -> bool:
     """Make the batch of the row that of the call; False if it is not a client's at the log's end."""
     slots[slot.RECORD_COUNT] = add64(columns[scan.LAST_OFFSET_DELTA], 1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
 from ..layout.batch import HEADER_SIZE, NO_TIMESTAMP
 from . import append_slots as slot
 from . import scan
 from .encode_fields import put_bytes, put_varint
 from .encode_size import body_size, sized, varint_size
-from .kernel import called, device
 from .primitives import add64
 
 KEY_SIZE, VALUE_SIZE, TIMESTAMP = 0, 1, 2  # columns of a row; a size of -1 is that of null
@@ -34,7 +34,7 @@ def _put_field(out: Any, o: int, data: Any, start: int, size: int) -> int:
     return o if size < 1 else put_bytes(out, o, data, start, size)
 
 
-@called
+@device
 def put_records(slots: Any, data: Any, rows: Any, columns: Any, out: Any) -> int:
     """Write the records behind the header; returns the position after them, 0 if that is not for here.
 

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .byte_pointer import BYTE_POINTER
+from ..jit.byte_type import BYTE_POINTER
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
@@ -24,7 +24,9 @@ def _called(builder: Any, result: Any, argument_types: list[Any], address: Any, 
 
 
 @intrinsic
-def _address_at(typingctx: Any, data: Any, position: Any) -> Any:
+def address_at(typingctx: Any, data: Any, position: Any) -> Any:
+    """See `c_calls`."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(builder.gep(arguments[0], [arguments[1]]), _I64)
 
@@ -32,7 +34,9 @@ def _address_at(typingctx: Any, data: Any, position: Any) -> Any:
 
 
 @intrinsic
-def _call_inflate(typingctx: Any, function: Any, state: Any) -> Any:
+def call_inflate(typingctx: Any, function: Any, state: Any) -> Any:
+    """See `c_calls`."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.sext(_called(builder, _I32, [_I64], arguments[0], [arguments[1]]), _I64)
 
@@ -40,7 +44,9 @@ def _call_inflate(typingctx: Any, function: Any, state: Any) -> Any:
 
 
 @intrinsic
-def _call_crc32(typingctx: Any, function: Any, crc: Any, data: Any, size: Any) -> Any:
+def call_crc32(typingctx: Any, function: Any, crc: Any, data: Any, size: Any) -> Any:
+    """See `c_calls`."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.zext(_called(builder, _I32, [_I32, _I64, _I64], arguments[0], list(arguments[1:])), _I64)
 
@@ -48,16 +54,10 @@ def _call_crc32(typingctx: Any, function: Any, crc: Any, data: Any, size: Any) -
 
 
 @intrinsic
-def _call_zstd(typingctx: Any, function: Any, zstd: Any, out: Any, room: Any, data: Any, size: Any) -> Any:
+def call_zstd(typingctx: Any, function: Any, zstd: Any, out: Any, room: Any, data: Any, size: Any) -> Any:
+    """See `c_calls`."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _called(builder, _I64, [_I64] * 5, arguments[0], list(arguments[1:]))
 
     return types.int64(*[types.int64] * 6), codegen
-
-
-C_INTRINSICS = {
-    "address_at": _address_at,
-    "call_inflate": _call_inflate,
-    "call_crc32": _call_crc32,
-    "call_zstd": _call_zstd,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import device
+from ..jit.device import device
 from .primitives import load64, store64
 
 SLACK_SIZE = 32  # bytes behind the end of either side that a copy may touch

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .kernel import Constants, called, device, intrinsic, kernel
+from ..jit.device import constants, device, intrinsic
+from ..jit.kernel import kernel
 from .primitives import MASK32, little_endian, load64, prefetch_bytes
 
 if TYPE_CHECKING:
@@ -70,25 +71,25 @@ def _small(table: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dty
     return table.ravel().astype(np.uint32)
 
 
-TABLES = Constants(lambda: _tables().ravel())
-SHIFT_ONE = Constants(lambda: _small(_shift_tables(BLOCK_SIZE)))
-SHIFT_TWO = Constants(lambda: _small(_shift_tables(2 * BLOCK_SIZE)))
-SHIFT_THREE = Constants(lambda: _small(_applied(_shift_tables(BLOCK_SIZE), _shift_tables(2 * BLOCK_SIZE))))
+TABLES = constants(lambda: _tables().ravel())
+SHIFT_ONE = constants(lambda: _small(_shift_tables(BLOCK_SIZE)))
+SHIFT_TWO = constants(lambda: _small(_shift_tables(2 * BLOCK_SIZE)))
+SHIFT_THREE = constants(lambda: _small(_applied(_shift_tables(BLOCK_SIZE), _shift_tables(2 * BLOCK_SIZE))))
 
 
-@intrinsic("has_crc32c")
+@intrinsic("has_crc32c", "logstore.kernels.crc_intrinsics")
 def has_crc32c() -> int:
     """1 where `crc32c_word` is an instruction of the processor."""
     return 1
 
 
-@intrinsic("has_folding")
+@intrinsic("has_folding", "logstore.kernels.crc_intrinsics")
 def has_folding() -> int:
     """1 where `crc32c_folded` is a few instructions of the processor for each FOLDED_SIZE."""
     return 1
 
 
-@intrinsic("crc32c_word")
+@intrinsic("crc32c_word", "logstore.kernels.crc_intrinsics")
 def crc32c_word(crc: int, word: int) -> int:
     """The register after the 8 bytes of a little-endian word."""
     for byte in (word & ((1 << 64) - 1)).to_bytes(8, "little"):
@@ -103,7 +104,7 @@ def _update_bytes(crc: int, data: Any, start: int, end: int) -> int:
     return crc
 
 
-@called
+@device
 def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 8 <= end:
@@ -122,7 +123,7 @@ def _update_by_tables(crc: int, data: Any, start: int, end: int) -> int:
     return _update_bytes(crc, data, position, end)
 
 
-@intrinsic("crc32c_folded")
+@intrinsic("crc32c_folded", "logstore.kernels.crc_intrinsics")
 def crc32c_folded(crc: int, data: Any, start: int, end: int) -> int:
     """The register after data[start:end], some multiple of FOLDED_SIZE."""
     return _update_by_tables(crc, data, start, end)
@@ -147,7 +148,7 @@ def _update_words(crc: int, data: Any, start: int, end: int) -> int:
     return _update_bytes(crc, data, position, end)
 
 
-@called
+@device
 def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     while position + 3 * BLOCK_SIZE <= end:
@@ -165,7 +166,7 @@ def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
     return _update_words(crc, data, position, end)
 
 
-@called
+@device
 def _update_by_folding(crc: int, data: Any, start: int, end: int) -> int:
     position = start
     if end - start >= FOLDED_SIZE:

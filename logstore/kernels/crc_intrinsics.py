@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from .byte_pointer import BYTE_POINTER
+from ..jit.byte_type import BYTE_POINTER
 from .crc_folding import emit_crc32c_word, emit_folding
 
 _I64 = ir.IntType(64)
@@ -40,8 +40,8 @@ def folding_size(features: Mapping[str, bool]) -> int:
 
 
 def _target_features() -> dict[str, bool]:
-    """What the code may use: numba can be told of less than the processor has (NUMBA_CPU_NAME, NUMBA_ENABLE_AVX)."""
-    names = cpu_target.target_context.codegen()._tm_features.split(",")
+    """What the code may use, as the build tells numba (`jit.build`)."""
+    names = os.environ["NUMBA_CPU_FEATURES"].split(",")
     return {name[1:]: name[0] == "+" for name in names if name}
 
 
@@ -54,7 +54,7 @@ def _target_folding_size() -> int:
 
 
 @intrinsic
-def _has_crc32c(typingctx: Any) -> Any:
+def has_crc32c(typingctx: Any) -> Any:
     """1 where the processor computes CRC-32C itself, decided when the kernels are compiled for it."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -64,7 +64,7 @@ def _has_crc32c(typingctx: Any) -> Any:
 
 
 @intrinsic
-def _has_folding(typingctx: Any) -> Any:
+def has_folding(typingctx: Any) -> Any:
     """1 where the processor folds many bytes at a time."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -74,7 +74,7 @@ def _has_folding(typingctx: Any) -> Any:
 
 
 @intrinsic
-def _crc32c_word(typingctx: Any, crc: Any, word: Any) -> Any:
+def crc32c_word(typingctx: Any, crc: Any, word: Any) -> Any:
     """CRC-32C of 8 more bytes by the processor's own instruction; only reached where `has_crc32c` is 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -85,7 +85,7 @@ def _crc32c_word(typingctx: Any, crc: Any, word: Any) -> Any:
 
 
 @intrinsic
-def _crc32c_folded(typingctx: Any, crc: Any, data: Any, start: Any, end: Any) -> Any:
+def crc32c_folded(typingctx: Any, crc: Any, data: Any, start: Any, end: Any) -> Any:
     """CRC-32C of whole steps; only reached where `has_folding` is 1."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -96,11 +96,3 @@ def _crc32c_folded(typingctx: Any, crc: Any, data: Any, start: Any, end: Any) ->
         return emit_folding(builder, size, crc, builder.gep(data, [start]), builder.gep(data, [end]))
 
     return types.int64(types.int64, BYTE_POINTER, types.int64, types.int64), codegen
-
-
-CRC_INTRINSICS = {
-    "has_crc32c": _has_crc32c,
-    "has_folding": _has_folding,
-    "crc32c_word": _crc32c_word,
-    "crc32c_folded": _crc32c_folded,
-}

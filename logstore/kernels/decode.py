@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import called, device, kernel
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .primitives import add64, prefetch_bytes, wrap32
 from .quick_record import NOT_QUICK, quick_record
 from .record_matrix import (
@@ -94,7 +95,7 @@ def skip_field(data: Any, position: int, end: int) -> int:
     return packed + (size << 32)
 
 
-@called
+@device
 def _skip_headers(data: Any, position: int, end: int, count: int, state: Any) -> int:
     """Past `count` headers; -1 bad structure, -2 bad key size (in state[DETAIL])."""
     for _ in range(count):
@@ -193,7 +194,7 @@ def _decode_body(data: Any, start: int, end: int, state: Any, columns: Any, capa
     return _decode_headers(data, position, end, state, columns, capacity, row)
 
 
-@called
+@device
 def _bad_length(data: Any, position: int, packed: int, is_stream: int, state: Any) -> int:
     """Minus the status of a length varint that does not end."""
     # a stream that ends inside the varint reads as 0xff and so becomes too long
@@ -228,7 +229,7 @@ def decode_record(
     return position
 
 
-@called
+@device
 def _quick_records(data: Any, end: int, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
     """Records from state[NEXT_POSITION] on, up to one that is not quick, or `row_end`; the row where it stopped.
 
@@ -268,7 +269,7 @@ def _fill_sequences(columns: Any, capacity: int, row: int, row_end: int, base_of
     return 0
 
 
-@called
+@device
 def _any_records(data: Any, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
     """Records from state[NEXT_POSITION] on, up to a bad one, or `row_end`; status, and in state[ROW_COUNT] the row."""
     end = state[END_POSITION]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import ATTRIBUTES, HEADER_SIZE, LOG_APPEND_TIME_FLAG
 from . import scan
 from .crc32c import crc32c_of
@@ -23,7 +25,6 @@ from .decode import (
     ROW_COUNT,
     decode_rows,
 )
-from .kernel import called, kernel
 
 # Beside the status of `kernels.decode`.
 BAD_COUNT = 11  # a record count below 0
@@ -34,7 +35,7 @@ WRONG_CHECKSUM = 14
 TO_CHECK = -2  # in IS_VALID: the checksum is to be computed before the records are decoded, while the bytes are at hand
 
 
-@called
+@device
 def _begin(columns: Any, capacity: int, row: int, position: int, end: int, is_stream: int, state: Any) -> int:
     """The slots of `kernels.decode` for a batch whose records are at `position` … `end` - 1; its record count."""
     is_log_append_time = columns[scan.ATTRIBUTES * capacity + row] & LOG_APPEND_TIME_FLAG != 0
@@ -51,7 +52,7 @@ def _begin(columns: Any, capacity: int, row: int, position: int, end: int, is_st
     return state[RECORD_COUNT]
 
 
-@called
+@device
 def _check(data: Any, columns: Any, capacity: int, row: int) -> int:
     """Compute IS_VALID of a row, and return it."""
     position = columns[scan.POSITION * capacity + row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
 from ..layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -26,7 +27,6 @@ from .dump_state import (
     RECORD_CAPACITY,
     SKIP_METADATA,
 )
-from .kernel import called, device
 from .primitives import add64, be16, be32
 from .text import literal, literal_pool, put, put_copy, put_decimal, put_utf8
 from .varint import read_varint, varint_position, varint_value
@@ -88,7 +88,7 @@ def put_number(out: Any, o: int, pool: Any, label: int, value: int) -> int:
     return put_decimal(out, put(out, o, pool, label), pool, value)
 
 
-@called
+@device
 def put_batch_identity(out: Any, o: int, pool: Any, table: Any, capacity: int, row: int) -> int:
     """The first half of a batch line, up to the delete horizon."""
     base_offset = table[scan.BASE_OFFSET * capacity + row]
@@ -133,7 +133,7 @@ def codec_label(codec: int) -> int:
     return CODEC_LZ4 if codec == 3 else CODEC_ZSTD
 
 
-@called
+@device
 def put_batch_place(out: Any, o: int, pool: Any, table: Any, capacity: int, row: int) -> int:
     """The second half of a batch line, from the position on."""
     attributes = table[scan.ATTRIBUTES * capacity + row]
@@ -148,7 +148,7 @@ def put_batch_place(out: Any, o: int, pool: Any, table: Any, capacity: int, row:
     return put(out, o, pool, IS_VALID if is_valid == 1 else IS_INVALID)
 
 
-@called
+@device
 def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
     """Bytes of all header keys of a record that decoded well, commas included."""
     total = count
@@ -160,7 +160,7 @@ def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
     return total
 
 
-@called
+@device
 def put_header_keys(out: Any, o: int, pool: Any, data: Any, position: int, end: int, count: int) -> int:
     """Header keys joined by commas."""
     for index in range(count):
@@ -188,7 +188,7 @@ def put_contents(out: Any, o: int, pool: Any, data: Any, records: Any, capacity:
     return o
 
 
-@called
+@device
 def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: int, row: int) -> int:
     """The text of an end-transaction marker that `is_marker` accepted."""
     is_commit = be16(data, records[decode.KEY_POSITION * capacity + row] + 2)
@@ -196,7 +196,7 @@ def put_marker(out: Any, o: int, pool: Any, data: Any, records: Any, capacity: i
     return put_number(out, o, pool, MARKER_COMMIT if is_commit == 1 else MARKER_ABORT, epoch)
 
 
-@called
+@device
 def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
     """1 for a well-formed ABORT or COMMIT record; the odd ones are left to Python."""
     key = records[decode.KEY_POSITION * capacity + row]

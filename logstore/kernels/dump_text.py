@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG
 from . import decode, scan
 from .decode import decode_rows
@@ -44,7 +46,6 @@ from .dump_state import (
     STATE_COUNT,
     UNKNOWN_CODEC,
 )
-from .kernel import called, device, kernel
 from .primitives import add64
 
 # the kernels and what their callers name
@@ -89,7 +90,7 @@ def __getattr__(name: str) -> Any:
     return np.frombuffer(LITERALS, np.uint8)
 
 
-@called
+@device
 def note_gap(offset: int, gaps: Any, state: Any) -> int:
     """Remember that `offset` does not follow the previous one; 0 when there is no room."""
     count = state[GAP_COUNT]
@@ -156,7 +157,7 @@ def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, s
         state[CHUNK_ROW] = 0
 
 
-@called
+@device
 def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
     """Set the state to the first record of a row's batch."""
     attributes = table[scan.ATTRIBUTES * capacity + row]
@@ -178,7 +179,7 @@ def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
     return 0
 
 
-@called
+@device
 def put_batch_line(table: Any, capacity: int, pool: Any, out: Any, state: Any) -> int:
     """The line of row state[ROW]. Status."""
     row = state[ROW]

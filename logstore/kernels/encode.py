@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
 from . import scan
 from .crc32c import crc32c_of
@@ -30,11 +32,10 @@ from .encode_size import (
     column_size,
     content_size,
 )
-from .kernel import called, device, kernel
 from .primitives import add64
 
 
-@called
+@device
 def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batch: int) -> int:
     """Write the header of the batch at `start` to `end`; sets POSITION, SIZE, MAGIC, CRC and IS_VALID."""
     columns[scan.POSITION * capacity + batch] = start

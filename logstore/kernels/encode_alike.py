@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
 from .encode_fields import put_field, put_varint
 from .encode_size import (
     BATCH_COUNT,
@@ -33,7 +34,6 @@ from .encode_size import (
     timestamp_of,
     varint_size,
 )
-from .kernel import called, device
 from .primitives import add64, load64, store64
 from .scan import BASE_TIMESTAMP
 
@@ -61,7 +61,7 @@ def _longer_delta(delta: int) -> int:
     return limit
 
 
-@called
+@device
 def add_alike(
     state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any, timestamps: Any,
     columns: Any, capacity: int, row_ends: Any, row: int,
@@ -117,7 +117,7 @@ def _are_as_long(starts: Any, ends: Any, data_size: int, width: int, row: int, e
     )
 
 
-@called
+@device
 def are_alike(
     state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any, row: int, end_row: int
 ) -> bool:

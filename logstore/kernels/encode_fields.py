@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
 from .encode_size import field_start
-from .kernel import called, device
 from .primitives import load64, store64
 
 SLACK_SIZE = 16  # a length is written before the room for it is known
@@ -26,7 +26,7 @@ def put_varint(out: Any, o: int, value: int) -> int:
     return _put_long_varint(out, o, magnitude, sign)
 
 
-@called
+@device
 def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
     out[o] = ((magnitude & 63) << 1) | (sign & 1) | 128
     rest = magnitude >> 6

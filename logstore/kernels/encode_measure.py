@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE
 from .encode_alike import add_alike
 from .encode_size import (
@@ -41,7 +43,6 @@ from .encode_size import (
     timestamp_of,
     varint_size,
 )
-from .kernel import called, device, kernel
 from .primitives import add64
 from .scan import ATTRIBUTES, BASE_TIMESTAMP, LAST_OFFSET_DELTA, MAX_TIMESTAMP, RECORD_COUNT, SIZE
 
@@ -49,7 +50,7 @@ BATCH_ENDED = -1  # a status within the kernel: the row is not of this batch
 RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
 
 
-@called
+@device
 def _wrong_row(state: Any, row: int, content_size: int, timestamp: int, offset_delta: int) -> int:
     """Which status it is that stops before `row`."""
     state[ROW] = row
@@ -62,7 +63,7 @@ def _wrong_row(state: Any, row: int, content_size: int, timestamp: int, offset_d
     return BAD_OFFSET_DELTA
 
 
-@called
+@device
 def _too_large(state: Any, row: int, record_size: int, batch_size: int) -> int:
     """Which status it is that stops before `row`."""
     state[ROW] = row
@@ -73,7 +74,7 @@ def _too_large(state: Any, row: int, record_size: int, batch_size: int) -> int:
     return BATCH_TOO_LARGE
 
 
-@called
+@device
 def _begin_batch(state: Any, columns: Any, capacity: int, timestamp: int, content_size: int) -> int:
     """Begin a batch with its first record.
 
@@ -90,7 +91,7 @@ def _begin_batch(state: Any, columns: Any, capacity: int, timestamp: int, conten
     return 0
 
 
-@called
+@device
 def _end_batch(state: Any, columns: Any, capacity: int, row_ends: Any, row: int) -> int:
     """Write down the batch that ends before `row`."""
     batch = state[BATCH_COUNT]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import called, device
+from ..jit.device import device
 
 # Slots of the state. First what the columns are,
 KEY_DATA_SIZE = 0  # bytes that the keys are ranges of; -1: all keys are null
@@ -63,7 +63,7 @@ def varint_size(value: int) -> int:
     return _long_varint_size(magnitude)
 
 
-@called
+@device
 def _long_varint_size(magnitude: int) -> int:
     size = 2
     rest = magnitude >> 13

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import called, kernel
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .primitives import add64
 from .scan import BASE_OFFSET, LAST_OFFSET_DELTA, MAX_TIMESTAMP, POSITION
 
@@ -34,7 +35,7 @@ TIME_OFFSET_SMALLER = 5
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
 
-@called
+@device
 def fold_index_rows(
     columns: Any, capacity: int, row: int, row_end: int, slots: Any, offset_entries: Any, time_entries: Any
 ) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID
 from . import producer_slots as slot
 from . import scan
@@ -22,7 +24,6 @@ from .fold_transactions import (
     remove_ongoing,
     stable_offset,
 )
-from .kernel import called, device, kernel
 from .primitives import add64
 from .producer_batches import check_before, read_marker, update_of, work_data, work_marker
 from .producer_entries import (
@@ -50,7 +51,7 @@ from .producer_entries import (
 from .producer_status import NO_ROOM, NOT_STARTED, OK
 
 
-@called
+@device
 def apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any) -> int:
     """Merge a producer's update into its entry, or make it its entry (`ProducerStateManager.update`)."""
     source = update * ENTRY_WIDTH
@@ -94,7 +95,7 @@ def apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any
     return entry
 
 
-@called
+@device
 def apply_transactions(
     slots: Any, started: Any, completed: Any, transaction_slots: Any, ongoing: Any, unreplicated: Any
 ) -> int:
@@ -119,7 +120,7 @@ def apply_transactions(
     return status
 
 
-@called
+@device
 def clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
     """Forget the updates of the group under way."""
     for update in range(slots[slot.UPDATE_COUNT]):
@@ -143,7 +144,7 @@ def has_room(slots: Any, transaction_slots: Any) -> bool:
     )
 
 
-@called
+@device
 def work_row(
     data: Any,
     columns: Any,

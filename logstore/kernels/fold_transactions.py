@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import called, device
+from ..jit.device import device
 from .primitives import add64
 
 ONGOING_HEAD = 0
@@ -44,7 +44,7 @@ def ongoing_position(slots: Any, ongoing: Any, first_offset: int) -> int:
     return low
 
 
-@called
+@device
 def put_ongoing(slots: Any, ongoing: Any, first_offset: int, producer_id: int) -> int:
     """Add a transaction, in place of one with the same first offset; there is room for one pair more."""
     position = ongoing_position(slots, ongoing, first_offset)
@@ -66,7 +66,7 @@ def put_ongoing(slots: Any, ongoing: Any, first_offset: int, producer_id: int) -
     return position
 
 
-@called
+@device
 def remove_ongoing(slots: Any, ongoing: Any, first_offset: int) -> int:
     """Take the transaction with this first offset out; 0 if there is none."""
     position = ongoing_position(slots, ongoing, first_offset)
@@ -85,7 +85,7 @@ def remove_ongoing(slots: Any, ongoing: Any, first_offset: int) -> int:
     return 1
 
 
-@called
+@device
 def stable_offset(slots: Any, ongoing: Any, producer_id: int, last_offset: int) -> int:
     """The LSO as if the producer's transaction with its marker at `last_offset` were decided, and no other."""
     position = slots[ONGOING_HEAD]
@@ -98,7 +98,7 @@ def stable_offset(slots: Any, ongoing: Any, producer_id: int, last_offset: int) 
     return add64(last_offset, 1)
 
 
-@called
+@device
 def put_unreplicated(slots: Any, unreplicated: Any, first_offset: int, last_offset: int) -> int:
     """Add a decided transaction; there is room for one pair more."""
     head = slots[UNREPLICATED_HEAD]

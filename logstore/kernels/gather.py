@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import NO_TIMESTAMP
 from . import copying
 from .copying import copy_words
 from .decode import HEADER_COUNT, KEY_POSITION, KEY_SIZE, OFFSET, TIMESTAMP, VALUE_POSITION, VALUE_SIZE
-from .kernel import device, kernel
 from .primitives import MASK32, load64, prefetch_bytes, store64
 
 VIEW_SIZE = 16

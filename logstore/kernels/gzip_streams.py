@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .c_calls import address_at, call_crc32, call_inflate
-from .kernel import called, kernel
 from .primitives import MASK32, be32_unsigned, little_endian, load64, store64
 
 REFUSED = -1
@@ -28,7 +29,7 @@ AVAILABLE_IN = 32  # uint32_t, and behind it the bits of READ_IN
 STATE_SIZE = 256 * 1024  # bytes, of which the library uses 90,000
 
 
-@called
+@device
 def _inflate_member(functions: Any, state: Any, data: Any, position: int, end: int, out: Any, o: int, room: int) -> int:
     """The stream data[position:end] to `out` from `o` on; the end of its bytes there, or REFUSED."""
     if end - position < HEADER_SIZE + TRAILER_SIZE or end - position > SIZE_MAX or room > SIZE_MAX:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .decode import KEY_POSITION, KEY_SIZE
-from .kernel import called, device, kernel
 from .primitives import MASK32, add64, little_endian, load64, mul64, rotate64
 
 SEED_LOW = 0
@@ -37,7 +38,7 @@ def _merge(value: int, accumulator: int) -> int:
     return add64(mul64(value ^ _round(0, accumulator), PRIME_1), PRIME_4)
 
 
-@called
+@device
 def _stripes(data: Any, position: int, end: int, seed: int) -> int:
     """The four accumulators over all whole stripes, converged."""
     first = add64(seed, add64(PRIME_1, PRIME_2))

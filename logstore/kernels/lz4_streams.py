@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .copying import SLACK_SIZE, copy_match, copy_words
-from .kernel import called, device, kernel
 from .primitives import be32_unsigned, little_endian
 
 REFUSED = -1
@@ -21,7 +22,7 @@ _MATCH_FIND_LIMIT = 12
 _SEQUENCE_SIZE_MIN = 8  # of what follows the literals before a match: its offset, a token and the last literals
 
 
-@called
+@device
 def _extra_length(data: Any, position: int, end: int) -> int:
     """The bytes that lengthen a length: position after them in the high half, their sum in the low; or REFUSED."""
     length = 0
@@ -34,7 +35,7 @@ def _extra_length(data: Any, position: int, end: int) -> int:
     return REFUSED
 
 
-@called
+@device
 def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
     """The raw block data[position:end] to out[o:out_end]; the end of its bytes there, or REFUSED.
 
@@ -95,7 +96,7 @@ def _block_size_max(data: Any, position: int) -> int:
     return REFUSED
 
 
-@called
+@device
 def _decode_frame(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
     """One frame; the end of its bytes in `out`, or REFUSED."""
     if end - position < FRAME_HEADER_SIZE:

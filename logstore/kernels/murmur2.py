@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import device, kernel
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .primitives import MASK32, little_endian, wrap32
 
 SEED = 0x9747B28C

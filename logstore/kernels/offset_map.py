@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .decode import KEY_SIZE, OFFSET
-from .kernel import device, kernel
 from .primitives import MASK32, prefetch
 
 SLOT_WIDTH = 3

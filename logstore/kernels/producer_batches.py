@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
 from ..layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, TRANSACTIONAL_FLAG
 from . import producer_slots as slot
 from . import scan
-from .kernel import called
 from .primitives import add64, be16, be32
 from .producer_entries import (
     BATCH_COUNT,
@@ -56,7 +56,7 @@ _SEQUENCE_MAX = (1 << 31) - 1
 _MARKER_SIZE = 78
 
 
-@called
+@device
 def update_of(producer_id: int, slots: Any, entries: Any, entry: int, updates: Any, update_index: Any) -> int:
     """The producer's update in this group; made of its entry (-1 without) when it has none (`prepareUpdate`)."""
     count = slots[slot.UPDATE_COUNT]
@@ -90,7 +90,7 @@ def update_of(producer_id: int, slots: Any, entries: Any, entry: int, updates: A
     return count
 
 
-@called
+@device
 def _check_sequence(slots: Any, entries: Any, entry: int, updates: Any, update: int, epoch: int, sequence: int) -> int:
     """Whether the first sequence of a client's batch may come now (`checkSequence`)."""
     entry_epoch = -1 if entry < 0 else entries[entry * ENTRY_WIDTH + PRODUCER_EPOCH]
@@ -115,7 +115,7 @@ def _check_sequence(slots: Any, entries: Any, entry: int, updates: Any, update: 
     return SEQUENCE_GAP if entry_epoch != -1 and not follows else OK
 
 
-@called
+@device
 def work_data(
     columns: Any, capacity: int, row: int, slots: Any, entries: Any, entry: int, updates: Any, update: int, started: Any
 ) -> int:
@@ -149,7 +149,7 @@ def work_data(
     return OK
 
 
-@called
+@device
 def read_marker(data: Any, columns: Any, capacity: int, row: int, slots: Any) -> int:
     """Fill the MARKER slots from a marker as Kafka writes it, one record of 17 bytes."""
     if slots[slot.MARKER_ROW] == row:
@@ -174,7 +174,7 @@ def read_marker(data: Any, columns: Any, capacity: int, row: int, slots: Any) ->
     return OK
 
 
-@called
+@device
 def work_marker(columns: Any, capacity: int, row: int, slots: Any, updates: Any, update: int, completed: Any) -> int:
     """Work the marker in the MARKER slots into its producer's update (`appendEndTxnMarker`)."""
     at = update * ENTRY_WIDTH
@@ -212,7 +212,7 @@ def work_marker(columns: Any, capacity: int, row: int, slots: Any, updates: Any,
     return OK
 
 
-@called
+@device
 def check_before(columns: Any, capacity: int, row: int, slots: Any, entries: Any, entry: int) -> int:
     """What is checked before a batch is worked into an update (`analyzeAndValidateProducerState`)."""
     if slots[slot.ORIGIN] == slot.REPLICATION:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import called, device, kernel
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .primitives import MASK32, wrap32
 
 # Fields of an entry.
@@ -49,7 +50,7 @@ def index_slot(producer_id: int, seed: int, bits: int) -> int:
     return ((mixed ^ (mixed >> 17)) & _MASK31) >> (31 - bits)
 
 
-@called
+@device
 def find_entry(producer_id: int, entries: Any, index: Any, bits: int, seed: int) -> int:
     """The producer's row; if there is none, -1 minus the slot of the index that is free for it."""
     mask = (1 << bits) - 1
@@ -80,7 +81,7 @@ def java_hash(producer_id: int) -> int:
     return low ^ (low >> 16)
 
 
-@called
+@device
 def map_capacity_with(producer_id: int, entries: Any, count: int, map_capacity: int, crowded: int) -> int:
     """Table size of the Java map of `count` entries once this producer has its node, not counting it."""
     if map_capacity >= MAP_TREE_CAPACITY_MIN:
@@ -93,7 +94,7 @@ def map_capacity_with(producer_id: int, entries: Any, count: int, map_capacity: 
     return map_capacity * 2 if neighbour_count >= crowded else map_capacity
 
 
-@called
+@device
 def add_batch(
     entries: Any, row: int, epoch: int, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
 ) -> int:
@@ -127,7 +128,7 @@ def newest_sequence(entries: Any, row: int) -> int:
     return entries[entry + BATCHES + newest * BATCH_WIDTH + LAST_SEQUENCE]
 
 
-@called
+@device
 def find_batch(entries: Any, row: int, first_sequence: int, last_sequence: int) -> int:
     """Position in `entries` of the oldest remembered batch with these sequences; -1 without one."""
     entry = row * ENTRY_WIDTH

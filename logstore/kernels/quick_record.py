@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import device
+from ..jit.device import device
 from .primitives import add64, load64
 from .record_matrix import (
     HEADERS_POSITION,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .encode_fields import put_field, put_varint
 from .encode_size import field_size, sized, varint_size
-from .kernel import called, kernel
 from .varint import read_varint, varint_position, varint_value
 
 # Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_size`.
@@ -34,7 +35,7 @@ NULL_KEY = 2
 OUT_FULL = 3
 
 
-@called
+@device
 def _header_size(state: Any, index: int, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any) -> int:
     """Bytes of a header in a record, or minus the status."""
     key_size = field_size(key_starts, key_ends, index, state[KEY_DATA_SIZE])
@@ -87,7 +88,7 @@ def encode_headers(
     return OK
 
 
-@called
+@device
 def _has_other_than_ascii(data: Any, start: int, end: int) -> int:
     bits = 0
     for position in range(start, end):
@@ -95,7 +96,7 @@ def _has_other_than_ascii(data: Any, start: int, end: int) -> int:
     return bits >> 7
 
 
-@called
+@device
 def _decode_header(data: Any, position: int, end: int, columns: Any, capacity: int, index: int) -> int:
     """The ranges of the header at `position`; the position after it, -1 when it does not fit."""
     for column in range(0, COLUMN_COUNT, 2):

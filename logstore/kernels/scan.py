@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from .crc32c import crc32c_of
-from .kernel import called, kernel
 from .primitives import be16, be32, be32_unsigned, be64, prefetch_bytes
 
 # Rows of the column matrix, one int64 a batch. v0/v1 entries fill what they have, the rest is -1.
@@ -44,7 +45,7 @@ RESULT_COUNT = 3
 AHEAD_COUNT = 8
 
 
-@called
+@device
 def _fill_v2(data: Any, position: int, columns: Any, capacity: int, row: int) -> int:
     columns[PARTITION_LEADER_EPOCH * capacity + row] = be32(data, position + 12)
     columns[CRC * capacity + row] = be32_unsigned(data, position + 17)
@@ -60,7 +61,7 @@ def _fill_v2(data: Any, position: int, columns: Any, capacity: int, row: int) ->
     return 0
 
 
-@called
+@device
 def _fill_legacy(data: Any, position: int, magic: int, columns: Any, capacity: int, row: int) -> int:
     for column in range(PARTITION_LEADER_EPOCH, COLUMN_COUNT):
         columns[column * capacity + row] = -1

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .copying import SLACK_SIZE, copy_match, copy_words
-from .kernel import called, kernel
 from .primitives import be32, be32_unsigned, little_endian
 
 REFUSED = -1
@@ -17,7 +18,7 @@ STREAM_HEADER_SIZE = 16
 _MAGIC_HIGH, _MAGIC_LOW = 0x82534E41, 0x50505900  # "\x82SNAPPY\0"
 
 
-@called
+@device
 def _block_size(data: Any, position: int, end: int) -> int:
     """The varint a block starts with: position after it in the high half, its value in the low; or REFUSED."""
     value = 0
@@ -31,7 +32,7 @@ def _block_size(data: Any, position: int, end: int) -> int:
     return REFUSED
 
 
-@called
+@device
 def _put_literal(data: Any, position: int, size: int, copy_end: int, out: Any, o: int) -> int:
     if position + size <= copy_end:
         return copy_words(out, o, data, position, size)
@@ -40,7 +41,7 @@ def _put_literal(data: Any, position: int, size: int, copy_end: int, out: Any, o
     return o + size
 
 
-@called
+@device
 def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
     """The raw block data[position:end] to `out` from `o` on; the end of its bytes there, or REFUSED.
 
@@ -87,7 +88,7 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
     return o if o == out_end else REFUSED
 
 
-@called
+@device
 def _decode_stream(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
     """One stream; the end of its bytes in `out`, or REFUSED."""
     if end - position < STREAM_HEADER_SIZE:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .kernel import Constants, called, device, kernel
+from ..jit.device import constants, device
+from ..jit.kernel import kernel
 from .primitives import load64, store64
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def _digit_words(form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array(words, dtype=np.int64)
 
 
-PADDED_DIGITS = Constants(partial(_digit_words, "{:03d}"))
-LEADING_DIGITS = Constants(partial(_digit_words, "{}"))
+PADDED_DIGITS = constants(partial(_digit_words, "{:03d}"))
+LEADING_DIGITS = constants(partial(_digit_words, "{}"))
 INT64_MIN = literal("-9223372036854775808")
 REPLACEMENT = literal("�")
 
@@ -120,7 +121,7 @@ def put_decimal(out: Any, o: int, pool: Any, value: int) -> int:
     return put_huge(out, o, billions, millions, value)
 
 
-@called
+@device
 def put_huge(out: Any, o: int, billions: int, millions: int, value: int) -> int:
     """Write a number of 19 digits: `billions` counts 10^12 and has seven digits."""
     first = billions // 1000000
@@ -156,7 +157,7 @@ def put_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> i
     return put_broken_utf8(out, o, pool, data, start, size)
 
 
-@called
+@device
 def put_broken_utf8(out: Any, o: int, pool: Any, data: Any, start: int, size: int) -> int:
     """`put_utf8`, character by character."""
     at = start

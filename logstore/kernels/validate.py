@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from ..layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -21,7 +23,6 @@ from . import scan
 from .crc32c import crc32c_of
 from .decode import skip_field
 from .encode_fields import put_be32, put_be64
-from .kernel import called, device, kernel
 from .primitives import add64, be16, be32, be32_unsigned, be64
 from .varint import read_varint, varint_position, varint_value, varlong_size, varlong_value
 
@@ -52,7 +53,7 @@ _TIME_MAX = 1 << 62  # differences of times below are exact
 _MEANINGFUL_FLAGS = 0x77  # all but LOG_APPEND_TIME_FLAG
 
 
-@called
+@device
 def _read_header(data: Any, size: int, columns: Any) -> int:
     columns[scan.POSITION] = 0
     columns[scan.SIZE] = size
@@ -72,7 +73,7 @@ def _read_header(data: Any, size: int, columns: Any) -> int:
     return 0
 
 
-@called
+@device
 def _is_plain_header(data: Any, slots: Any, columns: Any) -> bool:
     """Whether the header, now in the columns, is that of one whole batch with nothing odd about it."""
     size = slots[SIZE]
@@ -98,7 +99,7 @@ def _is_plain_header(data: Any, slots: Any, columns: Any) -> bool:
     )
 
 
-@called
+@device
 def _skip_headers(data: Any, position: int, end: int, count: int) -> int:
     """Position after `count` headers, -1 if they do not fit."""
     for _ in range(count):
@@ -179,7 +180,7 @@ def _check_record(data: Any, start: int, end: int, index: int, base_timestamp: i
     return timestamp
 
 
-@called
+@device
 def _check_records(data: Any, position: int, end: int, slots: Any, columns: Any) -> bool:
     """Whether nothing is odd about the records; their largest timestamp goes into the slots."""
     base_timestamp = columns[scan.BASE_TIMESTAMP]
@@ -201,7 +202,7 @@ def _check_records(data: Any, position: int, end: int, slots: Any, columns: Any)
     return position == end
 
 
-@called
+@device
 def _stamp(data: Any, slots: Any, columns: Any) -> int:
     """Write offset, epoch and, where they are others, timestamp and its type (`DefaultRecordBatch.setMaxTimestamp`)."""
     columns[scan.BASE_OFFSET] = slots[BASE_OFFSET]

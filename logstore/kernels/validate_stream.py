@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .decode import (
     BAD_HEADER_COUNT,
     BAD_HEADER_KEY_SIZE,
@@ -28,7 +30,6 @@ from .decode import (
     TIMESTAMP,
     VALUE_SIZE,
 )
-from .kernel import called, device, kernel
 from .primitives import add64
 from .varint import PAST_END, read_varint, varint_position, varint_value, varlong_size, varlong_value
 
@@ -63,7 +64,7 @@ def _skip_field(data: Any, position: int, end: int, state: Any) -> int:
     return packed + (size << 32)
 
 
-@called
+@device
 def _skip_headers(data: Any, position: int, end: int, count: int, state: Any) -> int:
     """Position after `count` headers, or minus the status."""
     for _ in range(count):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .kernel import called, device
+from ..jit.device import device
 from .primitives import wrap32
 
 PAST_END = -1
@@ -24,7 +24,7 @@ def read_varint(data: Any, position: int, end: int) -> int:
     return _read_long_varint(data, position, end)
 
 
-@called
+@device
 def _read_long_varint(data: Any, position: int, end: int) -> int:
     """`read_varint` for any number of bytes."""
     value = 0
@@ -54,7 +54,7 @@ def varint_value(packed: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-@called
+@device
 def too_long_value(data: Any, position: int) -> int:
     """What the first five bytes of a varint that is TOO_LONG amount to, for the error message."""
     value = 0

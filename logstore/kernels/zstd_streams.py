@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..jit.device import device
+from ..jit.kernel import kernel
 from .c_calls import address_at, call_zstd
-from .kernel import called, kernel
 from .primitives import little_endian
 
 REFUSED = -1
@@ -23,7 +24,7 @@ ODD_FLAGS = 0b1011  # of the descriptor: a dictionary, and a bit that must be ze
 WINDOW_BYTE_MAX = 17 << 3  # 128 MiB, what a reader accepts
 
 
-@called
+@device
 def _end_of_blocks(data: Any, position: int, end: int, block_size_max: int) -> int:
     """The position behind the last block, or REFUSED."""
     is_last = 0
@@ -42,7 +43,7 @@ def _end_of_blocks(data: Any, position: int, end: int, block_size_max: int) -> i
     return position
 
 
-@called
+@device
 def _window_of_frame(data: Any, position: int, end: int) -> int:
     """Bytes that the only frame in data[position:end] may reach back, and give; or REFUSED."""
     if end - position < FRAME_SIZE_MIN or little_endian(data, position, 4) != MAGIC:

@@ -114,7 +114,7 @@ class QuickAppend:
             CALL.pack_into(self._call_slots, 0, self._request.count, now_ms, *producer)
         except struct.error:  # no ints of 64 bits
             return False
-        self._arguments.set(_DATA, np.frombuffer(data, np.uint8) if data else _NO_DATA)
+        self._arguments.set(_DATA, data)
         if self._rows is not self._request.rows:
             self._rows = self._request.rows
             self._arguments.set(_ROWS, self._rows)

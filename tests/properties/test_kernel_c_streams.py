@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from logstore.codec import compress
 from logstore.codec.c_libraries import inflate_functions, zstd_function
+from logstore.jit.kernel import Kernel
 from logstore.kernels.copying import SLACK_SIZE
 from logstore.kernels.gzip_streams import inflate_gzip_streams
-from logstore.kernels.kernel import Kernel
 from logstore.kernels.zstd_streams import decode_zstd_streams
 from logstore.model import Codec
 from tests.naive import gzip, zstd

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import RecordTable, record_error
+from logstore.jit.kernel import Kernel
 from logstore.kernels import decode, decode_batches
 from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.kernel import Kernel
 from logstore.kernels.lz4_streams import decode_lz4_streams
 from logstore.kernels.snappy_streams import decode_snappy_streams
 from tests.naive import lz4, snappy

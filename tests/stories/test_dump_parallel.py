@@ -8,13 +8,11 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from logstore.kernels import native
 from logstore_tools.dump import command, output, run
 from tests.conformance.beyond import difference
 from tests.conformance.dumping import answer, disagreement
@@ -85,26 +83,6 @@ def test_an_error_in_one_file_drops_the_files_behind_it_and_all_findings(
         "Ignoring unknown file meta\nIgnoring unknown file x\n"
         'Exception in thread "main" java.nio.file.NoSuchFileException: missing/0.log\n'
     )
-
-
-def test_threads_that_need_the_kernels_first_load_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM frees the code of an engine that another one replaces, also under a thread that runs it."""
-    loads = []
-    load = native._load
-
-    def slow_load(path: str) -> object:
-        loads.append(path)
-        time.sleep(0.05)
-        return load(path)
-
-    monkeypatch.setattr(native, "_loaded", {})
-    monkeypatch.setattr(native, "_load", slow_load)
-    threads = [threading.Thread(target=native.function_address, args=["scan", "scan_batches"]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(loads) == 1
 
 
 class FailingStream(io.BytesIO):

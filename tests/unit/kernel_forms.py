@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from logstore.kernels.kernel import Kernel
+from logstore.jit.kernel import Kernel
 
 FENCE_SIZE = 256  # bytes on either side of a buffer that the compiled form is given
 FENCE_BYTE = 0xA5

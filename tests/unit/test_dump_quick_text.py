@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.segments import write_segment
-from logstore.kernels.kernel import INTERPRETED
+from logstore.jit.kernel import INTERPRETED
 from logstore_tools.dump import quick_text as module
 from logstore_tools.dump import run
 from logstore_tools.dump.options import DumpOptions

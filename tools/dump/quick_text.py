@@ -13,9 +13,9 @@ import stat
 from logstore.disk.files import read_file
 from logstore.disk.names import file_name
 from logstore.errors import LogstoreError
+from logstore.jit.kernel import INTERPRETED
 from logstore.kernels import decode, dump_text, scan
 from logstore.kernels.dump_lines import LITERALS
-from logstore.kernels.kernel import INTERPRETED
 from logstore.kernels.text import SLACK_SIZE
 
 from .log_header import log_header

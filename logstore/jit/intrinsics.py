@@ -1,4 +1,4 @@
-"""Device functions that are single instructions: their compiled form, by the name that the decorator gives them."""
+"""Compiled forms of device functions that are a few LLVM instructions, by the names that `device.intrinsic` gives."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .byte_pointer import BYTE_POINTER
+from .byte_type import BYTE_POINTER
 
 
 @intrinsic
-def _load64(typingctx: Any, data: Any, position: Any) -> Any:
+def load64(typingctx: Any, data: Any, position: Any) -> Any:
     """Unaligned little-endian load of 8 bytes."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -23,7 +23,7 @@ def _load64(typingctx: Any, data: Any, position: Any) -> Any:
 
 
 @intrinsic
-def _store64(typingctx: Any, data: Any, position: Any, value: Any) -> Any:
+def store64(typingctx: Any, data: Any, position: Any, value: Any) -> Any:
     """Unaligned little-endian store of 8 bytes."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -35,7 +35,7 @@ def _store64(typingctx: Any, data: Any, position: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _wrap32(typingctx: Any, value: Any) -> Any:
+def wrap32(typingctx: Any, value: Any) -> Any:
     """The low 32 bits, sign-extended."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -45,7 +45,7 @@ def _wrap32(typingctx: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _add64(typingctx: Any, left: Any, right: Any) -> Any:
+def add64(typingctx: Any, left: Any, right: Any) -> Any:
     """A sum that may overflow."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -55,7 +55,7 @@ def _add64(typingctx: Any, left: Any, right: Any) -> Any:
 
 
 @intrinsic
-def _mul64(typingctx: Any, left: Any, right: Any) -> Any:
+def mul64(typingctx: Any, left: Any, right: Any) -> Any:
     """The low 64 bits of a product."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -65,7 +65,7 @@ def _mul64(typingctx: Any, left: Any, right: Any) -> Any:
 
 
 @intrinsic
-def _rotate64(typingctx: Any, value: Any, count: Any) -> Any:
+def rotate64(typingctx: Any, value: Any, count: Any) -> Any:
     """Left rotation, which LLVM makes one instruction."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -86,7 +86,7 @@ def _emit_prefetch(builder: Any, arguments: Any, is_for_writing: int) -> Any:
 
 
 @intrinsic
-def _prefetch(typingctx: Any, words: Any, index: Any) -> Any:
+def prefetch(typingctx: Any, words: Any, index: Any) -> Any:
     """Ask for a cache line that will be written soon."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -96,7 +96,7 @@ def _prefetch(typingctx: Any, words: Any, index: Any) -> Any:
 
 
 @intrinsic
-def _prefetch_bytes(typingctx: Any, data: Any, position: Any) -> Any:
+def prefetch_bytes(typingctx: Any, data: Any, position: Any) -> Any:
     """Ask for a cache line that will be read soon."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -105,13 +105,34 @@ def _prefetch_bytes(typingctx: Any, data: Any, position: Any) -> Any:
     return types.int64(BYTE_POINTER, types.int64), codegen
 
 
-INTRINSICS = {
-    "load64": _load64,
-    "store64": _store64,
-    "wrap32": _wrap32,
-    "add64": _add64,
-    "mul64": _mul64,
-    "rotate64": _rotate64,
-    "prefetch": _prefetch,
-    "prefetch_bytes": _prefetch_bytes,
-}
+@intrinsic
+def bytes_at(typingctx: Any, address: Any) -> Any:
+    """The bytes at an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return BYTE_POINTER(types.int64), codegen
+
+
+@intrinsic
+def words_at(typingctx: Any, address: Any) -> Any:
+    """The int64 words at an address."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+
+    return types.CPointer(types.int64)(types.int64), codegen
+
+
+@intrinsic
+def call_write(typingctx: Any, address: Any, descriptor: Any, data: Any, size: Any) -> Any:
+    """What the function at an address returns, which is as `write` of C."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, descriptor, data, size = arguments
+        i64, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
+        function = builder.inttoptr(address, ir.FunctionType(i64, [ir.IntType(32), pointer, i64]).as_pointer())
+        return builder.call(function, [builder.trunc(descriptor, ir.IntType(32)), data, size])
+
+    return types.int64(types.int64, types.int64, BYTE_POINTER, types.int64), codegen

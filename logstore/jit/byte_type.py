@@ -11,9 +11,10 @@ import operator
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin, models, register_model
+from numba import types
+from numba.extending import lower_builtin, models, register_model, type_callable
+
+_I8, _I64 = ir.IntType(8), ir.IntType(64)
 
 
 class BytePointer(types.Type):
@@ -29,33 +30,35 @@ BYTE_POINTER = BytePointer()
 @register_model(BytePointer)
 class _BytePointerModel(models.PrimitiveModel):
     def __init__(self, manager: Any, numba_type: Any) -> None:
-        super().__init__(manager, numba_type, ir.IntType(8).as_pointer())
+        super().__init__(manager, numba_type, _I8.as_pointer())
 
 
-@infer_global(operator.getitem)
-class _GetItem(AbstractTemplate):
-    def generic(self, arguments: Any, keywords: Any) -> Any:
-        if arguments[0] == BYTE_POINTER and isinstance(arguments[1], types.Integer):
-            return signature(types.int64, BYTE_POINTER, types.int64)
-        return None
+@type_callable(operator.getitem)
+def _type_getitem(context: Any) -> Any:
+    def typer(data: Any, index: Any) -> Any:
+        is_ours = isinstance(data, BytePointer) and isinstance(index, types.Integer)
+        return types.int64(data, types.int64) if is_ours else None
+
+    return typer
 
 
-@infer_global(operator.setitem)
-class _SetItem(AbstractTemplate):
-    def generic(self, arguments: Any, keywords: Any) -> Any:
-        if arguments[0] == BYTE_POINTER and isinstance(arguments[1], types.Integer):
-            return signature(types.none, BYTE_POINTER, types.int64, types.int64)
-        return None
+@type_callable(operator.setitem)
+def _type_setitem(context: Any) -> Any:
+    def typer(data: Any, index: Any, value: Any) -> Any:
+        is_ours = isinstance(data, BytePointer) and isinstance(index, types.Integer)
+        return types.none(data, types.int64, types.int64) if is_ours else None
+
+    return typer
 
 
 @lower_builtin(operator.getitem, BytePointer, types.int64)
 def _load(context: Any, builder: Any, types_: Any, arguments: Any) -> Any:
     pointer, index = arguments
-    return builder.zext(builder.load(builder.gep(pointer, [index])), ir.IntType(64))
+    return builder.zext(builder.load(builder.gep(pointer, [index])), _I64)
 
 
 @lower_builtin(operator.setitem, BytePointer, types.int64, types.int64)
 def _store(context: Any, builder: Any, types_: Any, arguments: Any) -> Any:
     pointer, index, value = arguments
-    builder.store(builder.trunc(value, ir.IntType(8)), builder.gep(pointer, [index]))
+    builder.store(builder.trunc(value, _I8), builder.gep(pointer, [index]))
     return context.get_dummy_value()

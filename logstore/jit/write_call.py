@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from .kernel import intrinsic
+from ..jit.device import intrinsic
 
 
 @intrinsic("call_write")

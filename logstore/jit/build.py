@@ -1,0 +1,108 @@
+"""Build of the kernels' library for one level of processor, in a process of its own.
+
+    python -m logstore.jit.build LEVEL DIRECTORY ...
+
+writes the library, and beside it the manifest that `library` checks, into the first directory that can be written, and
+prints its path. `library.build` sets the variables that it runs with: numba reads the level from them, and the
+decorators of `device` compile what they declare. Without a linker the object file is kept, which LLVM can load too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import tempfile
+
+import xxhash
+
+from .. import kernels
+from ..jit.kernel import KERNELS
+from . import cpu
+from .fingerprint import compiler_versions, sources_hash
+from .library import LIBRARY_SUFFIX, MANIFEST_SUFFIX, OBJECT_SUFFIX, Manifest
+
+_LINKER = {"darwin": ["cc", "-dynamiclib", "-undefined", "dynamic_lookup"]}.get(
+    sys.platform, ["cc", "-shared", "-nostdlib"]
+)
+
+
+def build(level: cpu.Level, directories: list[str], *, is_release: bool = False) -> str:
+    """Build the library of a level, and return its path.
+
+    Raises:
+        OSError: none of the directories can be written.
+        RuntimeError: a kernel is not what a kernel may be, see `compiling.compile_kernels`.
+    """
+    sources = sources_hash()
+    content, suffix = _linked(_object_file(level))
+    manifest = Manifest(
+        level.name,
+        sources,
+        compiler_versions(),
+        xxhash.xxh3_64(content).hexdigest(),
+        "yes" if is_release else "no",
+    )
+    name = f"{level.name}-{sources}{suffix}"
+    errors = []
+    for directory in directories:
+        try:
+            return _store(directory, name, content, manifest)
+        except OSError as error:
+            errors.append(str(error))
+    raise OSError("no place to keep the compiled kernels: " + "; ".join(errors))
+
+
+def _object_file(level: cpu.Level) -> bytes:
+    import llvmlite.binding as llvm
+
+    from .compiling import compile_kernels
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=level.cpu, features=level.features, opt=3, reloc="pic", codemodel="default"
+    )
+    for module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}."):
+        importlib.import_module(module.name)
+    return compile_kernels(KERNELS.values(), machine)
+
+
+def _linked(content: bytes) -> tuple[bytes, str]:
+    """The library that a linker makes of an object file, and its suffix; the object file where there is no linker."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "kernels.o"), os.path.join(folder, "kernels.so")
+        with open(source, "wb") as file:
+            file.write(content)
+        try:
+            subprocess.run([*_LINKER, "-o", target, source], check=True, capture_output=True)
+        except (FileNotFoundError, subprocess.CalledProcessError):
+            return content, OBJECT_SUFFIX
+        with open(target, "rb") as file:
+            return file.read(), LIBRARY_SUFFIX
+
+
+def _store(directory: str, name: str, content: bytes, manifest: Manifest) -> str:
+    """Write both files, the manifest last; those of other sources for the same level go."""
+    os.makedirs(directory, mode=0o755, exist_ok=True)
+    path = os.path.join(directory, name)
+    for target, data in ((path, content), (path + MANIFEST_SUFFIX, "\n".join(manifest).encode() + b"\n")):
+        partial = f"{target}.{os.getpid()}"
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(partial, target)
+    return path
+
+
+def main(arguments: list[str]) -> None:
+    """Build for the level and into the directories that the arguments name."""
+    level, *directories = arguments
+    is_release = os.environ.get("LOGSTORE_RELEASE") == "1"
+    sys.stdout.write(build(cpu.level_named(level), directories, is_release=is_release) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

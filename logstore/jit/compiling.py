@@ -1,0 +1,70 @@
+"""Compilation of declared kernels by numba's public interface into one LLVM module. Imported by a build only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from numba import cfunc, from_dtype, njit, types
+
+from ..jit.kernel import ArgumentType, Kernel
+from .byte_type import BYTE_POINTER
+
+# all that may stay undefined: what every C library has, and LLVM makes calls of by itself
+UNDEFINED = {"memcpy", "memmove", "memset"}
+_TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.int64)}
+_OPTIMIZATION_LEVEL = 3
+
+
+def compiled_device(function: Callable[..., Any]) -> Any:
+    """What numba makes of a function that kernels call."""
+    return njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
+def symbol(name: str) -> str:
+    """Symbol of kernel `name` in the library."""
+    return f"logstore_{name}"
+
+
+def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:
+    """An object file with a C function for each kernel.
+
+    Args:
+        machine: llvmlite's target machine.
+
+    Raises:
+        RuntimeError: something else than UNDEFINED stays undefined; a kernel that can raise, for instance.
+    """
+    library, exported = llvm.parse_assembly(""), set()
+    for kernel in kernels:
+        module, name = _compiled(kernel)
+        module.get_function(name).name = symbol(kernel.name)
+        exported.add(symbol(kernel.name))
+        library.link_in(module)
+    library.triple, library.data_layout = machine.triple, str(machine.target_data)
+    for each in [*library.functions, *library.global_variables]:
+        if not each.is_declaration and each.name not in exported:
+            each.linkage = "internal"
+    # without this numba's ways to raise stay, which no kernel goes, and ask for functions of Python's
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(_OPTIMIZATION_LEVEL))
+    builder.getModulePassManager().run(library, builder)
+    undefined = {each.name for each in library.functions if each.is_declaration and not each.name.startswith("llvm.")}
+    if not undefined <= UNDEFINED:
+        raise RuntimeError(f"kernels may not call {', '.join(sorted(undefined - UNDEFINED))}: they raise or allocate")
+    content: bytes = machine.emit_object(library)
+    return content
+
+
+def _compiled(kernel: Kernel) -> tuple[Any, str]:
+    """The LLVM module of a kernel, and the name of its C function."""
+    signature = types.int64(*map(_numba_type, kernel.argument_types))
+    compiled = cfunc(signature, nopython=True, error_model="numpy")(kernel.function)
+    return llvm.parse_assembly(compiled.inspect_llvm()), compiled.native_name
+
+
+def _numba_type(kind: ArgumentType) -> Any:
+    if isinstance(kind, str):
+        return _TYPES[kind]
+    return from_dtype(np.dtype([(name, np.int64) for name in kind.kinds], align=True))

@@ -1,0 +1,113 @@
+"""Levels of processors: for each the kernels are built once, and the best that this one can run is loaded.
+
+A level is a name of LLVM's with the instructions that kernels use besides (`kernels.crc_folding`). Linux tells what the
+processor has; elsewhere LLVM is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import NamedTuple
+
+
+class Level(NamedTuple):
+    """What a library is built for.
+
+    Attributes:
+        cpu: LLVM's name of a processor.
+        features: LLVM's names of what is used besides, each with a `+`, joined by commas.
+        needs: what the processor must have, in the names of Linux's /proc/cpuinfo.
+    """
+
+    name: str
+    cpu: str
+    features: str
+    needs: frozenset[str]
+
+
+_V2 = "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3"
+_V3 = f"{_V2} avx avx2 bmi1 bmi2 f16c fma abm movbe xsave"
+_V4 = f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl"
+_FOLDING = "pclmulqdq vpclmulqdq"
+_FOLDING_FEATURES = "+crc32,+sse4.2,+pclmul,+vpclmulqdq,+avx2"
+
+
+def _level(name: str, cpu: str, features: str = "", needs: str = "") -> Level:
+    return Level(name, cpu, features, frozenset(needs.split()))
+
+
+# The best first. AVX-512 without VPCLMULQDQ (the first of Intel's) runs as x86-64-v3.
+LEVELS = {
+    "x86_64": [
+        _level("x86-64-v4", "x86-64-v4", f"{_FOLDING_FEATURES},+avx512f", f"{_V4} {_FOLDING}"),
+        _level("x86-64-v3-folding", "x86-64-v3", _FOLDING_FEATURES, f"{_V3} {_FOLDING}"),
+        _level("x86-64-v3", "x86-64-v3", "+crc32,+sse4.2,+avx2", _V3),
+        _level("x86-64-v2", "x86-64-v2", "+crc32,+sse4.2", _V2),
+        _level("x86-64", "x86-64"),
+    ],
+    "aarch64": [_level("aarch64-crc", "generic", "+crc", "crc32"), _level("aarch64", "generic")],
+}
+_ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}
+_CPUINFO = "/proc/cpuinfo"
+_CPUINFO_SIZE = 8192  # bytes; the first processor is in them, whose answer is also that of the others
+_LLVM_NAMES = {  # where they differ from Linux's
+    "sse4_1": "sse4.1",
+    "sse4_2": "sse4.2",
+    "pni": "sse3",
+    "abm": "lzcnt",
+    "bmi1": "bmi",
+    "lahf_lm": "sahf",
+    "pclmulqdq": "pclmul",
+    "crc32": "crc",
+}
+
+
+def level() -> Level:
+    """The best level that this processor can run.
+
+    Raises:
+        RuntimeError: a processor of another architecture.
+    """
+    architecture = _architecture()
+    if architecture not in LEVELS:
+        raise RuntimeError(f"kernels run on x86-64 and ARM64, not on {architecture}; try NUMBA_DISABLE_JIT=1")
+    has = _features()
+    return next(each for each in LEVELS[architecture] if each.needs <= has)
+
+
+def level_named(name: str) -> Level:
+    """The level of a name; KeyError if there is none."""
+    return {each.name: each for levels in LEVELS.values() for each in levels}[name]
+
+
+def _architecture() -> str:
+    machine = platform.machine()
+    return _ARCHITECTURES.get(machine, machine)
+
+
+def _features() -> set[str]:
+    """What the processor has, in Linux's names."""
+    return _linux_features() or _llvm_features()
+
+
+def _linux_features() -> set[str]:
+    if not os.path.exists(_CPUINFO):
+        return set()
+    with open(_CPUINFO, "rb") as file:
+        text = file.read(_CPUINFO_SIZE).decode("ascii", "replace")
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return set(value.split())
+    return set()
+
+
+def _llvm_features() -> set[str]:
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    if platform.machine() == "arm64":
+        features["crc"] = features.get("crc", True)  # Apple's processors do not tell, and all have it
+    names = {each for levels in LEVELS.values() for level in levels for each in level.needs}
+    return {name for name in names if features.get(_LLVM_NAMES.get(name, name), False)}

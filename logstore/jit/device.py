@@ -1,0 +1,59 @@
+"""Functions that kernels call, and tables that they index.
+
+Python calls them as they are written. In the process of a build (`build`) the decorators return what numba compiles.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BUILDING_VARIABLE = "LOGSTORE_BUILDING_KERNELS"
+BUILDING = os.environ.get(BUILDING_VARIABLE) == "1"
+
+
+class Constants:
+    """Numbers that kernels index, made when they are first asked for."""
+
+    def __init__(self, make: Callable[[], np.ndarray[Any, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def array(self) -> np.ndarray[Any, Any]:
+        """int64 or uint32, 1-D."""
+        return self._make()
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.array[index])
+
+
+def constants(make: Callable[[], np.ndarray[Any, Any]]) -> Any:
+    """Declare a table of numbers; a build compiles it into the kernels that index it."""
+    return make() if BUILDING else Constants(make)
+
+
+def device(function: F) -> F:
+    """Declare a function that kernels call."""
+    if not BUILDING:
+        return function
+    from .compiling import compiled_device
+
+    compiled: F = compiled_device(function)
+    return compiled
+
+
+def intrinsic(name: str, module: str = "logstore.jit.intrinsics") -> Callable[[Any], Any]:
+    """Declare a device function whose compiled form is `name` of `module`, LLVM instructions; its body is the twin."""
+
+    def register(function: Any) -> Any:
+        return getattr(importlib.import_module(module), name) if BUILDING else function
+
+    return register

@@ -1,0 +1,54 @@
+"""What the kernels' library was made of: a hash of the sources, and the versions of the packages that built it.
+
+Both are asked for at every start, before anything large is imported: sources are read, versions are taken from the
+names of the packages' metadata directories (PEP 376).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import xxhash
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDERS = ("jit", "kernels", "layout")  # of the package; kernels take constants of the layout
+COMPILERS = ("llvmlite", "numba", "numpy")
+
+
+def sources_hash() -> str:
+    """A hash of all sources that kernels are made of, in hexadecimal."""
+    digest = xxhash.xxh3_64()
+    for path in source_paths():
+        digest.update(os.path.basename(path).encode())
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+def source_paths() -> list[str]:
+    """Paths of the modules that kernels are made of, sorted."""
+    return [
+        path for folder in FOLDERS for path in sorted(_files(os.path.join(PACKAGE, folder))) if path.endswith(".py")
+    ]
+
+
+def compiler_versions() -> str:
+    """The versions of what builds the kernels, as `llvmlite 0.50.0, numba 0.68.1, numpy 2.4.0`."""
+    found: dict[str, str] = {}
+    for directory in sys.path:
+        for name in _names(directory):
+            package, _, version = name.removesuffix(".dist-info").partition("-")
+            if name.endswith(".dist-info") and package in COMPILERS:
+                found.setdefault(package, version)
+    return ", ".join(f"{name} {found.get(name, 'unknown')}" for name in COMPILERS)
+
+
+def _names(directory: str) -> list[str]:
+    return os.listdir(directory or ".") if os.path.isdir(directory or ".") else []
+
+
+def _files(folder: str) -> Iterator[str]:
+    for directory, _, names in os.walk(folder):
+        yield from (os.path.join(directory, name) for name in names)

@@ -1,0 +1,172 @@
+"""The shared library of the compiled kernels: where it is kept, when it is trusted, and how it is loaded.
+
+Built once for each level of processor (`build`), it lies in the package's folder `jit/lib` where that can be written,
+else in the user's cache. A file beside it, the manifest, says what it was built from and its hash. It is loaded only if
+all of this is as it should be, and both files belong to this user or to root and nobody else can write them; else it
+is built again. A library that a wheel brings is taken with the versions of the machine that made it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import xxhash
+
+from . import cpu
+from .device import BUILDING_VARIABLE
+from .fingerprint import PACKAGE, compiler_versions, sources_hash
+
+LIBRARY_SUFFIX, OBJECT_SUFFIX, MANIFEST_SUFFIX = ".so", ".o", ".manifest"
+SYMBOL_PREFIX = "logstore_"
+
+Addresses = Callable[[str], int]  # of the function of a symbol; 0: there is none
+
+_loading = threading.Lock()
+_loaded: list[tuple[str, Addresses]] = []  # path and addresses, once loaded; never let go: threads run its code
+
+
+class Manifest(NamedTuple):
+    """What a library was built from.
+
+    Attributes:
+        library_hash: xxh3 of the file, in hexadecimal.
+        is_release: built for other machines, so that the versions are those of the machine that built it.
+    """
+
+    level: str
+    sources: str
+    versions: str
+    library_hash: str
+    is_release: str = "no"
+
+
+def function_address(name: str) -> int:
+    """Address of the C function of kernel `name`; builds the library first if there is none to be trusted.
+
+    Raises:
+        RuntimeError: the library cannot be built, or has no such kernel.
+    """
+    path, addresses = _library()
+    address = addresses(f"{SYMBOL_PREFIX}{name}")
+    if address == 0:
+        raise RuntimeError(f"{path} has no kernel {name}; its source was edited while it was built: delete it")
+    return address
+
+
+def library_path() -> str:
+    """Path of the library, which is built if there is none to be trusted."""
+    return find() or _build()
+
+
+def find() -> str | None:
+    """Path of a library for this processor and these sources that can be trusted; None if there is none."""
+    return next((path for path in _candidates() if distrust(path) is None), None)
+
+
+def distrusted() -> list[str]:
+    """Why the libraries for this processor and these sources that are there are not loaded."""
+    return [reason for path in _candidates() if (reason := distrust(path)) is not None]
+
+
+def _candidates() -> list[str]:
+    name = f"{cpu.level().name}-{sources_hash()}"
+    paths = [
+        os.path.join(directory, name + suffix)
+        for directory in directories()
+        for suffix in (LIBRARY_SUFFIX, OBJECT_SUFFIX)
+    ]
+    return [path for path in paths if os.path.exists(path)]
+
+
+def distrust(path: str) -> str | None:
+    """Why the library at `path` is not loaded; None: it can be trusted."""
+    manifest_path = path + MANIFEST_SUFFIX
+    for each in (os.path.dirname(path), path, manifest_path):
+        if not os.path.exists(each):
+            return f"{each} is missing"
+        status = os.stat(each)
+        if status.st_uid not in (0, os.geteuid()):
+            return f"{each} belongs to user {status.st_uid}, not to this one or root"
+        if status.st_mode & (stat.S_IWOTH | (stat.S_IWGRP if each != os.path.dirname(path) else 0)):
+            return f"{each} can be written by others: mode {stat.S_IMODE(status.st_mode):o}"
+    with open(manifest_path, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    if len(lines) != len(Manifest._fields):
+        return f"{manifest_path} has {len(lines)} lines, not {len(Manifest._fields)}"
+    manifest = Manifest(*lines)
+    with open(path, "rb") as library:
+        found_hash = xxhash.xxh3_64(library.read()).hexdigest()
+    if found_hash != manifest.library_hash:
+        return f"{path} is damaged: its hash is {found_hash}, not {manifest.library_hash}"
+    if manifest.is_release != "yes" and manifest.versions != compiler_versions():
+        return f"{path} was built by {manifest.versions}"
+    return None
+
+
+def directories() -> list[str]:
+    """Where libraries are kept: the package's folder, and the user's cache if there is a home directory."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.join(os.path.expanduser("~"), ".cache")
+    found = [os.path.join(PACKAGE, "jit", "lib")]
+    return [*found, os.path.join(cache, "logstore")] if os.path.isabs(cache) else found
+
+
+def _library() -> tuple[str, Addresses]:
+    with _loading:
+        if not _loaded:
+            path = library_path()
+            _loaded.append((path, _load(path)))
+        return _loaded[0]
+
+
+def _build() -> str:
+    """Build the library in a process of its own, which alone imports numba; returns its path."""
+    level = cpu.level()
+    if sys.stderr.isatty():
+        sys.stderr.write(f"logstore: building its kernels for {level.name}, once (half a minute)\n")
+    environment = {
+        **os.environ,
+        BUILDING_VARIABLE: "1",
+        "NUMBA_DISABLE_JIT": "0",
+        "NUMBA_CPU_NAME": level.cpu,
+        "NUMBA_CPU_FEATURES": level.features,
+        "PYTHONPATH": os.pathsep.join([os.path.dirname(PACKAGE), *sys.path]),
+    }
+    command = [sys.executable, "-m", "logstore.jit.build", level.name, *directories()]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"kernels cannot be built ({' '.join(command)}): {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def _load(path: str) -> Addresses:
+    if path.endswith(OBJECT_SUFFIX):
+        return _load_object(path)
+    library = ctypes.CDLL(path)
+
+    def address(name: str) -> int:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0
+
+    return address
+
+
+def _load_object(path: str) -> Addresses:
+    """Load an object file by LLVM, where there is no linker."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_path(path))
+    engine.finalize_object()
+    address: Addresses = engine.get_function_address  # which keeps the engine
+    return address

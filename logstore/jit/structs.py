@@ -1,0 +1,150 @@
+"""Structs of 64-bit words that Python and kernels share, by the names of their fields.
+
+    @struct
+    class Segment(Struct):
+        size: int                # bytes
+        size_max: int
+        out: Bytes               # uint8 array
+        entries: Words           # int64 array
+
+A declared class is a `ctypes.Structure`: Python reads and sets `segment.size`, a kernel that has `Segment` in its
+signature does the same. A field of arrays keeps the array that is set alive, checks its dtype and that it is
+C-contiguous once, and holds its address; the kernel says `out = bytes_at(segment.out)`, `entries =
+words_at(segment.entries)`.
+
+ctypes cuts ints to 64 bits without a word, so an int that a caller chose is checked before it is set.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from .device import intrinsic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Bytes = npt.NDArray[np.uint8]
+    Words = npt.NDArray[np.int64]
+else:
+    Bytes = Words = Any
+
+S = TypeVar("S", bound="Struct")
+
+_KINDS = {"int": "i64", "Bytes": "u8*", "Words": "i64*"}  # of annotations
+_DTYPE_NAMES = {"u8*": "uint8", "i64*": "int64"}
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+class Struct(ctypes.Structure):
+    """Base of the declared structs; `struct` makes one of a class of annotations.
+
+    Attributes:
+        kinds: by name of a field, in order: `i64`, `u8*` or `i64*`.
+    """
+
+    kinds: ClassVar[dict[str, str]] = {}
+    _arrays: dict[str, Any]
+
+
+class _ArrayField:
+    """A field that holds the address of an array, and keeps it alive."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self._name, self._kind = name, kind
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else instance.__dict__.get(self._name)
+
+    def __set__(self, instance: Any, array: Any) -> None:
+        address = address_of(self._kind, array)
+        instance.__dict__[f"next {self._name}"] = array  # an interrupt leaves no address of an array that is gone
+        setattr(instance, _address_name(self._name), address)
+        instance.__dict__[self._name] = array
+
+
+def struct(declared: type[S]) -> type[S]:
+    """Make a ctypes structure of a class whose annotations are `int`, `Bytes` and `Words`."""
+    kinds = {name: _KINDS[str(kind)] for name, kind in declared.__annotations__.items()}
+    fields = [(name if kind == "i64" else _address_name(name), ctypes.c_int64) for name, kind in kinds.items()]
+    content: dict[str, Any] = {"__doc__": declared.__doc__, "__module__": declared.__module__, "kinds": kinds}
+    content.update({name: _ArrayField(name, kind) for name, kind in kinds.items() if kind != "i64"})
+    made: type[S] = type(Struct)(declared.__name__, (Struct,), {**content, "_fields_": fields})  # type: ignore[misc]
+    return made
+
+
+def _address_name(name: str) -> str:
+    return f"{name}_address"
+
+
+def address_of(kind: Any, array: Any) -> int:
+    """Address of the first item of an array, after a check of what `kind`, `u8*` or `i64*`, asks for.
+
+    Raises:
+        TypeError: the array has another dtype, or is not C-contiguous.
+    """
+    check_array(kind, array)
+    return int(array.ctypes.data)
+
+
+def check_array(kind: Any, array: Any) -> None:
+    """Raise TypeError for an array that a kernel cannot take as `kind`."""
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or dtype != _dtype(kind) or not array.flags.c_contiguous:
+        found = type(array).__name__ if dtype is None else f"{dtype}{list(array.shape)}, strides {array.strides}"
+        raise TypeError(f"a kernel expected a C-contiguous array of {_DTYPE_NAMES.get(kind, kind)}, not {found}")
+
+
+@cache
+def _dtype(kind: Any) -> Any:
+    """The dtype of the arrays of a kind; None for what is no array. Small dumps run without numpy."""
+    import numpy as np
+
+    return np.dtype(_DTYPE_NAMES[kind]) if kind in _DTYPE_NAMES else None
+
+
+def interpreted_array(kind: Any, array: Any) -> memoryview:
+    """The items of an array, or of bytes, bounds-checked by Python."""
+    if isinstance(array, memoryview | bytes):
+        return memoryview(array)
+    check_array(kind, array)
+    return memoryview(array.reshape(-1))
+
+
+def interpreted_struct(instance: Struct) -> Any:
+    """The struct as an interpreted kernel gets it: arrays as memoryviews, ints checked."""
+    return _Interpreted(instance)
+
+
+class _Interpreted:
+    """Fields of a struct for an interpreted kernel."""
+
+    __slots__ = ("_instance",)
+
+    def __init__(self, instance: Struct) -> None:
+        object.__setattr__(self, "_instance", instance)
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self._instance).kinds[name]
+        value = getattr(self._instance, name)
+        return value if kind == "i64" else interpreted_array(kind, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if type(self._instance).kinds[name] != "i64" or value not in _INT64:
+            raise OverflowError(f"a kernel set {name} to {value!r}")
+        setattr(self._instance, name, int(value))
+
+
+@intrinsic("bytes_at")
+def bytes_at(field: Any) -> Any:
+    """The bytes of a `Bytes` field, in a kernel."""
+    return field
+
+
+@intrinsic("words_at")
+def words_at(field: Any) -> Any:
+    """The words of a `Words` field, in a kernel."""
+    return field

@@ -1,0 +1,204 @@
+"""Where the library of compiled kernels is kept, when it is trusted, and when it is built again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import xxhash
+
+from logstore.jit import build, cpu, fingerprint, library
+from logstore.jit.kernel import KERNELS
+
+_LEVEL = cpu.LEVELS["x86_64"][0]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder in which libraries are looked for."""
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(library, "directories", lambda: [str(folder)])
+    monkeypatch.setattr(cpu, "level", lambda: _LEVEL)
+    return folder
+
+
+def _stored(folder: Path, content: bytes = b"machine code", versions: str | None = None) -> Path:
+    manifest = library.Manifest(
+        _LEVEL.name,
+        fingerprint.sources_hash(),
+        versions or fingerprint.compiler_versions(),
+        xxhash.xxh3_64(content).hexdigest(),
+    )
+    name = f"{_LEVEL.name}-{manifest.sources}{library.LIBRARY_SUFFIX}"
+    return Path(build._store(str(folder), name, content, manifest))
+
+
+def test_a_library_that_is_as_its_manifest_says_is_found(cache: Path) -> None:
+    assert library.find() is None
+    path = _stored(cache)
+    assert library.find() == str(path)
+    assert library.distrusted() == []
+
+
+def test_a_damaged_library_is_not_loaded(cache: Path) -> None:
+    path = _stored(cache)
+    path.write_bytes(b"machine c0de")
+    assert library.find() is None
+    assert "is damaged: its hash is" in str(library.distrust(str(path)))
+
+
+@pytest.mark.parametrize("manifest", [b"", b"x86-64-v4\n", b"\xff\n" * 5])
+def test_a_library_with_a_manifest_of_nothing_is_not_loaded(cache: Path, manifest: bytes) -> None:
+    path = _stored(cache)
+    Path(f"{path}{library.MANIFEST_SUFFIX}").write_bytes(manifest)
+    assert library.find() is None
+
+
+def test_a_library_without_a_manifest_is_not_loaded(cache: Path) -> None:
+    path = _stored(cache)
+    Path(f"{path}{library.MANIFEST_SUFFIX}").unlink()
+    assert library.find() is None
+    assert library.distrust(str(path)) == f"{path}{library.MANIFEST_SUFFIX} is missing"
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o664, 0o646])
+@pytest.mark.parametrize("suffix", ["", library.MANIFEST_SUFFIX])
+def test_a_library_that_others_can_write_is_not_loaded(cache: Path, mode: int, suffix: str) -> None:
+    path = _stored(cache)
+    Path(f"{path}{suffix}").chmod(mode)
+    assert library.find() is None
+    assert f"can be written by others: mode {mode:o}" in str(library.distrust(str(path)))
+
+
+def test_a_library_in_a_folder_that_all_can_write_is_not_loaded(cache: Path) -> None:
+    _stored(cache)
+    cache.chmod(0o777)
+    assert library.find() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
+def test_a_library_of_another_user_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _stored(cache)
+    os.chown(path, 4242, 4242)
+    assert library.find() is None
+    assert "belongs to user 4242" in str(library.distrust(str(path)))
+
+
+def test_a_library_of_another_compiler_is_built_again_unless_a_wheel_brought_it(cache: Path) -> None:
+    path = _stored(cache, versions="llvmlite 0.1, numba 0.1, numpy 0.1")
+    assert library.distrust(str(path)) == f"{path} was built by llvmlite 0.1, numba 0.1, numpy 0.1"
+    manifest = Path(f"{path}{library.MANIFEST_SUFFIX}")
+    manifest.write_text(manifest.read_text().replace("\nno\n", "\nyes\n"))
+    assert library.find() == str(path)
+
+
+def test_sources_that_were_edited_ask_for_another_library(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "logstore"
+    for source in fingerprint.source_paths():
+        copy = package / Path(source).relative_to(fingerprint.PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(Path(source).read_bytes())
+    before = fingerprint.sources_hash()
+    monkeypatch.setattr(fingerprint, "PACKAGE", str(package))
+    assert fingerprint.sources_hash() == before
+    for folder in fingerprint.FOLDERS:
+        source = next((package / folder).glob("[a-z]*.py"))
+        source.write_bytes(source.read_bytes() + b"\n")
+        assert fingerprint.sources_hash() != before
+        before = fingerprint.sources_hash()
+
+
+def test_the_versions_of_the_compilers_are_those_that_are_installed() -> None:
+    import llvmlite
+    import numba
+    import numpy as np
+
+    found = f"llvmlite {llvmlite.__version__}, numba {numba.__version__}, numpy {np.__version__}"
+    assert fingerprint.compiler_versions() == found
+
+
+def test_without_a_home_directory_there_is_no_relative_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert library.directories() == [f"{fingerprint.PACKAGE}/jit/lib"]
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert library.directories()[1:] == ["/somewhere/logstore"]
+
+
+def test_the_next_folder_takes_the_library_where_one_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "_object_file", lambda level: b"object")
+    monkeypatch.setattr(build, "_linked", lambda content: (content, ".o"))
+    (tmp_path / "file").write_bytes(b"")
+    path = Path(build.build(_LEVEL, [str(tmp_path / "file" / "lib"), str(tmp_path / "cache")]))
+    assert (path.parent, path.read_bytes()) == (tmp_path / "cache", b"object")
+    with pytest.raises(OSError, match=r"no place to keep the compiled kernels: .*file/lib.*"):
+        build.build(_LEVEL, [str(tmp_path / "file" / "lib")])
+
+
+def test_without_a_linker_the_object_file_is_kept_and_llvm_loads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "_LINKER", ["no-such-linker"])
+    source = tmp_path / "answer.c"
+    source.write_text("long logstore_answer(void) { return 42; }")
+    subprocess.run(["cc", "-c", "-fPIC", "-o", tmp_path / "answer.o", source], check=True)
+    content, suffix = build._linked((tmp_path / "answer.o").read_bytes())
+    assert suffix == library.OBJECT_SUFFIX
+    assert content == (tmp_path / "answer.o").read_bytes()
+    script = (
+        "import ctypes, sys; from logstore.jit import library;"
+        f"addresses = library._load({str(tmp_path / 'answer.o')!r});"
+        "print(ctypes.CFUNCTYPE(ctypes.c_long)(addresses('logstore_answer'))())"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout == b"42\n"
+
+
+def test_every_kernel_has_an_address_of_its_own() -> None:
+    import logstore.kernels.dump_text  # noqa: F401  # it imports most others
+
+    addresses = {library.function_address(name) for name in KERNELS}
+    assert len(addresses) == len(KERNELS) >= 8
+    with pytest.raises(RuntimeError, match="has no kernel no_such_kernel"):
+        library.function_address("no_such_kernel")
+
+
+def test_threads_that_need_the_kernels_first_load_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = []
+    load = library._load
+
+    def slow_load(path: str) -> object:
+        loads.append(path)
+        time.sleep(0.05)
+        return load(path)
+
+    monkeypatch.setattr(library, "_loaded", [])
+    monkeypatch.setattr(library, "_load", slow_load)
+    threads = [threading.Thread(target=library.function_address, args=["scan_batches"]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loads) == 1
+
+
+def test_nothing_large_is_imported_to_run_a_kernel() -> None:
+    library.library_path()
+    script = (
+        "import ctypes, sys; from logstore.kernels.crc32c import crc32c_range;"
+        "print(crc32c_range(b'123456789', 0, 9));"
+        "print(sorted({'numpy', 'numba', 'llvmlite', 'multiprocessing', 'concurrent'} & sys.modules.keys()))"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment, text=True)
+    number, modules = done.stdout.splitlines()
+    assert int(number) == 0xE3069283
+    assert modules == "[]" or not sys.platform.startswith("linux")
