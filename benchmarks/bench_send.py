@@ -4,28 +4,44 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import logstore
 from benchmarks.floors import appending
 from benchmarks.measured import Measured
-from benchmarks.peers.confluent_producer import confluent_sends
+from benchmarks.peers.confluent_clients import confluent_sends
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.sizes import scaled
 from benchmarks.written import last_values
 
 VALUE = b"v" * 100
+KEY = b"customer-0042"
+HEADERS = [("trace", b"7f3a"), ("source", b"billing")]
 RECORD_SIZE = 107  # of a record of such a value, on average
 CALL_COUNT = scaled(200, 50_000)
 
 
-def test_send(measured: Measured, broker: LocalBroker, tmp_path: Path) -> None:
-    theirs = confluent_sends(lambda: broker.bootstrap, lambda: broker.topic("sends"), VALUE, CALL_COUNT)
+@pytest.mark.parametrize(
+    ("key", "headers"),
+    [(None, None), (KEY, None), (KEY, HEADERS)],
+    ids=["value", "key", "key and headers"],
+)
+def test_send(
+    measured: Measured,
+    broker: LocalBroker,
+    tmp_path: Path,
+    key: bytes | None,
+    headers: list[tuple[str, bytes]] | None,
+) -> None:
+    where = (lambda: broker.bootstrap), (lambda: broker.topic("sends"))
+    theirs = confluent_sends(*where, VALUE, CALL_COUNT, key, headers)
     with logstore.open(tmp_path / "data") as store:
         store.create_topic("sends", partitions=1)
         producer = store.producer()
 
         def send_all() -> int:
             for _ in range(CALL_COUNT):
-                producer.send("sends", VALUE)
+                producer.send("sends", VALUE, key, headers)
             producer.flush()
             return CALL_COUNT
 

@@ -9,7 +9,7 @@ import numpy as np
 import logstore
 from benchmarks.floors import appending
 from benchmarks.measured import Measured
-from benchmarks.peers.confluent_producer import confluent_sends
+from benchmarks.peers.confluent_clients import confluent_sends
 from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.sizes import scaled
 from benchmarks.written import written

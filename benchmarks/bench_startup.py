@@ -43,6 +43,44 @@ def test_version(measured: Measured, tmp_path: Path) -> None:
     assert measured(start, title="`logstore --version`", floor=bare_python(tmp_path), rounds=7).startswith(b"logstore")
 
 
+STORY = """
+import logstore, sys
+with logstore.open(sys.argv[1]) as store:
+    store.create_topic("orders", partitions=1)
+    producer = store.producer(transactional_id="billing")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", b"paid", b"42")
+    producer.commit_transaction()
+    committed = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
+    with store.consumer("orders", group_id="audit", **committed) as consumer:
+        polled = []
+        while not polled:
+            polled = [record.value for records in consumer.poll(1000).values() for record in records]
+        print(polled)
+"""
+
+
+def test_first_transaction(measured: Measured, tmp_path: Path) -> None:
+    number = iter(range(1 << 30))
+
+    def story() -> bytes:
+        run([sys.executable, "-c", STORY, str(tmp_path / f"data-{next(number)}")], tmp_path / "ours.txt", tmp_path)
+        return (tmp_path / "ours.txt").read_bytes()
+
+    def numpy_alone() -> float:
+        return run([sys.executable, "-c", "import numpy"], tmp_path / "numpy.txt", tmp_path).wall_s
+
+    said = measured(
+        story,
+        title="a new store, a committed transaction and a poll of a group, start to exit",
+        peers={"import numpy": numpy_alone},
+        floor=bare_python(tmp_path),
+        rounds=7,
+    )
+    assert said == b"[b'paid']\n"
+
+
 def test_dump_of_a_small_file(measured: Measured, tmp_path: Path) -> None:
     write_segment(tmp_path / SEGMENT, SMALL_SIZE, batch_size=SMALL_SIZE // 3)
     argv = ["--files", SEGMENT, "--print-data-log"]

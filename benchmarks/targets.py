@@ -112,7 +112,6 @@ TARGETS = (
         Target(3, f"dump of a segment, {words}", f"dump::test_dump_as_a_command[{words}]", TOOL, least)
         for words, least in (("--print-data-log", 40), ("--deep-iteration", 25), ("batch level", 4))
     ),
-    Target(3, "dump of 10 KB, start to exit", "startup::test_dump_of_a_small_file", TOOL, 1),
     Target(
         3,
         "dump: memory of the process, mapped pages included, MiB",
@@ -121,8 +120,8 @@ TARGETS = (
         most=250,
     ),
     *(
-        Target(4, f"append, {count} records a call", f"append::test_append[{count}]", KAFKA, least)
-        for count, least in ((1, 1.0), (10, 1.8), (100, 3.5), (1000, 5))
+        Target(30, f"append, {count} records a call", f"append::test_append[{count}]", KAFKA, least)
+        for count, least in ((1, 1.2), (10, 1.2), (100, 2), (1000, 2.5))
     ),
     Target(4, "columns, by the record, to appends of 1000", "append::test_append_columns", KAFKA, 8),
     *(
@@ -135,11 +134,19 @@ TARGETS = (
     Target(4, "decode with CRC, two threads", "decode::test_decode_file[two threads]", KAFKA, 6),
     Target(4, "cleaning 1 GiB of 10 M keys", "cleaning::test_clean_a_log[asked]", KAFKA, 5),
     *(
-        Target(5, f"transactions of {count:,} records", f"transactions::test_transaction[{count}]", BROKER, 5)
-        for count in (1, 10, 1000)
+        Target(30, f"transactions of {count:,} records", f"transactions::test_transaction[{count}]", BROKER, least)
+        for count, least in ((1, 15), (10, 12), (1000, 7))
     ),
     Target(5, "consume-transform-produce", "consume_transform_produce::test_chain", BROKER, 5),
-    Target(5, "single `send()` calls", "send::test_send", "confluent-kafka", 2),
+    *(
+        Target(30, f"`send` calls, {words}", f"send::test_send[{words}]", "confluent-kafka", least)
+        for words, least in (("value", 1.2), ("key", 1), ("key and headers", 1))
+    ),
+    *(
+        Target(30, f"records by {words}", f"consume::test_consume[{way}]", "confluent-kafka", 1)
+        for words, way in (("`poll`", "polled"), ("iteration", "iterated"))
+    ),
+    Target(30, "first transaction and poll, cold", "startup::test_first_transaction", "import numpy", 1 / 5),
     Target(5, "`send_columns`", "send_columns::test_send_columns", "confluent-kafka", 20),
     Target(
         5,
@@ -201,12 +208,12 @@ TARGETS = (
         Target(7, f"dump of a segment, {words}", f"dump::test_dump_as_a_command[{words}]", TOOL, least)
         for words, least in (("--print-data-log", 50), ("batch level", 6))
     ),
-    Target(7, "dump of 10 KB, start to exit", "startup::test_dump_of_a_small_file", TOOL, 2),
+    Target(30, "dump of 10 KB, start to exit", "startup::test_dump_of_a_small_file", TOOL, 4),
     Target(7, "CRC of 256 MiB in memory", "crc::test_crc_of_memory", least=14e9, where_peer="crc32c"),
     Target(7, "the same, to the `crc32c` package", "crc::test_crc_of_memory", "crc32c", 1),
     *(
-        Target(7, f"iteration of {codec}, {threads}", f"decode::test_decode_file_of[{codec}-{threads}]", KAFKA, least)
-        for threads, least in (("one thread", 1.7), ("two threads", 3))
+        Target(30, f"iteration of {codec}, {threads}", f"decode::test_decode_file_of[{codec}-{threads}]", KAFKA, least)
+        for threads, least in (("one thread", 1.5), ("two threads", 2))
         for codec in CODECS
     ),
     Target(7, "decoded records to Arrow, values as views", "arrow::test_record_batches[views-100]", least=60e6),

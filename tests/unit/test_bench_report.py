@@ -102,7 +102,7 @@ def test_a_target_is_held_to_what_was_seen(seen: float, words: str) -> None:
     line = next(line for line in target_table([found], ["append"], 1).splitlines() if "append, 1 records" in line)
     assert (
         line
-        == f"| 4 | append, 1 records a call | ≥ 1× | {seen:.2f}× ({seen:.2f} to {seen:.2f}, 9 rounds) |  | {words} |"
+        == f"| 30 | append, 1 records a call | ≥ 1.2× | {seen:.2f}× ({seen:.2f} to {seen:.2f}, 9 rounds) |  | {words} |"
     )
 
 
