@@ -8,7 +8,6 @@ import gzip
 import random
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import cramjam
 import numpy as np
@@ -20,14 +19,11 @@ from benchmarks.floors import Bytes, Floor, copying
 from benchmarks.library_floors import compressing, decompressing
 from benchmarks.measured import Measured
 from logstore.codec import compress, decompress
-from logstore.codec.c_libraries import inflate_functions, zstd_function
 from logstore.codec.streams import decompress_streams
 from logstore.jit.kernel import Kernel
 from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.gzip_streams import inflate_gzip_streams
 from logstore.kernels.lz4_streams import decode_lz4_streams
 from logstore.kernels.snappy_streams import decode_snappy_streams
-from logstore.kernels.zstd_streams import decode_zstd_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
@@ -121,22 +117,21 @@ def test_decompress_batches(measured: Measured, codec: Codec) -> None:
 
 
 def floor_of(codec: Codec, payload: bytes) -> Floor:
-    """Of so many streams: the library's C that ours calls; where the decompressor is ours, what comes out, copied."""
+    """Of so many streams: the library that ours calls; where the decompressor is ours, what comes out, copied."""
     if codec in OF_OURS:
         return copying(STREAM_SIZE * STREAM_COUNT)
     return decompressing(codec, [payload] * STREAM_COUNT)
 
 
-def measure_kernel(measured: Measured, kernel: Kernel, codec: Codec, *library: Any) -> Bytes:
-    """What the kernel puts out, of which all streams are the same; `library`: what it takes before them."""
+def measure_kernel(measured: Measured, kernel: Kernel, codec: Codec) -> Bytes:
+    """What the kernel puts out, of which all streams are the same."""
     payload = ENCODERS[codec](record_stream(STREAM_SIZE))
     data = np.frombuffer(payload * STREAM_COUNT, np.uint8)
     size = STREAM_SIZE * STREAM_COUNT
     out, out_ends = np.empty(size + SLACK_SIZE, np.uint8), np.empty(STREAM_COUNT, np.int64)
-    arguments = (*places(len(payload)), STREAM_COUNT, out, size, size, out_ends)
-    read = (*library, data) if library else (data, data.size)
+    arguments = (data, data.size, *places(len(payload)), STREAM_COUNT, out, size, size, out_ends)
     floor = floor_of(codec, payload)
-    count = measured(kernel, *read, *arguments, size=size, floor=floor, hashed=lambda count: (count, out[:size]))
+    count = measured(kernel, *arguments, size=size, floor=floor, hashed=lambda count: (count, out[:size]))
     assert count == STREAM_COUNT
     return out[:size]
 
@@ -148,22 +143,6 @@ def test_decode_lz4_streams(measured: Measured) -> None:
 
 def test_decode_snappy_streams(measured: Measured) -> None:
     out = measure_kernel(measured, decode_snappy_streams, Codec.SNAPPY)
-    assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
-
-
-def test_inflate_gzip_streams(measured: Measured) -> None:
-    inflate = inflate_functions()
-    if inflate is None:
-        pytest.skip("isal does not show its functions here")
-    out = measure_kernel(measured, inflate_gzip_streams, Codec.GZIP, *inflate)
-    assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
-
-
-def test_decode_zstd_streams(measured: Measured) -> None:
-    zstd = zstd_function()
-    if zstd is None:
-        pytest.skip("there is no libzstd here")
-    out = measure_kernel(measured, decode_zstd_streams, Codec.ZSTD, zstd.function, zstd.context.address)
     assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
 
 

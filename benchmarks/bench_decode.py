@@ -17,7 +17,6 @@ from benchmarks.peers.two_processes import two_processes
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_compressed_segment, write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
-from logstore.codec.c_libraries import zstd_function
 from logstore.codec.streams import decompress_streams
 from logstore.columns.batch_table import scan
 from logstore.columns.matrix_pool import STREAMS_SIZE_MAX
@@ -68,7 +67,7 @@ def floor_of(path: Path, thread_count: int) -> Floor:
     def decompress(part: tuple[Int64Array, Int64Array, Bytes]) -> None:
         decompress_streams(codec, data, *part, STREAMS_SIZE_MAX)
 
-    libraries = {Codec.GZIP: "isal", Codec.ZSTD: "libzstd" if zstd_function() else "cramjam"}
+    libraries = {Codec.GZIP: "isal", Codec.ZSTD: "zstandard"}
     return library_over(libraries.get(codec, "decompression alone"), decompress, inputs, thread_count)
 
 

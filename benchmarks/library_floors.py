@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 
 import cramjam
 import numpy as np
+import zstandard
 from isal import igzip_lib
 
 from benchmarks.floors import Floor, copying, library, library_over
-from benchmarks.machine_calls import decompress_each, inflate_each
 from logstore.codec import decompress
-from logstore.codec.c_libraries import inflate_functions, zstd_function
-from logstore.kernels.gzip_streams import CRC32, HEADER_SIZE, INFLATE
 from logstore.model import Codec
 
 SNAPPY_HEADER_SIZE, LZ4_HEADER_SIZE = 16, 7
@@ -47,40 +45,14 @@ def _size_of(codec: Codec, stream: bytes) -> int:
 
 
 def _isal_over(streams: Sequence[bytes]) -> Floor:
-    """Its two functions, as `inflate_gzip_streams` calls them: what a member holds, and the checksum of that."""
-    out = np.ones(max(_size_of(Codec.GZIP, stream) for stream in streams), np.uint8)
-    inflate = inflate_functions()
-    if inflate is None:
-        return _over("isal", lambda one: igzip_lib.decompress(one, igzip_lib.DECOMP_GZIP, 15, out.size), streams)
-    arrays = [np.frombuffer(stream, np.uint8) for stream in streams]
-    out_address = out.ctypes.data
-    heads = [(out_address, out.size, each.ctypes.data + HEADER_SIZE, 0, each.size - HEADER_SIZE) for each in arrays]
-    all_heads, state = np.array(heads), inflate.state
-
-    def inflate_all() -> None:
-        functions = map(int, inflate.functions[[INFLATE, CRC32]])
-        count = inflate_each(*functions)(state.view(np.int64), state.ctypes.data, all_heads)
-        if count < len(arrays):
-            raise ValueError(f"ISA-L does not take stream {count}: {arrays[count].size} bytes to {out.size}")
-
-    return library("isal", inflate_all)
+    size = max(_size_of(Codec.GZIP, stream) for stream in streams)
+    return _over("isal", lambda stream: igzip_lib.decompress(stream, igzip_lib.DECOMP_GZIP, 15, size), streams)
 
 
 def _zstd_over(streams: Sequence[bytes]) -> Floor:
-    zstd = zstd_function()
-    if zstd is None:
-        return _over("cramjam", cramjam.zstd.decompress, streams)
-    out = np.ones(max(_size_of(Codec.ZSTD, stream) for stream in streams), np.uint8)
-    arrays = [np.frombuffer(stream, np.uint8) for stream in streams]
-    places = np.array([(each.ctypes.data, each.size) for each in arrays])
-    function, context = zstd
-
-    def decompress_all() -> None:
-        count = decompress_each(function)(context.address, out.ctypes.data, out.size, places)
-        if count < len(arrays):
-            raise ValueError(f"libzstd does not take stream {count}: {arrays[count].size} bytes to {out.size}")
-
-    return library("libzstd", decompress_all)
+    size = max(_size_of(Codec.ZSTD, stream) for stream in streams)
+    context = zstandard.ZstdDecompressor()
+    return _over("zstandard", lambda stream: context.decompress(stream, max_output_size=size), streams)
 
 
 def _snappy_blocks(stream: bytes) -> list[bytes]:

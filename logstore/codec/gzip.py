@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import zlib
 
-import numpy as np
 from isal.igzip_lib import DECOMP_DEFLATE, IgzipDecompressor, IsalError
 from isal.isal_zlib import crc32
 
-from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
 
 # Kafka's own header: deflate, no flags; mtime, extra flags and operating system are not looked at.
@@ -29,30 +27,28 @@ JAVA_HEADER = PLAIN_HEADER + b"\x00\x00\x00\x00\x00\xff"
 READ_SIZE_MAX = 1 << 16
 
 
-def inflate_one_member(payload: memoryview, size_max: int) -> ByteArray | None:
-    """The bytes of a stream that is one plain member and nothing else; None if it is anything but.
+def decode_one_member(payload: memoryview, size_max: int) -> bytes | None:
+    """Decompress a payload that is one plain member and nothing else, as Kafka writes it.
 
-    Raises DecompressionError above `size_max`.
+    Returns None for anything else: other members, damage, more than `size_max` (>= 0) bytes; the model of the Java
+    stream tells those apart.
     """
     if payload[:4] != PLAIN_HEADER or len(payload) < HEADER_SIZE + TRAILER_SIZE:
         return None
     claimed_size = int.from_bytes(payload[-4:], "little")
+    if claimed_size > size_max:
+        return None
     member = IgzipDecompressor(DECOMP_DEFLATE)
     try:
-        # room for what is claimed, because a buffer that grows is copied; and one byte, to find the end of the member
-        data = member.decompress(payload[HEADER_SIZE:], min(claimed_size, size_max) + 1)
-        if not member.eof and len(data) <= size_max:
-            data += member.decompress(b"", size_max + 1 - len(data))
+        data = member.decompress(payload[HEADER_SIZE:], claimed_size + 1)  # a byte more, to find the end of the member
     except IsalError:  # type: ignore[misc]  # its stubs call the class an instance
         return None
-    if len(data) > size_max:
-        raise over_cap(size_max)
+    if not member.eof or len(data) != claimed_size:
+        return None
     trailer = member.unused_data
-    if not member.eof or len(trailer) != TRAILER_SIZE:
+    if len(trailer) != TRAILER_SIZE or int.from_bytes(trailer[:4], "little") != crc32(data):
         return None
-    if int.from_bytes(trailer[:4], "little") != crc32(data) or len(data) & 0xFFFFFFFF != claimed_size:
-        return None
-    return np.frombuffer(data, np.uint8)
+    return data
 
 
 def compress(payload: memoryview, level: int) -> bytes:

@@ -1,38 +1,33 @@
-"""The streams of many batches of magic 2 in a call: what going through a compressed log lives on.
+"""The streams of many batches of magic 2 in a call: what reading a compressed log lives on.
 
 Each is decompressed if it is plain in every respect. The first that is not ends the call, and is for `decompress`,
-which knows what Java makes of it.
+which knows what Java makes of it. LZ4 and snappy are kernels that take all streams in one call; gzip and zstd take a
+call of their library for each. All of them release the interpreter while they decompress.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from logstore.codec.c_libraries import inflate_functions, zstd_function
 from logstore.codec.outcome import ByteArray
-from logstore.errors import DecompressionError
 from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.gzip_streams import inflate_gzip_streams
 from logstore.kernels.lz4_streams import decode_lz4_streams
 from logstore.kernels.snappy_streams import decode_snappy_streams
-from logstore.kernels.zstd_streams import decode_zstd_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
 Places = tuple[Int64Array, Int64Array]
 
-_JOINED_SIZE_MAX = 256 * 1024  # compressed bytes that are given to zstd at once
-_MARK_SIZE = 16
-_NEAR_SIZE = 29_000  # bytes that Python searches in its quicker way
+_KERNELS = {Codec.LZ4: decode_lz4_streams, Codec.SNAPPY: decode_snappy_streams}
 
 
 def decompress_streams(
     codec: Codec, data: ByteArray, starts: Int64Array, ends: Int64Array, out: ByteArray, out_enough: int
 ) -> Places:
-    """Decompress some streams one behind the other, up to one that is odd or has no room.
+    """Decompress some streams one behind the other, up to one that is not plain or has no room.
 
     Args:
         codec: not NONE.
@@ -44,114 +39,48 @@ def decompress_streams(
     Returns:
         Where in `out` the first m ≤ n streams start and end: int64[m] each.
     """
+    capacity = out.size - SLACK_SIZE
     out_ends = np.empty(starts.size, np.int64)
-    count = _count_by_kernel(codec, data, starts, ends, out, out_enough, out_ends)
-    if count is not None:
-        return np.concatenate([[0], out_ends[: max(count - 1, 0)]])[:count], out_ends[:count]
-    view = data.data
-    count = int(np.searchsorted(np.cumsum(ends - starts), out_enough)) + 1  # more would hardly be used
-    payloads = [view[start:end] for start, end in zip(starts[:count].tolist(), ends[:count].tolist(), strict=True)]
-    if codec is Codec.GZIP:
-        return _gzip_streams(payloads, out, out_enough)
-    return _zstd_streams(payloads, out, out_enough)
+    if capacity < 0:  # a kernel may touch all of the slack, even for a stream of nothing
+        count = 0
+    elif codec in _KERNELS:
+        streams = (data, data.size, starts, ends, starts.size)
+        count = _KERNELS[codec](*streams, out, out_enough, capacity, out_ends)
+    else:
+        count = _decompress_each(_library(codec), data, starts, ends, out[:capacity], out_enough, out_ends)
+    return np.concatenate([[0], out_ends[: max(count - 1, 0)]])[:count], out_ends[:count]
 
 
-def _count_by_kernel(
-    codec: Codec,
+def _decompress_each(
+    decode: Callable[[memoryview, int], bytes | None],
     data: ByteArray,
     starts: Int64Array,
     ends: Int64Array,
     out: ByteArray,
     out_enough: int,
     out_ends: Int64Array,
-) -> int | None:
-    """The number of streams that a kernel decompressed; None where there is no kernel for them here."""
-    streams = (starts, ends, starts.size, out, out_enough, out.size - SLACK_SIZE, out_ends)
-    if codec is Codec.LZ4:
-        return decode_lz4_streams(data, data.size, *streams)
-    if codec is Codec.SNAPPY:
-        return decode_snappy_streams(data, data.size, *streams)
-    if codec is Codec.GZIP:
-        inflate = inflate_functions()
-        return None if inflate is None else inflate_gzip_streams(*inflate, data, *streams)
-    zstd = zstd_function()
-    return None if zstd is None else decode_zstd_streams(zstd.function, zstd.context.address, data, *streams)
-
-
-def _gzip_streams(payloads: list[memoryview], out: ByteArray, out_enough: int) -> Places:
-    from logstore.codec.gzip import inflate_one_member
-
-    out_ends = [0]
-    room = out.size - SLACK_SIZE
-    for payload in payloads:
-        end = out_ends[-1]
-        if end >= out_enough:
-            break
-        try:
-            stream = inflate_one_member(payload, room - end)
-        except DecompressionError:
-            break
+) -> int:
+    """`decompress_streams` by a function for one payload and the room that there is; returns the number of streams."""
+    source, target, room, size, end = data.data, out.data, out.size, data.size, 0
+    for row in range(starts.size):
+        stream_start, stream_end = int(starts[row]), int(ends[row])
+        if end >= out_enough or not 0 <= stream_start <= stream_end <= size:
+            return row
+        stream = decode(source[stream_start:stream_end], room - end)
         if stream is None:
-            break
-        out[end : end + stream.size] = stream
-        out_ends.append(end + stream.size)
-    return np.array(out_ends[:-1], np.int64), np.array(out_ends[1:], np.int64)
+            return row
+        start, end = end, end + len(stream)
+        target[start:end] = stream
+        out_ends[row] = end
+    return starts.size
 
 
-def _zstd_streams(payloads: list[memoryview], out: ByteArray, out_enough: int) -> Places:
-    """Many streams are decompressed as one: to begin one costs the library more than 16 KiB of records.
+def _library(codec: Codec) -> Callable[[memoryview, int], bytes | None]:
+    """What decompresses a plain stream of gzip or zstd; imported when one is there."""
+    if codec is Codec.GZIP:
+        from logstore.codec.gzip import decode_one_member
 
-    Where each ends is told by a mark behind it that nobody can have foreseen. A stream that is cut takes part of the
-    mark's own frame for its rest; the mark is not there then, because no two bytes of it are neighbours in that frame.
-    """
-    starts: list[int] = []
-    ends: list[int] = []
-    number, end, count_max = 0, 0, len(payloads)
-    while number < len(payloads) and end < out_enough:
-        count = min(_joined_count(payloads, number), count_max)
-        places = _joined(payloads[number : number + count], out[: out.size - SLACK_SIZE], end)
-        if places is None:
-            if count == 1:
-                break
-            count_max = count // 2
-            continue
-        starts += places[:-1]
-        ends += [place - _MARK_SIZE for place in places[1:]]
-        number, end = number + count, places[-1]
-    return np.array(starts, np.int64), np.array(ends, np.int64)
+        return decode_one_member
+    from logstore.codec.zstd import decode_one_frame
 
-
-def _joined_count(payloads: list[memoryview], number: int) -> int:
-    size = count = 0
-    while number + count < len(payloads) and size < _JOINED_SIZE_MAX:
-        size += len(payloads[number + count])
-        count += 1
-    return count
-
-
-def _joined(payloads: list[memoryview], out: ByteArray, start: int) -> list[int] | None:
-    """Decompress payloads to `out` from `start` on, a mark behind each; where they start, and the end of all.
-
-    None if one of them is not right, or there is no room.
-    """
-    from cramjam import DecompressionError as CramjamError
-    from cramjam import zstd
-
-    from logstore.codec.zstd_frame import repeated_bytes_frame
-
-    mark = os.urandom(_MARK_SIZE)
-    frame = repeated_bytes_frame(mark)
-    joined = b"".join([part for payload in payloads for part in (payload, frame)])
-    try:
-        size = zstd.decompress_into(joined, out[start:].data)
-    except CramjamError:
-        return None
-    content = out[start : start + size].tobytes()
-    places = [0]
-    for _ in payloads:
-        found = content.find(mark, places[-1], places[-1] + _NEAR_SIZE)
-        found = content.find(mark, places[-1]) if found < 0 else found
-        if found < 0:
-            return None
-        places.append(found + _MARK_SIZE)
-    return [start + place for place in places] if places[-1] == size else None
+    return decode_one_frame

@@ -6,14 +6,24 @@ the same 128 KiB of input: then the stream just ends.
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
+import zstandard
 from cramjam import DecompressionError as CramjamError
 from cramjam import zstd
 
 from logstore.codec.outcome import EMPTY, ByteArray, over_cap
-from logstore.codec.zstd_frame import BLOCK_SIZE_MAX, Frame, State, closed_frame, frames, payload_of_raw_tail
+from logstore.codec.zstd_frame import (
+    BLOCK_SIZE_MAX,
+    Frame,
+    State,
+    closed_frame,
+    frames,
+    payload_of_raw_tail,
+    size_bound_of_one,
+)
 from logstore.errors import DecompressionError
 
 CHUNK_SIZE = 16384
@@ -23,8 +33,40 @@ SOURCE_SIZE = BLOCK_SIZE_MAX + 3
 BLOCK_SOURCE_SIZE_MIN = 4
 
 
+class _OfThread(threading.local):
+    """A context of each thread: to make one takes longer than to decompress a small batch."""
+
+    def __init__(self) -> None:
+        self.context = zstandard.ZstdDecompressor()
+
+
+_of_thread = _OfThread()
+
+
+def decode_one_frame(payload: memoryview, size_max: int) -> bytes | None:
+    """Decompress a payload that is one frame, as all clients write it.
+
+    Returns None for anything else: several frames, damage, more than `size_max` (>= 0) bytes; `decode` and then the
+    model of the Java stream tell those apart.
+    """
+    try:
+        size_bound = size_bound_of_one(payload)
+        if size_bound is None:
+            return None
+        room = min(size_max, size_bound)
+        if zstandard.frame_content_size(payload) > room:  # -1: unknown; else so much is allocated, whatever the room
+            return None
+        data = _of_thread.context.decompress(payload, max_output_size=max(room, 1))  # 0 would be no bound
+    except zstandard.ZstdError:
+        return None
+    return data if len(data) <= size_max else None
+
+
 def decode(payload: memoryview, size_max: int) -> ByteArray | None:
     """The bytes of whole, right frames; None if the payload is anything but."""
+    data = decode_one_frame(payload, size_max)
+    if data is not None:
+        return np.frombuffer(data, np.uint8)
     if len(payload) // BLOCK_SOURCE_SIZE_MIN * BLOCK_SIZE_MAX <= size_max:
         size_bound = 0
     else:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+import zstandard
+
 MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 BLOCK_HEADER_SIZE = 3
@@ -162,6 +164,29 @@ def _frame_of_blocks(payload: memoryview, start: int, header: _Header) -> Frame:
     return frame(position, State.COMPLETE)
 
 
+def size_bound_of_one(payload: memoryview) -> int | None:
+    """Bytes that the only frame of a payload decompresses to at most; None where it is damaged or not the only one.
+
+    The library looks neither behind a frame nor, where the frame tells its size, at all that a stream's reader checks.
+
+    Raises zstandard.ZstdError: the payload does not start with the header of a frame.
+    """
+    header = zstandard.get_frame_parameters(payload)
+    has_size = header.content_size != zstandard.CONTENTSIZE_UNKNOWN
+    if header.window_size > WINDOW_SIZE_MAX or (has_size and not 0 < header.content_size <= header.window_size):
+        return None
+    position, end = zstandard.frame_header_size(payload), len(payload)
+    size_bound = word = 0
+    while word & 1 == 0:  # the last block has this bit
+        if position + BLOCK_HEADER_SIZE > end:
+            return None
+        word = int.from_bytes(payload[position : position + BLOCK_HEADER_SIZE], "little")
+        kind, size = word >> 1 & 3, word >> 3
+        position += BLOCK_HEADER_SIZE + (1 if kind == REPEATED else size)
+        size_bound += BLOCK_SIZE_MAX if kind == COMPRESSED else min(size, BLOCK_SIZE_MAX)
+    return size_bound if position + CHECKSUM_SIZE * header.has_checksum == end else None
+
+
 def closed_frame(payload: memoryview, frame: Frame, block_count: int) -> bytes:
     """A frame of the first `block_count` (> 0) blocks, with neither content size nor checksum."""
     *_, last = blocks = frame.blocks[:block_count]
@@ -178,12 +203,3 @@ def payload_of_raw_tail(payload: memoryview, frame: Frame) -> bytes:
     if frame.header_end == 0 or body > len(payload) or payload[start] >> 1 & 3 != RAW:
         return b""
     return bytes(payload[body:])
-
-
-def repeated_bytes_frame(content: bytes) -> bytes:
-    """A frame of fewer than 256 bytes, each in a block of its own."""
-    frame = bytearray(MAGIC + bytes([0x20, len(content)]))
-    for index, byte in enumerate(content):
-        word = 1 << 3 | REPEATED << 1 | (index == len(content) - 1)
-        frame += word.to_bytes(BLOCK_HEADER_SIZE, "little") + bytes([byte])
-    return bytes(frame)

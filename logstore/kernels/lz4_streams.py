@@ -146,7 +146,7 @@ def decode_lz4_streams(
     """
     o = 0
     for row in range(count):
-        if o >= out_enough:
+        if o >= out_enough or starts[row] < 0 or ends[row] > data_size:
             return row
         o = _decode_frame(data, starts[row], ends[row], data_size - SLACK_SIZE, out, o, out_capacity)
         if o < 0:

@@ -129,7 +129,7 @@ def decode_snappy_streams(
     """
     o = 0
     for row in range(count):
-        if o >= out_enough:
+        if o >= out_enough or starts[row] < 0 or ends[row] > data_size:
             return row
         o = _decode_stream(data, starts[row], ends[row], data_size - SLACK_SIZE, out, o, out_capacity)
         if o < 0:

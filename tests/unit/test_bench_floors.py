@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
+from isal.igzip_lib import IsalError
 
 from benchmarks import floors
 from benchmarks.bench_codec import COMPRESSED, ENCODERS, record_stream
@@ -17,7 +19,7 @@ from benchmarks.logs import opened, values
 from benchmarks.machine_calls import write_each
 from benchmarks.segments import write_segment
 from benchmarks.written import kinds_of_batches, last_values, sizes_of_one, tables, written
-from logstore.kernels.gzip_streams import HEADER_SIZE
+from logstore.codec.gzip import HEADER_SIZE
 from logstore.model import Codec
 
 
@@ -92,7 +94,7 @@ def test_a_library_that_does_not_decompress_is_no_floor(codec: Codec, monkeypatc
     stream = bytearray(ENCODERS[codec](record_stream(20_000)))
     monkeypatch.setattr("benchmarks.library_floors._size_of", lambda codec, stream: 20_000)
     stream[HEADER_SIZE + 30 :] = bytes(len(stream) - HEADER_SIZE - 30)
-    with pytest.raises(ValueError, match="does not take"):
+    with pytest.raises((IsalError, zstandard.ZstdError)):
         decompressing(codec, [bytes(stream)]).side()
 
 
