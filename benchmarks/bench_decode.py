@@ -19,9 +19,9 @@ from benchmarks.segments import write_compressed_segment, write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
 from logstore.codec.streams import decompress_streams
 from logstore.columns.batch_table import scan
-from logstore.columns.matrix_pool import STREAMS_SIZE_MAX
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
+from logstore.columns.window_memory import STREAMS_SIZE_MAX
 from logstore.kernels import decode
 from logstore.kernels.decode_batches import decode_streams
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray, scan_chunk
 from logstore.columns.legacy import legacy_entry
-from logstore.columns.matrix_pool import MatrixPool, SpareArrays
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.disk.segment_walk import find_batch
@@ -41,7 +40,6 @@ def read_records(
         DataDirectoryError: the segment is gone, or another one than at planning.
         LogstoreError: what is damaged, if `rule` says so.
     """
-    pool = MatrixPool(SpareArrays(RECORD_COUNT_MAX))
     for data, found in batch_tables(one):
         if isinstance(found, LogstoreError):
             yield from rule.rows(found, one.topic, one.partition, schema)
@@ -51,7 +49,8 @@ def read_records(
             is_wanted &= np.isin(found.producer_id, list(producer_ids))
         for row in np.flatnonzero(is_wanted & (found.is_valid == 0)).tolist():
             yield from rule.rows(_wrong_checksum(one, found, row), one.topic, one.partition, schema)
-        for window in record_windows(data, found, np.flatnonzero(is_wanted & (found.is_valid != 0)), pool):
+        rows = np.flatnonzero(is_wanted & (found.is_valid != 0))
+        for window in record_windows(data, found, rows, RECORD_COUNT_MAX):
             if isinstance(window, BadBatch):
                 yield from rule.rows(_located(one, found, window), one.topic, one.partition, schema)
             else:

@@ -22,8 +22,8 @@ from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray
 from .legacy import LegacyRecord, legacy_entry, read_legacy_records
-from .matrix_pool import MatrixPool, SpareArrays
 from .record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, RecordTable
+from .window_memory import new_matrix, new_stream_buffer
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -63,25 +63,25 @@ class BadBatch:
 
 
 def record_windows(
-    data: ByteArray, batches: BatchTable, rows: Int64Array, pool: MatrixPool | None = None
+    data: ByteArray, batches: BatchTable, rows: Int64Array, capacity: int | None = None
 ) -> Iterator[RecordWindow | BadBatch]:
     """The records of the batches of some rows, in order.
 
     Args:
         data: uint8, what `batches` was scanned from.
         rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode_batches.TO_CHECK` are checked as well.
-        pool: for several calls; its capacity takes the place of `RECORD_COUNT_MAX` where batches take the fast way.
+        capacity: records of a window where batches take the fast path; None: `RECORD_COUNT_MAX`.
     """
-    pool = pool or MatrixPool(SpareArrays(RECORD_COUNT_MAX))
     if not rows.size:
         return
+    capacity = capacity or RECORD_COUNT_MAX
     kinds = _kinds(batches)[rows]
     if rows[-1] - rows[0] == rows.size - 1 and (kinds == kinds[0]).all():  # as in most logs
-        yield from _run_windows(data, batches, int(kinds[0]), int(rows[0]), int(rows[-1]) + 1, pool)
+        yield from _run_windows(data, batches, int(kinds[0]), int(rows[0]), int(rows[-1]) + 1, capacity)
         return
     begins_run = (np.diff(rows) != 1) | (np.diff(kinds) != 0)
     for run in np.split(np.arange(rows.size), np.flatnonzero(begins_run) + 1):
-        yield from _run_windows(data, batches, int(kinds[run[0]]), int(rows[run[0]]), int(rows[run[-1]]) + 1, pool)
+        yield from _run_windows(data, batches, int(kinds[run[0]]), int(rows[run[0]]), int(rows[run[-1]]) + 1, capacity)
 
 
 def _kinds(batches: BatchTable) -> Int64Array:
@@ -95,48 +95,48 @@ def _kinds(batches: BatchTable) -> Int64Array:
 
 
 def _run_windows(
-    data: ByteArray, batches: BatchTable, kind: int, row: int, row_end: int, pool: MatrixPool
+    data: ByteArray, batches: BatchTable, kind: int, row: int, row_end: int, capacity: int
 ) -> Iterator[RecordWindow | BadBatch]:
     if kind == Codec.NONE:
-        return _plain_windows(data, batches, row, row_end, pool)
+        return _plain_windows(data, batches, row, row_end, capacity)
     if kind == _OTHER:
         return _other_windows(data, batches, row, row_end)
-    return _stream_windows(data, batches, Codec(kind), row, row_end, pool)
+    return _stream_windows(data, batches, Codec(kind), row, row_end, capacity)
 
 
 def _plain_windows(
-    data: ByteArray, batches: BatchTable, row: int, row_end: int, pool: MatrixPool
+    data: ByteArray, batches: BatchTable, row: int, row_end: int, capacity: int
 ) -> Iterator[RecordWindow | BadBatch]:
     def decode(row: int, state: Int64Array, matrix: Int64Array, record_rows: Int64Array) -> int:
         return decode_batches(
-            data, batches.matrix, batches.capacity, row, row_end, state, matrix, pool.capacity, record_rows
+            data, batches.matrix, batches.capacity, row, row_end, state, matrix, capacity, record_rows
         )
 
-    return _decoded(data, data, batches, row, row_end, pool, decode)
+    return _decoded(data, data, batches, row, row_end, capacity, decode)
 
 
 def _stream_windows(
-    data: ByteArray, batches: BatchTable, codec: Codec, row: int, row_end: int, pool: MatrixPool
+    data: ByteArray, batches: BatchTable, codec: Codec, row: int, row_end: int, capacity: int
 ) -> Iterator[RecordWindow | BadBatch]:
     starts = batches.position[row:row_end] + HEADER_SIZE
     ends = batches.position[row:row_end] + batches.size[row:row_end]
     first_row = row
     while row < row_end:
         part = slice(row - first_row, None)
-        buffer = pool.take_buffer()
+        buffer = new_stream_buffer()
         places = decompress_streams(codec, data, starts[part], ends[part], buffer, STREAMS_ENOUGH)
         count = places[0].size
         if not count:
             yield from _other_windows(data, batches, row, row + 1)
             row += 1
             continue
-        yield from _decoded_streams(data, buffer[: int(places[1][-1])], places, batches, row, pool)
+        yield from _decoded_streams(data, buffer[: int(places[1][-1])], places, batches, row, capacity)
         del buffer  # before another is taken, so that it can be this one
         row += count
 
 
 def _decoded_streams(
-    data: ByteArray, streams: ByteArray, places: Places, batches: BatchTable, first_row: int, pool: MatrixPool
+    data: ByteArray, streams: ByteArray, places: Places, batches: BatchTable, first_row: int, capacity: int
 ) -> Iterator[RecordWindow | BadBatch]:
     """The records of rows from `first_row` on, whose streams are there."""
     starts, ends = places
@@ -146,10 +146,10 @@ def _decoded_streams(
         part = slice(row - first_row, None)
         return decode_streams(
             *(streams, starts[part], ends[part], batches.matrix, batches.capacity),
-            *(row, row_end, state, matrix, pool.capacity, record_rows),
+            *(row, row_end, state, matrix, capacity, record_rows),
         )
 
-    return _decoded(data, streams, batches, first_row, row_end, pool, decode)
+    return _decoded(data, streams, batches, first_row, row_end, capacity, decode)
 
 
 def _decoded(
@@ -158,7 +158,7 @@ def _decoded(
     batches: BatchTable,
     row: int,
     row_end: int,
-    pool: MatrixPool,
+    capacity: int,
     decode: Callable[[int, Int64Array, Int64Array, Int64Array], int],
 ) -> Iterator[RecordWindow | BadBatch]:
     """The records of some rows, as many at a time as `decode` of a row and those behind it puts into a matrix.
@@ -169,7 +169,7 @@ def _decoded(
     state = np.empty(fields.STATE_COUNT, np.int64)
     record_rows = np.empty(batches.capacity + 1, np.int64)
     while row < row_end:
-        matrix = pool.take()
+        matrix = new_matrix(capacity)
         status = decode(row, state, matrix, record_rows)
         stop = int(state[fields.ROW_COUNT])
         count = int(record_rows[stop])

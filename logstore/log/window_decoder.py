@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, compute_is_valid
-from ..columns.matrix_pool import MatrixPool, SpareArrays
 from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..columns.window_scan import walker
 from ..errors import LogstoreError
@@ -36,7 +35,6 @@ ROW_COUNT_MAX = 1000  # of a window: a table of so many is memory that is at han
 RECORD_COUNT_MAX = 24_584  # of a table: with fewer there is more of Python in between, whose memory has left the cache
 STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are made before they are asked for
 _MAGIC_V2 = 2
-_SPARE = SpareArrays(RECORD_COUNT_MAX)  # of all reads of a process
 
 
 class Window(NamedTuple):
@@ -79,7 +77,6 @@ class WindowDecoder:
         size = fetched.data.size
         window_size = min(max(size // WINDOW_COUNT_MIN, WINDOW_SIZE_MIN), WINDOW_SIZE_MAX)
         self._walk = walker(fetched.data, 0, size, capacity=ROW_COUNT_MAX, window_size=window_size)
-        self._pool = MatrixPool(_SPARE)
         self._filter = CommittedFilter(fetched.aborted_transactions or ())
 
     def decoded(self) -> Generator[DecodedWindow]:
@@ -120,7 +117,7 @@ class WindowDecoder:
         error = window.error if row_end <= bad_row else None
         row_end = min(row_end, bad_row)
         kept = _rows_of(table, window.is_kept[:row_end])
-        windows = record_windows(self._fetched.data, kept, np.arange(len(kept)), self._pool)
+        windows = record_windows(self._fetched.data, kept, np.arange(len(kept)), RECORD_COUNT_MAX)
         return DecodedWindow(table, kept, windows, row_end, error)
 
     def _step_filter(self, table: BatchTable) -> tuple[BoolArray, LogstoreError | None]:

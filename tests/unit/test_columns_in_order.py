@@ -9,7 +9,6 @@ import pytest
 
 from logstore.columns import in_order as module
 from logstore.columns.in_order import in_order
-from logstore.columns.matrix_pool import SPARE_COUNT_MAX, MatrixPool, SpareArrays
 
 
 @pytest.fixture(params=[1, 2, 8], autouse=True)
@@ -154,37 +153,3 @@ def test_threads_end_with_the_reader() -> None:
     helpers = set(threading.enumerate()) - before
     results.close()
     assert not any(helper.is_alive() for helper in helpers)
-
-
-def test_a_matrix_is_used_again_only_when_nobody_has_it() -> None:
-    pool = MatrixPool(SpareArrays(10))
-    first = pool.take()
-    second = pool.take()
-    assert first is not second
-    view = first[3, 2:5]
-    address = first.ctypes.data
-    del first
-    third = pool.take()
-    assert third.ctypes.data != address
-    del view
-    assert pool.take().ctypes.data == address
-
-
-def test_what_a_pool_leaves_behind_the_next_one_begins_with() -> None:
-    spare = SpareArrays(10)
-    pool = MatrixPool(spare)
-    matrix, kept, buffer = pool.take(), pool.take(), pool.take_buffer()
-    addresses = {matrix.ctypes.data, buffer.ctypes.data}
-    del matrix, buffer, pool
-    after = MatrixPool(spare)
-    assert {after.take().ctypes.data, after.take_buffer().ctypes.data} == addresses
-    assert after.take().ctypes.data != kept.ctypes.data
-
-
-def test_no_more_is_left_behind_than_the_next_one_needs() -> None:
-    spare = SpareArrays(10)
-    pool = MatrixPool(spare)
-    taken = [pool.take() for _ in range(SPARE_COUNT_MAX + 3)]
-    del taken, pool
-    assert len(spare.matrices) == SPARE_COUNT_MAX
-    assert len(spare.buffers) == 0
