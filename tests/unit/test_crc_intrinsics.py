@@ -98,16 +98,6 @@ def test_vectors_are_folded_whole(vector_size: int, register: str) -> None:
     assert len(lines) >= 2 * FOLDED_SIZE // vector_size
 
 
-@pytest.mark.parametrize(("vector_size", "word_count"), [(64, 2), (32, 2 + FOLDED_SIZE // 8)])
-def test_the_instruction_works_beside_the_smaller_vectors(vector_size: int, word_count: int) -> None:
-    """Two words are what is left to it of all that was folded."""
-    features = "+sse4.2,+crc32,+pclmul,+avx2,+vpclmulqdq" + (",+avx512f" if vector_size == 64 else "")
-    module, machine = compiled_folding(LINUX_ON_X86, features, vector_size)
-    assembly = machine.emit_assembly(module)
-    assert assembly.count("crc32q") == word_count
-    assert ("prefetcht0" in assembly) == (vector_size == 32)
-
-
 @pytest.mark.parametrize("vector_size", [64, 32])
 def test_each_width_gives_the_checksum_where_the_processor_has_it(vector_size: int) -> None:
     host = llvm.get_host_cpu_features()
