@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from benchmarks.floors import reading
@@ -16,7 +17,6 @@ from logstore.folds.producer_update import AppendOrigin
 from logstore.kernels import decode
 from logstore.kernels import scan as fields
 from logstore.kernels import validate as quick
-from logstore.kernels.validate_stream import skip_records
 from logstore.layout.batch import HEADER_SIZE
 from logstore.log.batch_validator import BatchValidator
 from logstore.log.config import parse_config
@@ -35,6 +35,11 @@ def batch_of(count: int, codec: Codec = Codec.NONE) -> ByteArray:
     return build_batch(columns, codec=codec, producer_id=7, producer_epoch=0, base_sequence=0)
 
 
+def scratch() -> npt.NDArray[np.int64]:
+    """What a check of records works in."""
+    return np.zeros((decode.COLUMN_COUNT, quick.ROW_COUNT), np.int64)
+
+
 def test_skip_records(measured: Measured) -> None:
     data = batch_of(1000, Codec.ZSTD)
     records = SkippedRecords(data, scan(data), 0)
@@ -43,7 +48,7 @@ def test_skip_records(measured: Measured) -> None:
 
     def skip_all() -> int:
         records.state[:] = start
-        return skip_records(records.data, records.state, matrix, 1000)
+        return decode.decode_records(records.data, records.state, matrix, 1000)
 
     floor, skipped = reading(records.data), lambda status: (status, matrix)
     assert measured(skip_all, count=1000, floor=floor, hashed=skipped) == decode.OK
@@ -53,9 +58,9 @@ def test_skip_records(measured: Measured) -> None:
 def test_validate_batch(measured: Measured) -> None:
     data = batch_of(1000).copy()
     slots = np.zeros(quick.SLOT_COUNT, np.int64)
-    slots[: quick.NEEDS_KEYS] = [data.size, 0, 0, NOW, 1, data.size, -1, 0, 1000, 1000]
+    slots[quick.SIZE : quick.NEEDS_KEYS] = [data.size, 0, 0, NOW, 1, data.size, -1, 0, 1000, 1000]
     matrix = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
-    kernel = quick.validate_batch.bound(data, slots, matrix)
+    kernel = quick.validate_batch.bound(data, slots, matrix, scratch())
     floor, found = reading(data), lambda status: (status, matrix)
     assert measured(kernel.run, size=data.size, count=1000, floor=floor, hashed=found) == quick.OK
     assert matrix[fields.RECORD_COUNT, 0] == 1000
@@ -64,13 +69,13 @@ def test_validate_batch(measured: Measured) -> None:
 def test_validate_compressed(measured: Measured) -> None:
     data = batch_of(1000, Codec.ZSTD).copy()
     slots = np.zeros(quick.SLOT_COUNT, np.int64)
-    slots[: quick.NEEDS_KEYS] = [data.size, 0, 0, NOW, 1, data.size, -1, 0, 1000, 1000]
+    slots[quick.SIZE : quick.NEEDS_KEYS] = [data.size, 0, 0, NOW, 1, data.size, -1, 0, 1000, 1000]
     matrix = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
     stream = BatchRecords(data, scan(data), 0).data
-    assert quick.validate_batch(data, slots, matrix) == quick.IS_COMPRESSED
+    assert quick.validate_batch(data, slots, matrix, scratch()) == quick.IS_COMPRESSED
     status = measured(
         quick.validate_compressed,
-        *(data, stream, stream.size, slots, matrix),
+        *(data, stream, stream.size, slots, matrix, scratch()),
         size=stream.size,
         count=1000,
         floor=reading(stream),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from ..codec.outcome import Decompressed, array_refusal
 from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
 from ..kernels import decode as fields
 from ..kernels import scan
-from ..layout.batch import CODEC_MASK, HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from ..kernels.decode_batches import begin_batch
+from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..layout.record import zigzag
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
@@ -119,6 +121,8 @@ class BatchRecords:
 
     __slots__ = ("_outcome", "data", "state")
 
+    STREAM_SOURCE: ClassVar[int] = fields.STREAM  # how the records of a compressed batch are read
+
     def __init__(self, data: ByteArray, table: BatchTable, row: int, state: Int64Array | None = None) -> None:
         """`state`: int64 with the slots of `kernels.decode` first; one is made when not given."""
         position = int(table.matrix[scan.POSITION, row])
@@ -127,11 +131,10 @@ class BatchRecords:
         if size < HEADER_SIZE:
             raise InvalidRecordError(None, java_class="java.lang.IndexOutOfBoundsException", position=position)
         self.state = np.zeros(fields.STATE_COUNT, np.int64) if state is None else state
-        self._set_batch(table, row, attributes)
         self._outcome: Decompressed | None = None
         self.data = data
         start, end = position + HEADER_SIZE, position + size
-        count = int(self.state[fields.RECORD_COUNT])
+        count = int(table.matrix[scan.RECORD_COUNT, row])
         if attributes & CODEC_MASK and count != 0:
             codec = _codec(attributes & CODEC_MASK, position)
             magic = int(table.matrix[scan.MAGIC, row])
@@ -146,23 +149,8 @@ class BatchRecords:
                 position=position,
                 offset=int(table.matrix[scan.BASE_OFFSET, row]),
             )
-        self.state[fields.IS_STREAM] = int(self._outcome is not None)
-        self.state[fields.END_POSITION] = end
-        self._rewind(start)
-
-    def _set_batch(self, table: BatchTable, row: int, attributes: int) -> None:
-        state, matrix = self.state, table.matrix
-        state[fields.BASE_OFFSET] = matrix[scan.BASE_OFFSET, row]
-        state[fields.BASE_TIMESTAMP] = matrix[scan.BASE_TIMESTAMP, row]
-        state[fields.LOG_APPEND_TIME] = int(bool(attributes & LOG_APPEND_TIME_FLAG))
-        state[fields.MAX_TIMESTAMP] = matrix[scan.MAX_TIMESTAMP, row]
-        state[fields.BASE_SEQUENCE] = matrix[scan.BASE_SEQUENCE, row]
-        state[fields.RECORD_COUNT] = matrix[scan.RECORD_COUNT, row]
-
-    def _rewind(self, start: int) -> None:
-        self.state[fields.RECORD_INDEX] = 0
-        self.state[fields.NEXT_POSITION] = start
-        self.state[fields.ROW_COUNT] = 0
+        source = fields.PLAIN if self._outcome is None else self.STREAM_SOURCE
+        begin_batch(table.matrix[:, row], 1, 0, start, end, source, self.state)
 
     def chunks(self, matrix: Int64Array | None = None) -> Iterator[RecordTable]:
         """RecordTables of at most the matrix's capacity, each overwriting the last one's rows.
@@ -181,7 +169,7 @@ class BatchRecords:
         if chunk_count == 1:
             yield RecordTable(self.data, matrix, int(self.state[fields.ROW_COUNT]))
         elif chunk_count > 1:
-            self._rewind(start)
+            self.state[fields.RECORD_INDEX], self.state[fields.NEXT_POSITION] = 0, start
             yield from self._decode(matrix)
 
     def _decode(self, matrix: Int64Array) -> Iterator[RecordTable]:

@@ -1,4 +1,8 @@
-"""Records of one v2 batch to the columns of a record table (`DefaultRecord.readFrom`, `DefaultRecordBatch`)."""
+"""Records of one v2 batch to the columns of a record table (`DefaultRecord.readFrom`, `DefaultRecordBatch`).
+
+A fast path takes records as most are: short numbers, no headers, sizes that agree. Any other record, and any error, is
+for the full decoder.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +10,30 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from .primitives import add64, prefetch_bytes, wrap32
-from .quick_record import NOT_QUICK, quick_record
-from .record_matrix import (
-    COLUMN_COUNT,
-    HEADER_COUNT,
-    HEADERS_POSITION,
-    KEY_POSITION,
-    KEY_SIZE,
-    OFFSET,
-    SEQUENCE,
-    TIMESTAMP,
-    VALUE_POSITION,
-    VALUE_SIZE,
-)
+from .primitives import add64, load64, prefetch_bytes
+from .rules import SEQUENCE_MAX, increment_sequence
 from .varint import (
+    BYTES_PAST_END,
+    NEGATIVE_KEY_SIZE,
+    PAST_END,
     TOO_LONG,
+    read_field,
+    read_header,
     read_varint,
-    too_long_value,
-    varint_position,
-    varint_value,
-    varlong_size,
-    varlong_value,
+    read_varlong,
 )
 
-# the rows of the matrix, for callers of the kernel
-__all__ = [
-    "COLUMN_COUNT",
-    "HEADERS_POSITION",
-    "HEADER_COUNT",
-    "KEY_POSITION",
-    "KEY_SIZE",
-    "OFFSET",
-    "SEQUENCE",
-    "TIMESTAMP",
-    "VALUE_POSITION",
-    "VALUE_SIZE",
-    "decode_records",
-]
+# Rows of the matrix that a decode fills, one int64 a record. Positions count from the start of the buffer decoded from.
+OFFSET = 0
+TIMESTAMP = 1
+SEQUENCE = 2  # -1 without
+KEY_POSITION = 3
+KEY_SIZE = 4  # -1 null
+VALUE_POSITION = 5
+VALUE_SIZE = 6  # -1 null
+HEADERS_POSITION = 7  # first header, after the count
+HEADER_COUNT = 8
+COLUMN_COUNT = 9
 
 # Slots of the state that a decode of one batch works on. First what the batch says,
 BASE_OFFSET = 0
@@ -52,7 +42,7 @@ LOG_APPEND_TIME = 2  # 1: every record has MAX_TIMESTAMP
 MAX_TIMESTAMP = 3
 BASE_SEQUENCE = 4
 RECORD_COUNT = 5
-IS_STREAM = 6  # 1: decompressed, where Kafka reads each record into a buffer of its own
+SOURCE = 6  # where the records are, below
 END_POSITION = 7  # the batch ends here
 # then how far the decode is,
 RECORD_INDEX = 8  # records of the batch decoded so far
@@ -62,6 +52,11 @@ ROW_COUNT = 10
 DETAIL = 11
 SECOND_DETAIL = 12
 STATE_COUNT = 13
+
+# Sources.
+PLAIN = 0  # the batch itself
+STREAM = 1  # decompressed; Kafka reads each record into a buffer of its own
+SKIPPED_STREAM = 2  # decompressed, read as leaders do: the size that a record gives is ignored (`PartialDefaultRecord`)
 
 # Status of a decode; the words are in `columns.record_table`.
 OK = 0
@@ -75,153 +70,199 @@ HEADER_COUNT_BEYOND_RECORD = 7  # DETAIL: count
 BAD_HEADER_KEY_SIZE = 8  # DETAIL: size
 SIZE_MISMATCH = 9  # DETAIL: length, SECOND_DETAIL: bytes read
 RECORDS_REMAINING = 10
+# Of a skipped stream; the words are in `log.skipped_records`.
+LENGTH_TOO_LONG = 20
+STRUCTURE_TOO_LONG = 21
+ENDED_IN_LENGTH = 22
+ENDED_IN_STRUCTURE = 23
+ENDED_IN_FIELD = 24  # DETAIL: bytes of the key, value or header that are missing
 
-TOGETHER = 8  # records that are not asked whether they are quick, once one is not: it is seldom alone
+TOGETHER = 8  # records for the full decoder, once one is not for the fast path: it is seldom alone
 AHEAD_SIZE = 16 * 1024  # bytes, about a batch: while records are decoded nothing else is asked of memory
 
-
-@device
-def skip_field(data: Any, position: int, end: int) -> int:
-    """Past a nullable field, packed like a varint (position after the field, its size); negative if it does not fit."""
-    packed = read_varint(data, position, end)
-    if packed < 0:
-        return -1
-    size = varint_value(packed)
-    if size <= 0:
-        return packed
-    after = varint_position(packed)
-    if size > end - after:
-        return -1
-    return packed + (size << 32)
+_NOT_FAST = 0
+_FAST_ROOM = 24  # bytes that must follow, so that no number up to the key's size needs a check of its own
+_WORD_SIZE = 8
+_NO_NUMBER = 1 << 40  # larger than what any number is compared with
 
 
 @device
-def _skip_headers(data: Any, position: int, end: int, count: int, state: Any) -> int:
-    """Past `count` headers; -1 bad structure, -2 bad key size (in state[DETAIL])."""
+def _number_size(word: int) -> int:
+    """Bytes of the number that a little-endian word begins with, 1 to 3."""
+    if word & 0x80 == 0:
+        return 1
+    if word & 0x8000 == 0:
+        return 2
+    return 3
+
+
+@device
+def _number_of(word: int) -> int:
+    """The number that a little-endian word begins with, zigzag not undone; _NO_NUMBER with more than three bytes."""
+    if word & 0x80 == 0:
+        return word & 0x7F
+    if word & 0x8000 == 0:
+        return (word & 0x7F) | ((word >> 1) & 0x3F80)
+    if word & 0x800000 == 0:
+        return (word & 0x7F) | ((word >> 1) & 0x3F80) | ((word >> 2) & 0x1FC000)
+    return _NO_NUMBER
+
+
+@device
+def _fast_field(data: Any, position: int, columns: Any, position_place: int, size_place: int) -> int:
+    """Position and size of the key or value at `position` to two places; the position after it."""
+    word = load64(data, position)
+    number = _number_of(word)
+    position += _number_size(word)
+    columns[position_place] = position
+    if number & 1 == 1:
+        columns[size_place] = -1
+        return position
+    columns[size_place] = number >> 1
+    return position + (number >> 1)
+
+
+@device
+def _fast_record(
+    data: Any,
+    position: int,
+    end: int,
+    base_offset: int,
+    base_timestamp: int,
+    delta_max: int,
+    columns: Any,
+    capacity: int,
+    row: int,
+) -> int:
+    """Decode the record at `position` of a batch up to `end`; the position after it, or _NOT_FAST.
+
+    A record depends on the one before by its length only, so the processor works on many at once. How many bytes a
+    number has is asked before its bits are taken: where the answer is known the compiler leaves out what the other
+    answers need. Sequence and header count are the caller's; `delta_max` is the last delta that has a plain sequence.
+    """
+    if end - position < _FAST_ROOM:
+        return _NOT_FAST
+    word = load64(data, position)
+    number = _number_of(word)
+    position += _number_size(word)
+    after = position + (number >> 1)
+    if number & 1 == 1 or after > end:
+        return _NOT_FAST
+    word = load64(data, position + 1)
+    number = _number_of(word)
+    if number == _NO_NUMBER:
+        return _NOT_FAST
+    columns[TIMESTAMP * capacity + row] = add64(base_timestamp, (number >> 1) ^ -(number & 1))
+    position += 1 + _number_size(word)
+    word = load64(data, position)
+    number = _number_of(word)
+    if number & 1 == 1 or (number >> 1) > delta_max:
+        return _NOT_FAST
+    columns[OFFSET * capacity + row] = add64(base_offset, number >> 1)
+    position += _number_size(word)
+    position = _fast_field(data, position, columns, KEY_POSITION * capacity + row, KEY_SIZE * capacity + row)
+    if end - position < _WORD_SIZE:
+        return _NOT_FAST
+    position = _fast_field(data, position, columns, VALUE_POSITION * capacity + row, VALUE_SIZE * capacity + row)
+    if position + 1 != after or data[position] != 0:
+        return _NOT_FAST
+    columns[HEADERS_POSITION * capacity + row] = after
+    return after
+
+
+@device
+def _decode_body(
+    data: Any, start: int, end: int, source: int, state: Any, columns: Any, capacity: int, row: int
+) -> int:
+    """One record's fields from `start`, not past `end`. Position after it, or minus the status."""
+    delta, position = read_varlong(data, start + 1, end)  # after the attributes
+    if position < 0:
+        return _broken(source, position, 0, state)
+    timestamp = state[MAX_TIMESTAMP] if state[LOG_APPEND_TIME] == 1 else add64(state[BASE_TIMESTAMP], delta)
+    columns[TIMESTAMP * capacity + row] = timestamp
+    delta, position = read_varint(data, position, end)
+    if position < 0:
+        return _broken(source, position, 0, state)
+    columns[OFFSET * capacity + row] = add64(state[BASE_OFFSET], delta)
+    base_sequence = state[BASE_SEQUENCE]
+    columns[SEQUENCE * capacity + row] = increment_sequence(base_sequence, delta) if base_sequence >= 0 else -1
+    size, position = read_field(data, position, end)
+    if position < 0:
+        return _broken(source, position, size, state)
+    columns[KEY_SIZE * capacity + row] = max(size, -1)
+    columns[KEY_POSITION * capacity + row] = position - max(size, 0)
+    size, position = read_field(data, position, end)
+    if position < 0:
+        return _broken(source, position, size, state)
+    columns[VALUE_SIZE * capacity + row] = max(size, -1)
+    columns[VALUE_POSITION * capacity + row] = position - max(size, 0)
+    count, position = read_varint(data, position, end)
+    if position < 0:
+        return _broken(source, position, 0, state)
+    columns[HEADER_COUNT * capacity + row] = count
+    columns[HEADERS_POSITION * capacity + row] = position
+    return position if count == 0 else _skip_headers(data, position, end, source, count, state)
+
+
+@device
+def _skip_headers(data: Any, position: int, end: int, source: int, count: int, state: Any) -> int:
+    """Position after `count` headers, or minus the status."""
+    state[DETAIL] = count
+    if count < 0:
+        return -BAD_HEADER_COUNT
+    if count > end - position and source != SKIPPED_STREAM:
+        return -HEADER_COUNT_BEYOND_RECORD
     for _ in range(count):
-        packed = read_varint(data, position, end)
-        if packed < 0:
-            return -1
-        key_size = varint_value(packed)
-        if key_size < 0:
+        key_size, _key_end, value_size, position = read_header(data, position, end)
+        if position == NEGATIVE_KEY_SIZE:
             state[DETAIL] = key_size
-            return -2
-        if key_size > end - varint_position(packed):
-            return -1
-        packed = skip_field(data, varint_position(packed) + key_size, end)
-        if packed < 0:
-            return -1
-        position = varint_position(packed)
+            return -BAD_HEADER_KEY_SIZE
+        if position < 0:
+            return _broken(source, position, value_size, state)
     return position
 
 
 @device
-def sequence_after(sequence: int, increment: int) -> int:
-    """`DefaultRecordBatch.incrementSequence`, Java's overflow included: 0 follows 2147483647."""
-    if sequence > wrap32(2147483647 - increment):
-        return wrap32(increment - (2147483647 - sequence) - 1)
-    return wrap32(sequence + increment)
+def _broken(source: int, failure: int, missing_size: int, state: Any) -> int:
+    """Minus the status of a failure of `kernels.varint` inside of a record."""
+    if source != SKIPPED_STREAM:
+        return -BAD_STRUCTURE
+    if failure == BYTES_PAST_END:
+        state[DETAIL] = missing_size
+        return -ENDED_IN_FIELD
+    return -ENDED_IN_STRUCTURE if failure == PAST_END else -STRUCTURE_TOO_LONG
 
 
 @device
-def _decode_deltas(data: Any, start: int, end: int, state: Any, columns: Any, capacity: int, row: int) -> int:
-    """Attributes, timestamp, offset and sequence; position after them, -1 when they do not fit."""
-    if start >= end:
-        return -1
-    size = varlong_size(data, start + 1, end)
-    if size < 0:
-        return -1
-    if state[LOG_APPEND_TIME] == 1:
-        columns[TIMESTAMP * capacity + row] = state[MAX_TIMESTAMP]
-    else:
-        delta = varlong_value(data, start + 1, size)
-        columns[TIMESTAMP * capacity + row] = add64(state[BASE_TIMESTAMP], delta)
-    packed = read_varint(data, start + 1 + size, end)
-    if packed < 0:
-        return -1
-    offset_delta = varint_value(packed)
-    columns[OFFSET * capacity + row] = add64(state[BASE_OFFSET], offset_delta)
-    sequence = -1
-    if state[BASE_SEQUENCE] >= 0:
-        sequence = sequence_after(state[BASE_SEQUENCE], offset_delta)
-    columns[SEQUENCE * capacity + row] = sequence
-    return varint_position(packed)
-
-
-@device
-def _decode_headers(data: Any, position: int, end: int, state: Any, columns: Any, capacity: int, row: int) -> int:
-    """Header count and headers. Position after them, or minus the status."""
-    packed = read_varint(data, position, end)
-    if packed < 0:
-        return -BAD_STRUCTURE
-    count = varint_value(packed)
-    position = varint_position(packed)
-    columns[HEADER_COUNT * capacity + row] = count
-    columns[HEADERS_POSITION * capacity + row] = position
-    if count == 0:
-        return position
-    state[DETAIL] = count
-    if count < 0:
-        return -BAD_HEADER_COUNT
-    if count > end - position:
-        return -HEADER_COUNT_BEYOND_RECORD
-    position = _skip_headers(data, position, end, count, state)
-    if position == -2:
-        return -BAD_HEADER_KEY_SIZE
-    return -BAD_STRUCTURE if position < 0 else position
-
-
-@device
-def _decode_body(data: Any, start: int, end: int, state: Any, columns: Any, capacity: int, row: int) -> int:
-    """One record's fields from `start`, not past `end`. Position after it, or minus the status."""
-    position = _decode_deltas(data, start, end, state, columns, capacity, row)
-    if position < 0:
-        return -BAD_STRUCTURE
-    packed = skip_field(data, position, end)
-    if packed < 0:
-        return -BAD_STRUCTURE
-    size = max(varint_value(packed), -1)
-    position = varint_position(packed)
-    columns[KEY_SIZE * capacity + row] = size
-    columns[KEY_POSITION * capacity + row] = position - max(size, 0)
-    packed = skip_field(data, position, end)
-    if packed < 0:
-        return -BAD_STRUCTURE
-    size = max(varint_value(packed), -1)
-    position = varint_position(packed)
-    columns[VALUE_SIZE * capacity + row] = size
-    columns[VALUE_POSITION * capacity + row] = position - max(size, 0)
-    return _decode_headers(data, position, end, state, columns, capacity, row)
-
-
-@device
-def _bad_length(data: Any, position: int, packed: int, is_stream: int, state: Any) -> int:
-    """Minus the status of a length varint that does not end."""
+def _bad_length(source: int, failure: int, bits: int, state: Any) -> int:
+    """Minus the status of a length that does not end."""
+    if source == SKIPPED_STREAM:
+        return -ENDED_IN_LENGTH if failure == PAST_END else -LENGTH_TOO_LONG
     # a stream that ends inside the varint reads as 0xff and so becomes too long
-    if packed == TOO_LONG and is_stream == 0:
-        state[DETAIL] = too_long_value(data, position)
+    if failure == TOO_LONG and source == PLAIN:
+        state[DETAIL] = bits
         return -VARINT_TOO_LONG
     return -PREMATURE_END
 
 
 @device
-def decode_record(
-    data: Any, position: int, end: int, is_stream: int, state: Any, columns: Any, capacity: int, row: int
+def _decode_record(
+    data: Any, position: int, end: int, source: int, state: Any, columns: Any, capacity: int, row: int
 ) -> int:
-    """Length and body of the record at `position`. Position after it, or minus the status."""
-    packed = read_varint(data, position, end)
-    if packed < 0:
-        return _bad_length(data, position, packed, is_stream, state)
-    length = varint_value(packed)
-    start = varint_position(packed)
-    if is_stream == 1 and length < 0:
+    """Decode any record, its length first. Position after it, or minus the status."""
+    length, start = read_varint(data, position, end)
+    if start < 0:
+        return _bad_length(source, start, length, state)
+    if source == SKIPPED_STREAM:
+        return _decode_body(data, start, end, source, state, columns, capacity, row)
+    if source == STREAM and length < 0:
         return -PREMATURE_END
     if length > end - start:
         state[DETAIL] = length
         state[SECOND_DETAIL] = end - start
-        return -SIZE_BEYOND_STREAM if is_stream == 1 else -SIZE_BEYOND_BATCH
-    limit = start + length if is_stream == 1 else end
-    position = _decode_body(data, start, limit, state, columns, capacity, row)
+        return -SIZE_BEYOND_STREAM if source == STREAM else -SIZE_BEYOND_BATCH
+    limit = start + length if source == STREAM else end
+    position = _decode_body(data, start, limit, source, state, columns, capacity, row)
     if position >= 0 and position - start != length:
         state[DETAIL] = length
         state[SECOND_DETAIL] = position - start
@@ -230,8 +271,8 @@ def decode_record(
 
 
 @device
-def _quick_records(data: Any, end: int, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
-    """Records from state[NEXT_POSITION] on, up to one that is not quick, or `row_end`; the row where it stopped.
+def _fast_records(data: Any, end: int, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
+    """Decode records up to `row_end`, or one that is not for the fast path; the row where it stopped.
 
     A loop of its own: beside all that a record may be, what it needs would not stay in registers.
     """
@@ -240,10 +281,10 @@ def _quick_records(data: Any, end: int, state: Any, columns: Any, capacity: int,
     base_offset = state[BASE_OFFSET]
     base_timestamp = state[BASE_TIMESTAMP]
     base_sequence = state[BASE_SEQUENCE]
-    delta_max = 2147483647 - max(base_sequence, 0)
+    delta_max = SEQUENCE_MAX - max(base_sequence, 0)
     while row < row_end:
-        after = quick_record(data, position, end, base_offset, base_timestamp, delta_max, columns, capacity, row)
-        if after == NOT_QUICK:
+        after = _fast_record(data, position, end, base_offset, base_timestamp, delta_max, columns, capacity, row)
+        if after == _NOT_FAST:
             break
         prefetch_bytes(data, position + AHEAD_SIZE)
         prefetch_bytes(data, position + AHEAD_SIZE + 64)
@@ -256,7 +297,7 @@ def _quick_records(data: Any, end: int, state: Any, columns: Any, capacity: int,
 
 @device
 def _fill_sequences(columns: Any, capacity: int, row: int, row_end: int, base_offset: int, base_sequence: int) -> int:
-    """Sequences and header counts of quick records: many in one step of the processor's."""
+    """Sequences and header counts of fast records: many in one step of the processor's."""
     for place in range(HEADER_COUNT * capacity + row, HEADER_COUNT * capacity + row_end):
         columns[place] = 0
     if base_sequence < 0:
@@ -273,11 +314,11 @@ def _fill_sequences(columns: Any, capacity: int, row: int, row_end: int, base_of
 def _any_records(data: Any, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
     """Records from state[NEXT_POSITION] on, up to a bad one, or `row_end`; status, and in state[ROW_COUNT] the row."""
     end = state[END_POSITION]
-    is_stream = state[IS_STREAM]
+    source = state[SOURCE]
     position = state[NEXT_POSITION]
     status = OK
     while row < row_end:
-        after = decode_record(data, position, end, is_stream, state, columns, capacity, row)
+        after = _decode_record(data, position, end, source, state, columns, capacity, row)
         if after < 0:
             status = -after
             break
@@ -295,13 +336,13 @@ def decode_rows(data: Any, state: Any, columns: Any, capacity: int, row: int, ro
     Returns the status; state[ROW_COUNT] is the row behind the last good one.
     """
     end = state[END_POSITION]
-    quick_end = end if state[LOG_APPEND_TIME] == 0 else 0  # the others have times of their own
+    fast_end = end if state[LOG_APPEND_TIME] == 0 else 0  # the others have times of their own
     missing_count = state[RECORD_COUNT] - state[RECORD_INDEX]
     first_row = row
     row_end = min(row_end, row + missing_count)
     status = OK
     while row < row_end and status == OK:
-        row = _quick_records(data, quick_end, state, columns, capacity, row, row_end)
+        row = _fast_records(data, fast_end, state, columns, capacity, row, row_end)
         status = _any_records(data, state, columns, capacity, row, min(row + TOGETHER, row_end))
         row = state[ROW_COUNT]
     state[RECORD_INDEX] += row - first_row

@@ -6,25 +6,10 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from ..layout.batch import ATTRIBUTES, HEADER_SIZE, LOG_APPEND_TIME_FLAG
-from . import scan
-from .crc32c import crc32c_of
-from .decode import (
-    BASE_OFFSET,
-    BASE_SEQUENCE,
-    BASE_TIMESTAMP,
-    DETAIL,
-    END_POSITION,
-    IS_STREAM,
-    LOG_APPEND_TIME,
-    MAX_TIMESTAMP,
-    NEXT_POSITION,
-    OK,
-    RECORD_COUNT,
-    RECORD_INDEX,
-    ROW_COUNT,
-    decode_rows,
-)
+from ..layout.batch import HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from . import decode, scan
+from .decode import OK, PLAIN, STREAM, decode_rows
+from .scan import check_row
 
 # Beside the status of `kernels.decode`.
 BAD_COUNT = 11  # a record count below 0
@@ -36,30 +21,21 @@ TO_CHECK = -2  # in IS_VALID: the checksum is to be computed before the records 
 
 
 @device
-def _begin(columns: Any, capacity: int, row: int, position: int, end: int, is_stream: int, state: Any) -> int:
-    """The slots of `kernels.decode` for a batch whose records are at `position` … `end` - 1; its record count."""
+def begin_batch(columns: Any, capacity: int, row: int, position: int, end: int, source: int, state: Any) -> int:
+    """Set the state of `kernels.decode` to a row's batch with its records at `position` … `end` - 1; their count."""
     is_log_append_time = columns[scan.ATTRIBUTES * capacity + row] & LOG_APPEND_TIME_FLAG != 0
-    state[BASE_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
-    state[BASE_TIMESTAMP] = columns[scan.BASE_TIMESTAMP * capacity + row]
-    state[LOG_APPEND_TIME] = 1 if is_log_append_time else 0
-    state[MAX_TIMESTAMP] = columns[scan.MAX_TIMESTAMP * capacity + row]
-    state[BASE_SEQUENCE] = columns[scan.BASE_SEQUENCE * capacity + row]
-    state[RECORD_COUNT] = columns[scan.RECORD_COUNT * capacity + row]
-    state[IS_STREAM] = is_stream
-    state[END_POSITION] = end
-    state[RECORD_INDEX] = 0
-    state[NEXT_POSITION] = position
-    return state[RECORD_COUNT]
-
-
-@device
-def _check(data: Any, columns: Any, capacity: int, row: int) -> int:
-    """Compute IS_VALID of a row, and return it."""
-    position = columns[scan.POSITION * capacity + row]
-    crc = crc32c_of(data, position + ATTRIBUTES, position + columns[scan.SIZE * capacity + row])
-    is_valid = 1 if crc == columns[scan.CRC * capacity + row] else 0
-    columns[scan.IS_VALID * capacity + row] = is_valid
-    return is_valid
+    state[decode.BASE_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
+    state[decode.BASE_TIMESTAMP] = columns[scan.BASE_TIMESTAMP * capacity + row]
+    state[decode.LOG_APPEND_TIME] = 1 if is_log_append_time else 0
+    state[decode.MAX_TIMESTAMP] = columns[scan.MAX_TIMESTAMP * capacity + row]
+    state[decode.BASE_SEQUENCE] = columns[scan.BASE_SEQUENCE * capacity + row]
+    state[decode.RECORD_COUNT] = columns[scan.RECORD_COUNT * capacity + row]
+    state[decode.SOURCE] = source
+    state[decode.END_POSITION] = end
+    state[decode.RECORD_INDEX] = 0
+    state[decode.NEXT_POSITION] = position
+    state[decode.ROW_COUNT] = 0
+    return state[decode.RECORD_COUNT]
 
 
 @kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
@@ -88,14 +64,14 @@ def decode_batches(
         record_rows[row] = record_row
         size = columns[scan.SIZE * capacity + row]
         position = columns[scan.POSITION * capacity + row]
-        count = _begin(columns, capacity, row, position + HEADER_SIZE, position + size, 0, state)
+        count = begin_batch(columns, capacity, row, position + HEADER_SIZE, position + size, PLAIN, state)
         if size < HEADER_SIZE:
             status = SHORT_BATCH
-        elif columns[scan.IS_VALID * capacity + row] == TO_CHECK and _check(data, columns, capacity, row) == 0:
+        elif columns[scan.IS_VALID * capacity + row] == TO_CHECK and check_row(data, columns, capacity, row) == 0:
             status = WRONG_CHECKSUM
         elif count < 0:
             status = BAD_COUNT
-            state[DETAIL] = count
+            state[decode.DETAIL] = count
         elif min(count, size - HEADER_SIZE + 1) > record_capacity - record_row:
             # a record takes a byte at least, so that a count that lies is found out before there is no room
             status = RECORDS_FULL
@@ -106,7 +82,7 @@ def decode_batches(
         record_row += count
         row += 1
     record_rows[row] = record_row
-    state[ROW_COUNT] = row
+    state[decode.ROW_COUNT] = row
     return status
 
 
@@ -136,10 +112,10 @@ def decode_streams(
         record_rows[row] = record_row
         position = stream_starts[row - first_row]
         end = stream_ends[row - first_row]
-        count = _begin(columns, capacity, row, position, end, 1, state)
+        count = begin_batch(columns, capacity, row, position, end, STREAM, state)
         if count < 0:
             status = BAD_COUNT
-            state[DETAIL] = count
+            state[decode.DETAIL] = count
         elif min(count, end - position + 1) > record_capacity - record_row:
             status = RECORDS_FULL
         else:
@@ -149,5 +125,5 @@ def decode_streams(
         record_row += count
         row += 1
     record_rows[row] = record_row
-    state[ROW_COUNT] = row
+    state[decode.ROW_COUNT] = row
     return status

@@ -13,7 +13,6 @@ from ..layout.batch import (
     TRANSACTIONAL_FLAG,
 )
 from . import decode, scan
-from .decode import sequence_after, skip_field
 from .dump_state import (
     ATTRIBUTES,
     CONTENTS,
@@ -28,8 +27,9 @@ from .dump_state import (
     SKIP_METADATA,
 )
 from .primitives import add64, be16, be32
+from .rules import increment_sequence
 from .text import literal, literal_pool, put, put_copy, put_decimal, put_utf8
-from .varint import read_varint, varint_position, varint_value
+from .varint import read_header
 
 BASE_OFFSET = literal("baseOffset: ")
 LAST_OFFSET = literal(" lastOffset: ")
@@ -97,7 +97,7 @@ def put_batch_identity(out: Any, o: int, pool: Any, table: Any, capacity: int, r
     attributes = table[scan.ATTRIBUTES * capacity + row]
     last_sequence = -1
     if base_sequence != -1:
-        last_sequence = sequence_after(base_sequence, delta)
+        last_sequence = increment_sequence(base_sequence, delta)
     o = put_number(out, o, pool, BASE_OFFSET, base_offset)
     o = put_number(out, o, pool, LAST_OFFSET, add64(base_offset, delta))
     o = put_number(out, o, pool, COUNT, table[scan.RECORD_COUNT * capacity + row])
@@ -153,10 +153,8 @@ def header_keys_size(data: Any, position: int, end: int, count: int) -> int:
     """Bytes of all header keys of a record that decoded well, commas included."""
     total = count
     for _ in range(count):
-        packed = read_varint(data, position, end)
-        size = varint_value(packed)
-        total += size
-        position = varint_position(skip_field(data, varint_position(packed) + size, end))
+        key_size, _key_end, _value_size, position = read_header(data, position, end)
+        total += key_size
     return total
 
 
@@ -167,10 +165,8 @@ def put_header_keys(out: Any, o: int, pool: Any, data: Any, position: int, end: 
         if index > 0:
             out[o] = 44
             o += 1
-        packed = read_varint(data, position, end)
-        size = varint_value(packed)
-        o = put_utf8(out, o, pool, data, varint_position(packed), size)
-        position = varint_position(skip_field(data, varint_position(packed) + size, end))
+        key_size, key_end, _value_size, position = read_header(data, position, end)
+        o = put_utf8(out, o, pool, data, key_end - key_size, key_size)
     return o
 
 

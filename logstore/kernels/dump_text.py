@@ -6,9 +6,10 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE
 from . import decode, scan
 from .decode import decode_rows
+from .decode_batches import begin_batch
 from .dump_lines import (
     BATCH_LINE_SIZE_MAX,
     LITERALS,
@@ -160,20 +161,10 @@ def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, s
 @device
 def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
     """Set the state to the first record of a row's batch."""
-    attributes = table[scan.ATTRIBUTES * capacity + row]
-    position = table[scan.POSITION * capacity + row]
-    state[decode.BASE_OFFSET] = table[scan.BASE_OFFSET * capacity + row]
-    state[decode.BASE_TIMESTAMP] = table[scan.BASE_TIMESTAMP * capacity + row]
-    state[decode.LOG_APPEND_TIME] = 1 if attributes & LOG_APPEND_TIME_FLAG != 0 else 0
-    state[decode.MAX_TIMESTAMP] = table[scan.MAX_TIMESTAMP * capacity + row]
-    state[decode.BASE_SEQUENCE] = table[scan.BASE_SEQUENCE * capacity + row]
-    state[decode.RECORD_COUNT] = table[scan.RECORD_COUNT * capacity + row]
-    state[decode.IS_STREAM] = 0
-    state[decode.END_POSITION] = position + table[scan.SIZE * capacity + row]
-    state[decode.RECORD_INDEX] = 0
-    state[decode.NEXT_POSITION] = position + HEADER_SIZE
-    state[decode.ROW_COUNT] = 0
-    state[ATTRIBUTES] = attributes
+    start = table[scan.POSITION * capacity + row]
+    end = start + table[scan.SIZE * capacity + row]
+    begin_batch(table, capacity, row, start + HEADER_SIZE, end, decode.PLAIN, state)
+    state[ATTRIBUTES] = table[scan.ATTRIBUTES * capacity + row]
     state[CHUNK_ROW] = 0
     state[DECODE_STATUS] = decode.OK
     return 0

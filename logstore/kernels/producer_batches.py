@@ -32,7 +32,6 @@ from .producer_entries import (
     add_batch,
     find_batch,
     find_entry,
-    incremented,
     map_capacity_with,
     newest_sequence,
 )
@@ -51,8 +50,8 @@ from .producer_status import (
     SEQUENCE_GAP,
     SMALLER_EPOCH,
 )
+from .rules import SEQUENCE_MAX, increment_sequence
 
-_SEQUENCE_MAX = (1 << 31) - 1
 _MARKER_SIZE = 78
 
 
@@ -111,7 +110,7 @@ def _check_sequence(slots: Any, entries: Any, entry: int, updates: Any, update: 
     elif epoch == entry_epoch:
         last = entry_sequence
     slots[slot.DETAIL] = last
-    follows = sequence == last + 1 or (sequence == 0 and last == _SEQUENCE_MAX)
+    follows = sequence == last + 1 or (sequence == 0 and last == SEQUENCE_MAX)
     return SEQUENCE_GAP if entry_epoch != -1 and not follows else OK
 
 
@@ -133,7 +132,7 @@ def work_data(
             return status
     base_offset = columns[scan.BASE_OFFSET * capacity + row]
     delta = columns[scan.LAST_OFFSET_DELTA * capacity + row]
-    last_sequence = NO_SEQUENCE if sequence == NO_SEQUENCE else incremented(sequence, delta)
+    last_sequence = NO_SEQUENCE if sequence == NO_SEQUENCE else increment_sequence(sequence, delta)
     timestamp = columns[scan.MAX_TIMESTAMP * capacity + row]
     add_batch(updates, update, epoch, last_sequence, add64(base_offset, delta), delta, timestamp)
     updates[at + LAST_TIMESTAMP] = timestamp
@@ -223,7 +222,7 @@ def check_before(columns: Any, capacity: int, row: int, slots: Any, entries: Any
     if slots[slot.ORIGIN] == slot.CLIENT and entry >= 0 and entries[at + PRODUCER_EPOCH] == epoch:
         first = columns[scan.BASE_SEQUENCE * capacity + row]
         delta = columns[scan.LAST_OFFSET_DELTA * capacity + row]
-        last = NO_SEQUENCE if first == NO_SEQUENCE else incremented(first, delta)
+        last = NO_SEQUENCE if first == NO_SEQUENCE else increment_sequence(first, delta)
         batch = find_batch(entries, entry, first, last)
         if batch >= 0:
             slots[slot.DETAIL] = entries[batch + LAST_OFFSET] - entries[batch + OFFSET_DELTA]

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from .primitives import MASK32, wrap32
+from .primitives import MASK32
+from .rules import decrement_sequence
 
 # Fields of an entry.
 PRODUCER_ID = 0
@@ -136,22 +137,6 @@ def find_batch(entries: Any, row: int, first_sequence: int, last_sequence: int) 
         number = (entries[entry + BATCH_START] + age) % BATCH_COUNT_MAX
         batch = entry + BATCHES + number * BATCH_WIDTH
         last = entries[batch + LAST_SEQUENCE]
-        if last == last_sequence and decremented(last, entries[batch + OFFSET_DELTA]) == first_sequence:
+        if last == last_sequence and decrement_sequence(last, entries[batch + OFFSET_DELTA]) == first_sequence:
             return batch
     return -1
-
-
-@device
-def incremented(sequence: int, increment: int) -> int:
-    """`DefaultRecordBatch.incrementSequence`: 0 follows on 2147483647."""
-    if sequence > wrap32(_MASK31 - increment):
-        return wrap32(wrap32(increment - wrap32(_MASK31 - sequence)) - 1)
-    return wrap32(sequence + increment)
-
-
-@device
-def decremented(sequence: int, decrement: int) -> int:
-    """`DefaultRecordBatch.decrementSequence`: 2147483647 comes before 0."""
-    if sequence < decrement:
-        return wrap32(wrap32(_MASK31 - wrap32(decrement - sequence)) + 1)
-    return wrap32(sequence - decrement)

@@ -8,7 +8,7 @@ from ..jit.device import device
 from ..jit.kernel import kernel
 from .encode_fields import put_field, put_varint
 from .encode_size import field_size, sized, varint_size
-from .varint import read_varint, varint_position, varint_value
+from .varint import read_header
 
 # Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_size`.
 KEY_START = 0
@@ -99,17 +99,14 @@ def _has_other_than_ascii(data: Any, start: int, end: int) -> int:
 @device
 def _decode_header(data: Any, position: int, end: int, columns: Any, capacity: int, index: int) -> int:
     """The ranges of the header at `position`; the position after it, -1 when it does not fit."""
-    for column in range(0, COLUMN_COUNT, 2):
-        packed = read_varint(data, position, end)
-        if packed < 0:
-            return -1
-        size = varint_value(packed)
-        start = varint_position(packed)
-        if size > end - start or (size < 0 and column == KEY_START):
-            return -1
-        columns[column * capacity + index] = start
-        columns[(column + 1) * capacity + index] = start + max(size, -1)
-        position = start + max(size, 0)
+    key_size, key_end, value_size, position = read_header(data, position, end)
+    if position < 0:
+        return -1
+    value_start = position - max(value_size, 0)
+    columns[KEY_START * capacity + index] = key_end - key_size
+    columns[KEY_END * capacity + index] = key_end
+    columns[VALUE_START * capacity + index] = value_start
+    columns[VALUE_END * capacity + index] = value_start + max(value_size, -1)
     return position
 
 

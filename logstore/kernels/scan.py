@@ -6,6 +6,7 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
+from ..layout import batch as layout
 from ..layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from .crc32c import crc32c_of
 from .primitives import be16, be32, be32_unsigned, be64, prefetch_bytes
@@ -46,25 +47,40 @@ AHEAD_COUNT = 8
 
 
 @device
-def _fill_v2(data: Any, position: int, columns: Any, capacity: int, row: int) -> int:
-    columns[PARTITION_LEADER_EPOCH * capacity + row] = be32(data, position + 12)
-    columns[CRC * capacity + row] = be32_unsigned(data, position + 17)
-    columns[ATTRIBUTES * capacity + row] = be16(data, position + 21)
-    columns[LAST_OFFSET_DELTA * capacity + row] = be32(data, position + 23)
-    columns[BASE_TIMESTAMP * capacity + row] = be64(data, position + 27)
-    columns[MAX_TIMESTAMP * capacity + row] = be64(data, position + 35)
-    columns[PRODUCER_ID * capacity + row] = be64(data, position + 43)
-    columns[PRODUCER_EPOCH * capacity + row] = be16(data, position + 51)
-    columns[BASE_SEQUENCE * capacity + row] = be32(data, position + 53)
-    columns[RECORD_COUNT * capacity + row] = be32(data, position + 57)
+def read_header(data: Any, position: int, columns: Any, capacity: int, row: int) -> int:
+    """Fill a row from the v2 header at `position`, but for POSITION, SIZE and MAGIC."""
+    columns[BASE_OFFSET * capacity + row] = be64(data, position + layout.BASE_OFFSET)
+    columns[PARTITION_LEADER_EPOCH * capacity + row] = be32(data, position + layout.PARTITION_LEADER_EPOCH)
+    columns[CRC * capacity + row] = be32_unsigned(data, position + layout.CRC)
+    columns[ATTRIBUTES * capacity + row] = be16(data, position + layout.ATTRIBUTES)
+    columns[LAST_OFFSET_DELTA * capacity + row] = be32(data, position + layout.LAST_OFFSET_DELTA)
+    columns[BASE_TIMESTAMP * capacity + row] = be64(data, position + layout.BASE_TIMESTAMP)
+    columns[MAX_TIMESTAMP * capacity + row] = be64(data, position + layout.MAX_TIMESTAMP)
+    columns[PRODUCER_ID * capacity + row] = be64(data, position + layout.PRODUCER_ID)
+    columns[PRODUCER_EPOCH * capacity + row] = be16(data, position + layout.PRODUCER_EPOCH)
+    columns[BASE_SEQUENCE * capacity + row] = be32(data, position + layout.BASE_SEQUENCE)
+    columns[RECORD_COUNT * capacity + row] = be32(data, position + layout.RECORD_COUNT)
     columns[IS_VALID * capacity + row] = -1
     return 0
+
+
+@device
+def check_row(data: Any, columns: Any, capacity: int, row: int) -> int:
+    """Compute the checksum of a v2 row into IS_VALID, and return that; a batch shorter than its header has none."""
+    start = columns[POSITION * capacity + row]
+    end = start + columns[SIZE * capacity + row]
+    is_valid = 0
+    if end - start >= HEADER_SIZE and crc32c_of(data, start + layout.ATTRIBUTES, end) == columns[CRC * capacity + row]:
+        is_valid = 1
+    columns[IS_VALID * capacity + row] = is_valid
+    return is_valid
 
 
 @device
 def _fill_legacy(data: Any, position: int, magic: int, columns: Any, capacity: int, row: int) -> int:
     for column in range(PARTITION_LEADER_EPOCH, COLUMN_COUNT):
         columns[column * capacity + row] = -1
+    columns[BASE_OFFSET * capacity + row] = be64(data, position + layout.BASE_OFFSET)
     columns[CRC * capacity + row] = be32_unsigned(data, position + 12)
     columns[ATTRIBUTES * capacity + row] = data[position + 17]
     columns[LAST_OFFSET_DELTA * capacity + row] = 0
@@ -89,7 +105,7 @@ def scan_batches(
         if position >= end - HEADER_UP_TO_MAGIC_SIZE:
             status = END
             break
-        length = be32(data, position + 8)
+        length = be32(data, position + layout.BATCH_LENGTH)
         if length < LENGTH_MIN:
             result[BAD_LENGTH] = length
             status = LENGTH_TOO_SMALL
@@ -98,15 +114,14 @@ def scan_batches(
         if size > end - position:
             status = END
             break
-        magic = (data[position + 16] ^ 128) - 128
+        magic = (data[position + layout.MAGIC] ^ 128) - 128
         if magic >= 2 and file_size - position < HEADER_SIZE:
             status = HEADER_BEYOND_FILE
             break
         columns[POSITION * capacity + row] = position
         columns[SIZE * capacity + row] = size
-        columns[BASE_OFFSET * capacity + row] = be64(data, position)
         if magic >= 2:
-            _fill_v2(data, position, columns, capacity, row)
+            read_header(data, position, columns, capacity, row)
         else:
             _fill_legacy(data, position, magic, columns, capacity, row)
         columns[MAGIC * capacity + row] = magic
@@ -127,13 +142,6 @@ def check_batches(data: Any, columns: Any, capacity: int, row: int, row_end: int
     wrong_count = 0
     while row < row_end:
         if columns[MAGIC * capacity + row] >= 2:
-            position = columns[POSITION * capacity + row]
-            size = columns[SIZE * capacity + row]
-            is_valid = 0
-            if size >= HEADER_SIZE:
-                crc = crc32c_of(data, position + 21, position + size)
-                is_valid = 1 if crc == columns[CRC * capacity + row] else 0
-            columns[IS_VALID * capacity + row] = is_valid
-            wrong_count += 1 - is_valid
+            wrong_count += 1 - check_row(data, columns, capacity, row)
         row += 1
     return wrong_count

@@ -1,91 +1,104 @@
-"""Varints as Kafka writes them: zigzag, base 128, low bits first (`ByteUtils`)."""
+"""Varints as Kafka writes them (`ByteUtils`: zigzag, base 128, low bits first), and fields with their size before them.
+
+What reads one returns it with the position after it. Where there is none, a failure, which is negative, stands in the
+place of that position.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..jit.device import device
-from .primitives import wrap32
 
-PAST_END = -1
-TOO_LONG = -2
+# Failures.
+PAST_END = -1  # the end comes first
+TOO_LONG = -2  # the last byte that there may be goes on; the number is that of a varint's 32 bits so far, unsigned
+BYTES_PAST_END = -3  # the size is there, and not all of the bytes; the number is how many are missing
+NEGATIVE_KEY_SIZE = -4  # of a header
 
 
 @device
-def read_varint(data: Any, position: int, end: int) -> int:
-    """Varint at `position`: the position after it in the high half, its unsigned 32 bits in the low half.
-
-    PAST_END when `end` comes first, TOO_LONG when the fifth byte goes on. Positions stay below 2^31, as a segment does.
-    """
+def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
+    """Read the signed number of up to 5 bytes at `position`."""
     if position < end and data[position] < 128:
-        return (position + 1 << 32) | data[position]
+        bits = data[position]
+        return (bits >> 1) ^ -(bits & 1), position + 1
     if position + 1 < end and data[position + 1] < 128:
-        return (position + 2 << 32) | (data[position] & 127) | (data[position + 1] << 7)
+        bits = (data[position] & 127) | (data[position + 1] << 7)
+        return (bits >> 1) ^ -(bits & 1), position + 2
     return _read_long_varint(data, position, end)
 
 
 @device
-def _read_long_varint(data: Any, position: int, end: int) -> int:
+def _read_long_varint(data: Any, position: int, end: int) -> tuple[int, int]:
     """`read_varint` for any number of bytes."""
-    value = 0
+    bits = 0
     shift = 0
     while position < end:
         byte = data[position]
         position += 1
-        value |= (byte & 127) << shift
+        bits = (bits | (byte & 127) << shift) & 4294967295
         if byte < 128:
-            return (position << 32) | (value & 4294967295)
+            return (bits >> 1) ^ -(bits & 1), position
         shift += 7
         if shift == 35:
-            return TOO_LONG
-    return PAST_END
+            return bits, TOO_LONG
+    return 0, PAST_END
 
 
 @device
-def varint_position(packed: int) -> int:
-    """Position after the varint that `read_varint` read."""
-    return packed >> 32
+def read_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
+    """Read the signed number of up to 10 bytes at `position`."""
+    if position < end and data[position] < 128:
+        bits = data[position]
+        return (bits >> 1) ^ -(bits & 1), position + 1
+    if position + 1 < end and data[position + 1] < 128:
+        bits = (data[position] & 127) | (data[position + 1] << 7)
+        return (bits >> 1) ^ -(bits & 1), position + 2
+    return _read_long_varlong(data, position, end)
 
 
 @device
-def varint_value(packed: int) -> int:
-    """Its signed value, zigzag undone."""
-    value = packed & 4294967295
-    return (value >> 1) ^ -(value & 1)
-
-
-@device
-def too_long_value(data: Any, position: int) -> int:
-    """What the first five bytes of a varint that is TOO_LONG amount to, for the error message."""
-    value = 0
-    for index in range(5):
-        value |= (data[position + index] & 127) << (7 * index)
-    return wrap32(value) & 4294967295
-
-
-@device
-def varlong_size(data: Any, position: int, end: int) -> int:
-    """Bytes of the varlong at `position`, or PAST_END or TOO_LONG (the tenth byte goes on)."""
-    size = 0
-    while position + size < end:
-        if data[position + size] < 128:
-            return size + 1
-        size += 1
-        if size == 10:
-            return TOO_LONG
-    return PAST_END
-
-
-@device
-def varlong_value(data: Any, position: int, size: int) -> int:
-    """Signed value of the varlong of `size` bytes, zigzag undone."""
+def _read_long_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
+    """`read_varlong` for any number of bytes."""
     low = 0
-    high = 0
-    for index in range(size):
-        bits = data[position + index] & 127
-        if index < 9:
-            low |= bits << (7 * index)
-        else:
-            high = bits & 1
-    # (high << 63 | low) >> 1 without leaving the signed range
-    return ((low >> 1) | (high << 62)) ^ -(low & 1)
+    for index in range(9):
+        if position + index >= end:
+            return 0, PAST_END
+        byte = data[position + index]
+        low |= (byte & 127) << (7 * index)
+        if byte < 128:
+            return (low >> 1) ^ -(low & 1), position + index + 1
+    if position + 9 >= end:
+        return 0, PAST_END
+    byte = data[position + 9]
+    if byte >= 128:
+        return 0, TOO_LONG
+    # (byte << 63 | low) >> 1 without leaving the signed range
+    return ((low >> 1) | ((byte & 1) << 62)) ^ -(low & 1), position + 10
+
+
+@device
+def read_field(data: Any, position: int, end: int) -> tuple[int, int]:
+    """Read the size of a nullable field, below 0 for null; the position is that after its bytes."""
+    size, after = read_varint(data, position, end)
+    if after < 0 or size <= 0:
+        return size, after
+    if size > end - after:
+        return size - (end - after), BYTES_PAST_END
+    return size, after + size
+
+
+@device
+def read_header(data: Any, position: int, end: int) -> tuple[int, int, int, int]:
+    """Read a header: the size of its key, the position after that, the size of its value and the position after it.
+
+    The number of a failure stands in the place of the value's size, or, with NEGATIVE_KEY_SIZE, of the key's.
+    """
+    key_size, key_end = read_field(data, position, end)
+    if key_end < 0:
+        return 0, 0, key_size, key_end
+    if key_size < 0:
+        return key_size, 0, 0, NEGATIVE_KEY_SIZE
+    value_size, after = read_field(data, key_end, end)
+    return key_size, key_end, value_size, after

@@ -13,7 +13,7 @@ from ..codec import decompress
 from ..columns.batch_table import BatchTable, ByteArray
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..folds.producer_update import AppendOrigin
-from ..kernels import scan
+from ..kernels import decode, scan
 from ..kernels import validate as quick
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, NO_TIMESTAMP
 from ..model import Codec, TimestampType
@@ -36,6 +36,7 @@ class BatchValidator:
         "_batch",
         "_is_log_append_time",
         "_kernel",
+        "_records",
         "_result",
         "_row",
         "_slots",
@@ -57,7 +58,8 @@ class BatchValidator:
         slots[quick.NEEDS_KEYS] = rules.is_compacted
         matrix = np.zeros((scan.COLUMN_COUNT, 1), np.int64)
         self._batch = np.zeros(_ROOM_MIN, np.uint8)
-        self._kernel = quick.validate_batch.bound(self._batch, slots, matrix)
+        self._records = np.zeros((decode.COLUMN_COUNT, quick.ROW_COUNT), np.int64)
+        self._kernel = quick.validate_batch.bound(self._batch, slots, matrix, self._records)
         # items of a memoryview come and go quicker than those of an array
         self._slots_array, self._slots, self._row = slots, slots.data, matrix.reshape(-1).data
         self._view: Any = self._batch.data
@@ -115,7 +117,9 @@ class BatchValidator:
         if stream.error is not None or stream.error_at_end is not None:
             return quick.NOT_QUICK
         table = self._result.table
-        return quick.validate_compressed(self._batch, stream.data, stream.data.size, self._slots_array, table.matrix)
+        return quick.validate_compressed(
+            self._batch, stream.data, stream.data.size, self._slots_array, table.matrix, self._records
+        )
 
     def _validate_all(
         self, data: ByteArray | bytes, origin: AppendOrigin, base_offset: int, leader_epoch: int, now_ms: int

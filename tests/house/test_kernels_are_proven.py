@@ -34,7 +34,6 @@ PROOFS = {
     "prepare_marker": Proof("append_marker.prepared_marker", "test_kernel_append_marker"),
     "validate_batch": Proof("validate.stamped", "test_kernel_validate"),
     "validate_compressed": Proof("validate.stamped", "test_kernel_validate"),
-    "skip_records": Proof("skipped_record.skip_stream", "test_kernel_validate_stream"),
     "encode_headers": Proof("record_headers.encode", "test_kernel_headers"),
     "decode_headers": Proof("record_headers.decode", "test_kernel_headers"),
     "gather_fields": Proof("gather.gathered", "test_kernel_gather"),

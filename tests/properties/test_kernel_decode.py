@@ -33,7 +33,7 @@ class Decode:
         self.state[decode.MAX_TIMESTAMP] = context.log_append_time or 0
         self.state[decode.BASE_SEQUENCE] = context.base_sequence
         self.state[decode.RECORD_COUNT] = count
-        self.state[decode.IS_STREAM] = int(is_stream)
+        self.state[decode.SOURCE] = decode.STREAM if is_stream else decode.PLAIN
         self.state[decode.END_POSITION] = end
         self.state[decode.RECORD_INDEX] = 0
         self.state[decode.NEXT_POSITION] = start

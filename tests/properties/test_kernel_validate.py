@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
+from logstore.kernels import decode
 from logstore.kernels import scan as fields
 from logstore.kernels import validate as quick
 from logstore.log.analyze import analyze
@@ -105,13 +106,15 @@ class Call:
         self.data = np.frombuffer(bytearray(data), np.uint8)
         self.slots = np.zeros(quick.SLOT_COUNT, np.int64)
         self.matrix = np.full((fields.COLUMN_COUNT, 1), -77, np.int64)
-        self.slots[: quick.RECORDS_MAX_TIMESTAMP] = [len(data), *of]
-        self.status = run_both(quick.validate_batch, self.data, self.slots, self.matrix)
+        self.slots[quick.SIZE : quick.RECORDS_MAX_TIMESTAMP] = [len(data), *of]
+        self.records = np.zeros((decode.COLUMN_COUNT, quick.ROW_COUNT), np.int64)
+        self.status = run_both(quick.validate_batch, self.data, self.slots, self.matrix, self.records)
 
     def finish(self, stream: bytes) -> None:
         """Check the records of a compressed batch."""
         records_data = np.frombuffer(stream, np.uint8)
-        self.status = run_both(quick.validate_compressed, self.data, records_data, len(stream), self.slots, self.matrix)
+        checked = (self.data, records_data, len(stream), self.slots, self.matrix, self.records)
+        self.status = run_both(quick.validate_compressed, *checked)
 
 
 @settings(max_examples=250)

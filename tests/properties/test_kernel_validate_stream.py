@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.kernels import decode
-from logstore.kernels.validate_stream import skip_records
 from logstore.log.skipped_records import SkippedRecords
 from tests.naive.encoder import ZSTD, Batch
 from tests.naive.record import BrokenRecordError, Context
@@ -42,11 +41,12 @@ def found(
     state[decode.RECORD_COUNT] = count
     state[decode.END_POSITION] = end
     state[decode.RECORD_INDEX] = 0
+    state[decode.SOURCE] = decode.SKIPPED_STREAM
     state[decode.NEXT_POSITION] = start
     records: list[Skipped] = []
     while state[decode.RECORD_INDEX] < count:
         matrix = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
-        status = run_both(skip_records, np.frombuffer(data, np.uint8), state, matrix, capacity, read_limit=end)
+        status = run_both(decode.decode_records, np.frombuffer(data, np.uint8), state, matrix, capacity, read_limit=end)
         columns = (decode.OFFSET, decode.TIMESTAMP, decode.KEY_SIZE, decode.VALUE_SIZE)
         rows = int(state[decode.ROW_COUNT])
         records += [Skipped(*map(int, row)) for row in matrix[list(columns), :rows].T]
@@ -59,7 +59,8 @@ def expected(data: bytes, count: int, context: Context) -> tuple[list[Skipped], 
     records: list[Skipped] = []
     try:
         for record in skip_stream(data, count, context):
-            records.append(record)
+            sizes = (max(record.key_size, -1), max(record.value_size, -1))  # any size below 0 is that of null
+            records.append(Skipped(record.offset, record.timestamp, *sizes))
     except BrokenRecordError as error:
         return records, str(error)
     return records, None

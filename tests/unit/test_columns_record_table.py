@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords, RecordTable, record_error, unknown_codec
 from logstore.errors import DecompressionError, InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
 from logstore.kernels import decode as fields
+from logstore.kernels.scan import POSITION
 from tests.naive.encoder import (
     GZIP,
     LOG_APPEND_TIME,
@@ -80,6 +82,19 @@ def test_a_plain_batch_is_read_where_it_is() -> None:
     records = BatchRecords(data, scan(data), 0)
     assert records.data is data
     assert all(chunk.data is data for chunk in records.chunks())
+
+
+@pytest.mark.parametrize("boundary", [1 << 31, 1 << 32, 1 << 34])
+def test_positions_have_all_their_bits(tmp_path: Path, boundary: int) -> None:
+    content = Batch(70, RECORDS, 4).to_bytes()
+    table, start = scan(np.frombuffer(content, np.uint8)), boundary - 70
+    with (tmp_path / "sparse").open("wb") as file:
+        file.seek(start)
+        file.write(content)
+    table.matrix[POSITION, 0] = start
+    values, error = values_of(BatchRecords(np.memmap(tmp_path / "sparse", np.uint8, "r"), table, 0))
+    assert [value[3:] for value in values] == [(b"key", b"value")] * 5
+    assert error is None
 
 
 def test_the_row_says_which_batch() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from logstore.columns.batch_table import BatchTable, ByteArray
 from logstore.columns.legacy import legacy_entry
 from logstore.columns.record_table import unknown_codec
-from logstore.kernels.decode import sequence_after
+from logstore.kernels.rules import increment_sequence
 from logstore.layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -28,7 +28,7 @@ def batch_object(table: BatchTable, row: int) -> dict[str, Any]:
     base_sequence = fields["base_sequence"]
     last_sequence = base_sequence
     if base_sequence != NO_SEQUENCE:
-        last_sequence = sequence_after(base_sequence, fields["last_offset_delta"])
+        last_sequence = increment_sequence(base_sequence, fields["last_offset_delta"])
     return {
         "kind": "batch",
         "baseOffset": fields["base_offset"],
