@@ -23,7 +23,7 @@ from benchmarks.sizes import MIB, scaled
 from logstore.columns.batch_table import scan
 from logstore.kernels import decode, offset_map
 from logstore.kernels.decode_batches import decode_batches
-from logstore.kernels.hash_keys import hash_keys
+from logstore.kernels.key_hashes import hash_keys
 from logstore.kernels.offset_map import find_offsets, put_offsets
 from logstore.log.partition_log import PartitionLog
 

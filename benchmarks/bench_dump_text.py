@@ -1,4 +1,4 @@
-"""The kernels that print: batches and records as the dump has them, text, numbers. Tiny results are known by hash."""
+"""The kernels that print: batches and records as the dump has them. Tiny results are known by hash."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import xxhash
 
 from benchmarks.bench_scan import segment_of
 from benchmarks.digest import digest
-from benchmarks.floors import Floor, library, reading, touching
+from benchmarks.floors import Floor, reading, touching
 from benchmarks.measured import Measured
 from benchmarks.sizes import KIB, MIB, scaled
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.record_table import BatchRecords
-from logstore.kernels import decode, dump_text, text
-from logstore.kernels.text import DECIMAL_SIZE_MAX, SLACK_SIZE
+from logstore.kernels import decode, dump_text
+from logstore.kernels.text import SLACK_SIZE
 
 SIZE_TINY = 256 * KIB
 SIZE = scaled(SIZE_TINY, 32 * MIB)
@@ -117,28 +117,3 @@ def test_dump_records(segment: Bytes, table: BatchTable, check_timed: Callable[.
         return dump.text()
 
     check_timed(int(table.size[0]), dump_one, reading(segment[: table.size[0]]))
-
-
-@pytest.mark.parametrize("kind", ["ascii", "characters", "broken"])
-def test_text_of_utf8(kind: str, measured: Measured) -> None:
-    part = {"ascii": b"abcdefgh", "characters": "aé世😀".encode(), "broken": b"a\xff\xe4\xb8\xed\xa0\x80"}[kind]
-    data = np.frombuffer(part * (SIZE // len(part)), np.uint8)
-    out = np.zeros(3 * data.size + SLACK_SIZE, np.uint8)
-    arguments = (data, 0, data.size, dump_text.POOL, out)
-    floor, printed = reading(data), lambda size: out[:size]
-    size = measured(text.text_of_utf8, *arguments, size=data.size, floor=floor, hashed=printed)
-    expected = {"ascii": part, "characters": part, "broken": "a\ufffd\ufffd\ufffd".encode()}[kind]
-    assert out[:size].tobytes() == expected * (SIZE // len(part))
-
-
-def test_text_of_decimal(measured: Measured) -> None:
-    values = [sign * 7**power for power in range(22) for sign in (1, -1)]
-    out = np.zeros(DECIMAL_SIZE_MAX + SLACK_SIZE, np.uint8)
-
-    def print_all() -> list[int]:
-        return [text.text_of_decimal(value, dump_text.POOL, out) for value in values]
-
-    floor = library("`str`", lambda: [str(value) for value in values])
-    sizes = measured(print_all, count=len(values), unit="numbers", floor=floor)
-    assert sizes == [len(str(value)) for value in values]
-    assert out[: sizes[-1]].tobytes() == str(values[-1]).encode()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import UsageError
-from . import arrow_columns, numpy_columns
+from . import arrow_columns
 from .batch_table import Int64Array
 from .header_columns import HeaderColumns
 from .record_columns import BytesColumn, RecordColumns
+
+_ADVICE = "give bytes: a list, an array of dtype S, V or object, uint8[n, width], (uint8 data, offsets), or Arrow"
 
 
 def record_columns(
@@ -17,10 +23,21 @@ def record_columns(
     """Records to be written, a column each; one that is None is null in every record.
 
     Args:
-        values, keys: see `numpy_columns.bytes_column` and `arrow_columns.bytes_column`.
+        values, keys: Arrow's (see `arrow_columns.bytes_column`), a `BytesColumn`, or one of the table below.
         timestamps: milliseconds as integers, datetime64, or Arrow's; None: none yet, see `RecordColumns.stamped`.
         headers: a list of (key, value) for each record, Arrow's list of structs or map, or a `BytesColumn` of them as
             they stand in records.
+
+    | what                           | how it is read                                                             |
+    |--------------------------------|----------------------------------------------------------------------------|
+    | list or tuple of bytes or None | copied into one buffer                                                     |
+    | array of objects, 1-D          | the same                                                                   |
+    | array of dtype S, 1-D          | in place; zero bytes at an end are padding, as everywhere in numpy         |
+    | array of dtype V, 1-D          | in place, all of its bytes                                                 |
+    | array of uint8, 2-D            | in place, a row each                                                       |
+    | (uint8 data, offsets)          | in place: string i is data[offsets[i]:offsets[i + 1]]                      |
+
+    An array that is not contiguous is copied. Empty is not null; only None is.
 
     Raises:
         UsageError: columns of different lengths, of other types, or none at all.
@@ -40,13 +57,13 @@ def _bytes(values: Any) -> BytesColumn | None:
         return values
     if arrow_columns.is_arrow(values):
         return arrow_columns.bytes_column(values)
-    return numpy_columns.bytes_column(values)
+    return _bytes_of_numpy(values)
 
 
 def _timestamps(values: Any) -> Int64Array:
     if arrow_columns.is_arrow(values):
         return arrow_columns.timestamps_column(values)
-    return numpy_columns.timestamps_column(values)
+    return _timestamps_of_numpy(values)
 
 
 def _headers(values: Any) -> BytesColumn:
@@ -55,3 +72,52 @@ def _headers(values: Any) -> BytesColumn:
     if arrow_columns.is_arrow(values):
         return arrow_columns.headers_columns(values).encoded()
     return HeaderColumns.of_lists(values).encoded()
+
+
+def _bytes_of_numpy(values: Any) -> BytesColumn:
+    if isinstance(values, tuple) and len(values) == 2 and all(isinstance(part, np.ndarray) for part in values):
+        return BytesColumn.of_offsets(*values)
+    if isinstance(values, list | tuple):
+        return _of_objects(values)
+    if not isinstance(values, np.ndarray):
+        raise _refused(type(values).__name__)
+    if values.ndim == 1 and values.dtype.kind == "O":
+        return _of_objects(values.tolist())
+    if values.ndim == 1 and values.dtype.kind in "SV" and values.dtype.fields is None:
+        sizes = np.strings.str_len(values) if values.dtype.kind == "S" else None
+        return _of_rows(np.ascontiguousarray(values).view(np.uint8), values.size, values.itemsize, sizes)
+    if values.ndim == 2 and values.dtype == np.uint8:
+        count, width = values.shape
+        return _of_rows(np.ascontiguousarray(values), count, width, None)
+    raise _refused(f"{values.dtype}, {values.ndim}-D")
+
+
+def _of_rows(data: npt.NDArray[np.uint8], count: int, width: int, sizes: npt.NDArray[Any] | None) -> BytesColumn:
+    """Rows of `width` bytes, of which the first `sizes` are the record's; None: all."""
+    rows = BytesColumn.of_width(data.reshape(-1), count, width)
+    return rows if sizes is None or (sizes == width).all() else BytesColumn(rows.data, rows.starts, rows.starts + sizes)
+
+
+def _of_objects(values: Sequence[bytes | None]) -> BytesColumn:
+    for value in values:
+        if value is not None and not isinstance(value, bytes | bytearray | memoryview):
+            raise _refused(type(value).__name__)
+    return BytesColumn.of_values(values)
+
+
+def _timestamps_of_numpy(values: Any) -> Int64Array:
+    """Milliseconds since 1970 out of ints or datetime64, cut off to them; -1 is no timestamp."""
+    array = values if isinstance(values, np.ndarray) else np.array(values)
+    if array.ndim == 1 and array.dtype.kind == "M":
+        return array.astype("datetime64[ms]").astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array >> 63).any()):
+        raise UsageError(
+            "Timestamps are not milliseconds since 1970",
+            expected="integers or datetime64, 1-D",
+            found=f"{array.dtype}, {array.ndim}-D",
+        )
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _refused(found: str) -> UsageError:
+    return UsageError("Keys and values are bytes", found=found, advice=_ADVICE)

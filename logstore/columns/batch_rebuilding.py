@@ -32,27 +32,6 @@ AS_IT_WAS = -1  # of a delete horizon
 _KEPT_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
-def rebuild_batch(
-    records: RecordTable, table: BatchTable, row: int, is_kept: BoolArray, *, delete_horizon_ms: int = AS_IT_WAS
-) -> ByteArray:
-    """One v2 batch with some of its records.
-
-    Args:
-        records: all of the batch, as `BatchRecords` decodes them.
-        table, row: the batch.
-        is_kept: bool[len(records)], at least one of them.
-        delete_horizon_ms: what to set; AS_IT_WAS keeps the batch's own, if it has any.
-
-    Returns:
-        uint8, 1-D, writable.
-
-    Raises:
-        As `rebuild_batches`.
-    """
-    rows, record_ends = np.array([row]), np.array([len(records)])
-    return rebuild_batches(records, table, rows, record_ends, is_kept, np.array([delete_horizon_ms])).data
-
-
 def rebuild_batches(
     records: RecordTable,
     table: BatchTable,
@@ -68,7 +47,7 @@ def rebuild_batches(
         table, rows: the batches, int64[n].
         record_ends: int64[n], the record behind each batch's last.
         is_kept: bool[len(records)], at least one of each batch.
-        delete_horizons_ms: int64[n], see `rebuild_batch`.
+        delete_horizons_ms: int64[n], what to set; AS_IT_WAS keeps the batch's own, if it has any.
 
     Raises:
         UsageError: a batch without records to keep (see `empty_batch`); a batch that `MemoryRecordsBuilder` does not

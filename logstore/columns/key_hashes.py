@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.murmur2 import murmur2_keys
+from ..kernels.key_hashes import murmur2_keys
 from .batch_table import Int64Array
 from .record_columns import BytesColumn
 

@@ -105,14 +105,17 @@ def _built_quickly(
 
 
 def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> BuiltBatches:
-    """All rows in batches that a producer with this `batch.size` would make of them, see `split_batches`.
+    """All rows in batches as a producer makes them (`RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor`).
+
+    No batch is larger than `batch_size` before compression, but for one that begins with a record which, with lengths
+    and deltas at their longest, does not fit: such a batch may be as large as that.
 
     Args:
         batch_size: bytes before compression.
         fields: the attributes of `BatchFields`; base offset and base sequence are the first batch's.
 
     Raises:
-        As `build_batch`.
+        As `build_batch`; UsageError for a batch size below 1.
     """
     header = BatchFields(**fields)
     encoder, matrix, row_ends = _measured(columns, batch_size, header)
@@ -159,20 +162,6 @@ def _built_in_turn(
         data = encoder.encode(part, row_ends[begin:end], size, first_row=first_row, out=out)
         yield BuiltBatches(data, BatchTable(part, end - begin, scan.END, size))
         begin = end
-
-
-def split_batches(columns: RecordColumns, batch_size: int) -> Int64Array:
-    """How many rows a producer puts into each batch (`RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor`).
-
-    No batch is larger than `batch_size` bytes before compression, but for one that begins with a record which, with
-    lengths and deltas at their longest, does not fit: such a batch may be as large as that.
-
-    Raises:
-        UsageError: a batch size below 1; a range of bytes that is not there.
-        InvalidTimestampError: a negative timestamp other than -1.
-        RecordTooLargeError: a record of more than 2147483647 bytes.
-    """
-    return _split(RecordEncoder(columns), BatchFields(), batch_size)[0][scan.RECORD_COUNT]
 
 
 def encode_measured(

@@ -1,6 +1,6 @@
 """RecordColumns: records to be written, a column a field, in the layout of Arrow's binary arrays.
 
-Where they come from: `RecordColumns.from_records` for Python objects, `numpy_columns` and `arrow_columns` for the rest.
+Where they come from: `RecordColumns.from_records` for Python objects, `any_columns` for the rest.
 """
 
 from __future__ import annotations

@@ -10,14 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..jit.device import constants, device
-from ..jit.kernel import kernel
 from .primitives import load64, store64
 
 if TYPE_CHECKING:
     import numpy as np
 
 SLACK_SIZE = 64
-DECIMAL_SIZE_MAX = 20
 
 _pool = bytearray()
 
@@ -237,15 +235,3 @@ def four_byte_size(data: Any, at: int, left: int) -> int:
     if left < 4:
         return -3
     return 4 if is_continuation(data[at + 3]) == 1 else -3
-
-
-@kernel("u8*, i64, i64, u8*, u8*")
-def text_of_utf8(data: Any, start: int, size: int, pool: Any, out: Any) -> int:
-    """data[start:start + size] to `out` (3 * size + SLACK_SIZE bytes) as Java prints it; returns the bytes written."""
-    return put_utf8(out, 0, pool, data, start, size)
-
-
-@kernel("i64, u8*, u8*")
-def text_of_decimal(value: int, pool: Any, out: Any) -> int:
-    """`value` to `out` (DECIMAL_SIZE_MAX + SLACK_SIZE bytes); returns the bytes written."""
-    return put_decimal(out, 0, pool, value)

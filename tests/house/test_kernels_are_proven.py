@@ -38,8 +38,6 @@ PROOFS = {
     "decode_headers": Proof("record_headers.decode", "test_kernel_headers"),
     "gather_fields": Proof("gather.gathered", "test_kernel_gather"),
     "write_record_views": Proof("gather.views", "test_kernel_gather"),
-    "text_of_utf8": Proof("java_text.java_utf8", "test_kernel_text"),
-    "text_of_decimal": Proof("java_text.decimal", "test_kernel_text"),
     "dump_records": Proof("dump_text.record_line", "test_kernel_dump"),
     "dump_batches": Proof("dump_text.dump", "test_kernel_dump"),
     "fold_indexes": Proof("fold_indexes.add_batches", "test_fold_indexes"),

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from logstore.codec import decompress
-from logstore.columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batch
+from logstore.columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batches
 from logstore.columns.batch_table import ByteArray, scan
-from logstore.columns.record_building import build_batch, split_batches
+from logstore.columns.record_building import build_batch, build_batches
 from logstore.columns.record_columns import RecordColumns
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.small_batch import build_batch_from_records, build_marker
@@ -209,7 +209,8 @@ def test_batches_hold_as_many_records_as_a_producers(oracle: Oracle, tmp_path: P
     asked = [(some_rows(dice, count=40), dice.choose((1, 100, 300, 1000, 16384))) for _ in range(CASE_COUNT // 2)]
     questions = [{"ask": "split", "size": size, "records": [record_json(row) for row in rows]} for rows, size in asked]
     for (rows, size), counts in zip(asked, ask(oracle, tmp_path, questions), strict=True):
-        assert split_batches(RecordColumns.from_records(python_records(rows)), size).tolist() == counts
+        built = build_batches(RecordColumns.from_records(python_records(rows)), batch_size=size)
+        assert built.table.record_count.tolist() == counts
 
 
 def test_markers_are_kafkas_to_the_byte(oracle: Oracle, tmp_path: Path) -> None:
@@ -253,7 +254,8 @@ class Filtered:
         records = whole_table(self.data)
         if not any(self.keep):
             return empty_batch(table, 0)
-        return rebuild_batch(records, table, 0, np.array(self.keep), delete_horizon_ms=self.horizon_ms)
+        first, end = np.array([0]), np.array([len(records)])
+        return rebuild_batches(records, table, first, end, np.array(self.keep), np.array([self.horizon_ms])).data
 
 
 def whole_table(data: ByteArray) -> RecordTable:

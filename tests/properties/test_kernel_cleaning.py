@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.kernels import decode, decode_batches, hash_keys, offset_map
+from logstore.kernels import decode, decode_batches, offset_map
+from logstore.kernels.key_hashes import hash_keys
 from logstore.kernels.scan import COLUMN_COUNT
 from tests.naive import batch as naive_batch
 from tests.naive import offset_map as naive
@@ -47,7 +48,7 @@ def as_records(pairs_of: list[tuple[bytes | None, int]]) -> tuple[npt.NDArray[np
 def hashed(data: npt.NDArray[np.uint8], records: Int64Array) -> Int64Array:
     capacity = records.shape[1]
     hashes = np.full((2, capacity), UNTOUCHED, np.int64)
-    run_both(hash_keys.hash_keys, data, records, capacity, capacity - 1, hashes)
+    run_both(hash_keys, data, records, capacity, capacity - 1, hashes)
     return hashes
 
 
@@ -56,7 +57,7 @@ def test_keys_are_hashed_as_by_xxhash(of: list[bytes | None]) -> None:
     data, records = as_records([(key, 0) for key in of])
     capacity = records.shape[1]
     hashes = np.full((2, capacity), UNTOUCHED, np.int64)
-    key_count = run_both(hash_keys.hash_keys, data, records, capacity, len(of), hashes)
+    key_count = run_both(hash_keys, data, records, capacity, len(of), hashes)
     assert key_count == sum(key is not None for key in of)
     found = list(zip(*hashes[:, : len(of)].tolist(), strict=True))
     assert found == [(0, 0) if key is None else naive.halves(key) for key in of]

@@ -11,7 +11,7 @@ from logstore.client.partitioner import murmur2 as of_one_key
 from logstore.columns.key_hashes import murmur2_hashes
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
-from logstore.kernels.murmur2 import murmur2_keys
+from logstore.kernels.key_hashes import murmur2_keys
 from tests.naive.murmur2 import murmur2
 from tests.unit.kernel_forms import run_both
 

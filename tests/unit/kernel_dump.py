@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,28 @@ class DumpCaller:
             self.gaps.append((previous, record.offset))
         self.state[kernels.PREVIOUS_OFFSET] = record.offset
         self.state[kernels.CHUNK_ROW] = row + 1
+
+
+def printed(data: bytes, ranges: Sequence[tuple[int, int]], offset: int = 0, *, contents: bool = True) -> bytes:
+    """What both forms print of values, each a range of `data`; without contents of the records' metadata."""
+    matrix = np.zeros((decode.COLUMN_COUNT, len(ranges)), np.int64)
+    matrix[decode.OFFSET] = offset
+    matrix[decode.KEY_SIZE] = -1
+    matrix[decode.VALUE_POSITION], ends = np.array(ranges).T
+    matrix[decode.VALUE_SIZE] = ends - matrix[decode.VALUE_POSITION]
+    caller = DumpCaller(naive.Options(contents=contents, skip_metadata=contents), out=400 * len(ranges) + 3 * len(data))
+    caller.records(RecordTable(np.frombuffer(data, np.uint8), matrix, len(ranges)), 0)
+    return caller.finish().text
+
+
+def printed_text(data: bytes) -> bytes:
+    """How a value is printed; the fences of the compiled form go on like any character that is cut off."""
+    return printed(data, [(0, len(data))]).removeprefix(b"| payload: ").removesuffix(b"\n")
+
+
+def printed_number(value: int) -> bytes:
+    """How an offset is printed."""
+    return printed(b"", [(0, 0)], value, contents=False).removeprefix(b"| offset: ").partition(b" ")[0]
 
 
 def record_at(chunk: RecordTable, row: int) -> Record:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from logstore.columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batch, rebuild_batches
+from logstore.columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batches
 from logstore.columns.batch_table import BatchTable, ByteArray, scan
+from logstore.columns.record_columns import BoolArray
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.errors import InvalidTimestampError, UsageError
@@ -28,9 +29,13 @@ def records_of(data: ByteArray, table: BatchTable, row: int) -> RecordTable:
     return records
 
 
+def rebuild_one(records: RecordTable, table: BatchTable, row: int, keep: BoolArray, horizon: int) -> ByteArray:
+    return rebuild_batches(records, table, np.array([row]), np.array([len(records)]), keep, np.array([horizon])).data
+
+
 def rebuilt(batch: Batch, keep: list[bool], horizon: int = AS_IT_WAS) -> tuple[dict[str, int], RecordTable]:
     data, table = opened(batch)
-    again = rebuild_batch(records_of(data, table, 0), table, 0, np.array(keep), delete_horizon_ms=horizon)
+    again = rebuild_one(records_of(data, table, 0), table, 0, np.array(keep), horizon)
     found = scan(again, check_crc=True)
     assert found.is_valid.tolist() == [1]
     return found.row(0), records_of(again, found, 0)
@@ -83,9 +88,7 @@ def test_many_batches_are_built_like_each_alone() -> None:
     found = scan(built.data, check_crc=True)
     assert np.array_equal(found.matrix, built.table.matrix)
     alone = [
-        rebuild_batch(
-            records_of(data, table, row), table, row, keep[4 * row : 4 * row + 4], delete_horizon_ms=int(horizons[row])
-        ).tobytes()
+        rebuild_one(records_of(data, table, row), table, row, keep[4 * row : 4 * row + 4], int(horizons[row])).tobytes()
         for row in range(5)
     ]
     assert built.data.tobytes() == b"".join(alone)

@@ -14,7 +14,6 @@ from logstore.columns.record_building import (
     build_batch,
     build_batches,
     build_batches_in_turn,
-    split_batches,
 )
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_encoding import RecordEncoder
@@ -24,7 +23,7 @@ from logstore.errors import InvalidTimestampError, LogstoreError, RecordTooLarge
 from logstore.kernels import scan as fields
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG
 from logstore.model import Codec, ControlRecordType, TimestampType
-from tests.naive.building import Row, batch_bytes
+from tests.naive.building import Row, batch_bytes, split
 from tests.naive.encoder import SOME_TIME, Batch
 
 # Of org.apache.kafka 4.3.1, leader epoch 3.
@@ -115,14 +114,18 @@ def test_no_records_are_no_bytes() -> None:
     assert build_batch(RecordColumns(0)).size == 0
     assert build_batch_from_records([]).size == 0
     built = build_batches(RecordColumns(0), batch_size=100)
-    assert (built.data.size, len(built.table), split_batches(RecordColumns(0), 100).tolist()) == (0, 0, [])
+    assert (built.data.size, len(built.table)) == (0, 0)
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.SNAPPY], ids=["plain", "snappy"])
 def test_many_batches_are_what_a_scan_finds_and_each_like_one(codec: Codec) -> None:
     records = some_records(5000)
     columns = RecordColumns.from_records(records)
-    counts = split_batches(columns, 400).tolist()
+    rows = [
+        Row(key, value, timestamp, [(name.encode(), of) for name, of in headers])
+        for key, value, timestamp, headers in records
+    ]
+    counts = [batch.record_count for batch in split(rows, 400)]
     assert len(counts) > 1024  # more than are measured at once
     header: dict[str, Any] = {"codec": codec, "producer_id": 1, "producer_epoch": 0}
     built = build_batches(columns, batch_size=400, base_offset=50, base_sequence=2**31 - 100, **header)
@@ -227,7 +230,7 @@ def test_arguments_that_do_not_fit_are_refused(arguments: dict[str, Any], messag
 
 def test_a_batch_size_below_one_is_refused() -> None:
     with pytest.raises(UsageError, match="batch_size is too small"):
-        split_batches(RecordColumns.from_records(GOOD), 0)
+        build_batches(RecordColumns.from_records(GOOD), batch_size=0)
 
 
 def test_ranges_out_of_the_data_are_refused() -> None:
@@ -251,9 +254,10 @@ def test_sizes_beyond_32_bits_are_refused_before_anything_is_allocated() -> None
     with pytest.raises(RecordTooLargeError, match="The batch is too large for any log"):
         build_batch(columns_of(2**30, 2))
     with pytest.raises(RecordTooLargeError, match="The batch is too large for any log"):
-        split_batches(columns_of(2**31 - 20, 1), 100)
-    assert split_batches(columns_of(2**30, 2), 100).tolist() == [1, 1]
-    assert split_batches(columns_of(2**31 - 100, 2), 2**31 - 1).tolist() == [1, 1]
+        build_batches(columns_of(2**31 - 20, 1), batch_size=100)
+    for size, batch_size in ((2**30, 100), (2**31 - 100, 2**31 - 1)):
+        sizes, _batches = build_batches_in_turn(columns_of(size, 2), batch_size=batch_size, position=lambda: 0)
+        assert (sizes > size).tolist() == [True, True]
 
 
 @pytest.mark.parametrize("end", [0, 4, 9])

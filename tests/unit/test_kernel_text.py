@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
 import numpy as np
 import pytest
 
-from logstore.kernels.dump_text import POOL
-from logstore.kernels.text import DECIMAL_SIZE_MAX, SLACK_SIZE, literal, text_of_decimal, text_of_utf8
+from logstore.kernels.text import SLACK_SIZE, literal, put_bytes
 from logstore.layout.utf8 import java_utf8
 from tests.naive import java_text
-from tests.unit.kernel_forms import run_both
+from tests.unit.kernel_dump import printed, printed_number, printed_text
+from tests.unit.kernel_forms import Guarded
 
 POWERS = [10**k for k in range(19)]
 EDGES = sorted(
@@ -38,30 +40,15 @@ JAVA = {
 }
 
 
-def decimal(value: int) -> bytes:
-    out = np.zeros(DECIMAL_SIZE_MAX + SLACK_SIZE, np.uint8)
-    return out[: run_both(text_of_decimal, value, POOL, out)].tobytes()
-
-
-def utf8(data: bytes) -> bytes:
-    out = np.zeros(3 * len(data) + SLACK_SIZE, np.uint8)
-    size = run_both(text_of_utf8, np.frombuffer(data, np.uint8), 0, len(data), POOL, out)
-    return out[:size].tobytes()
-
-
 def test_decimals_at_every_edge() -> None:
     for value in EDGES:
-        assert decimal(value) == java_text.decimal(value) == str(value).encode()
+        assert printed_number(value) == java_text.decimal(value) == str(value).encode()
 
 
-def test_no_decimal_is_longer_than_is_said() -> None:
-    assert max(len(decimal(value)) for value in EDGES) == DECIMAL_SIZE_MAX
-
-
-@pytest.mark.parametrize(("given", "printed"), JAVA.values(), ids=JAVA)
-def test_broken_utf8_is_what_a_jvm_makes_of_it(given: str, printed: str) -> None:
-    data, expected = bytes.fromhex(given), bytes.fromhex(printed)
-    assert utf8(data) == expected
+@pytest.mark.parametrize(("given", "expected_hex"), JAVA.values(), ids=JAVA)
+def test_broken_utf8_is_what_a_jvm_makes_of_it(given: str, expected_hex: str) -> None:
+    data, expected = bytes.fromhex(given), bytes.fromhex(expected_hex)
+    assert printed_text(data) == expected
     assert java_utf8(data).encode() == expected
     assert java_text.java_utf8(data) == expected
 
@@ -71,31 +58,25 @@ def test_every_lead_byte_before_bytes_at_every_limit() -> None:
     rests = [b"", b"\x80", b"\xbf", b"A", b"\x80\x80", b"\xbfA", b"\xbf\xc2", b"\x80\x80\x80"]
     pieces = [bytes([lead]) + second + rest for lead in range(128, 256) for second in seconds for rest in rests]
     data = b"A".join(pieces)
-    assert utf8(data) == java_text.java_utf8(data) == java_utf8(data).encode()
-    for piece in pieces:
-        assert text_at_the_end(piece) == java_text.java_utf8(piece)
-
-
-def text_at_the_end(data: bytes) -> bytes:
-    """By the compiled form alone, with what would go on right behind."""
-    out = np.zeros(3 * len(data) + SLACK_SIZE, np.uint8)
-    array = np.frombuffer(data + b"\x80\x80\x80", np.uint8)
-    return out[: text_of_utf8(array, 0, len(data), POOL, out)].tobytes()
+    assert printed_text(data) == java_text.java_utf8(data) == java_utf8(data).encode()
+    ends = list(accumulate(map(len, pieces)))
+    lines = printed(b"".join(pieces), list(pairwise([0, *ends])))
+    assert lines == b"".join(b"| payload: " + java_text.java_utf8(piece) + b"\n" for piece in pieces)
 
 
 def test_ascii_of_every_length_is_copied_and_nothing_else() -> None:
-    text = b"0123456789abcdefghijklmnopqrstuvwxyz"
-    for size in range(len(text)):
+    text = np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyz", np.uint8)
+    for size in range(text.size):
         out = np.full(size + SLACK_SIZE, 0x2A, np.uint8)
-        assert run_both(text_of_utf8, np.frombuffer(text, np.uint8), 0, size, POOL, out) == size
-        assert out.tobytes() == text[:size] + b"*" * SLACK_SIZE
+        assert put_bytes(Guarded(out), 0, Guarded(text[:size]), 0, size) == 0
+        assert out.tobytes() == text[:size].tobytes() + b"*" * SLACK_SIZE
 
 
 def test_a_bad_byte_at_any_place_of_a_word_is_found() -> None:
     for size in range(1, 20):
         for place in range(size):
             data = b"x" * place + b"\xff" + b"x" * (size - place - 1)
-            assert utf8(data) == data.replace(b"\xff", "\ufffd".encode())
+            assert printed_text(data) == data.replace(b"\xff", "\ufffd".encode())
 
 
 def test_a_literal_remembers_where_it_is_and_how_long() -> None:

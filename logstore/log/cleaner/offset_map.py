@@ -13,7 +13,7 @@ from ...columns.batch_table import BatchTable
 from ...columns.record_table import RecordTable
 from ...errors import UsageError
 from ...kernels import offset_map as fields
-from ...kernels.hash_keys import hash_keys
+from ...kernels.key_hashes import hash_keys
 from ...kernels.offset_map import find_offsets, put_offsets
 from ..config import DEDUPE_BUFFER_SIZE
 

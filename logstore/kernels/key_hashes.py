@@ -1,6 +1,6 @@
-"""Keys of records to 128 bits: two XXH64 of different seeds, what an offset map is searched by.
+"""Hashes of keys: murmur2, which partitions are chosen by (`Utils.murmur2`), and two XXH64, for the map of a cleaning.
 
-XXH64 as its specification has it (xxHash 0.1.1): little-endian words, all arithmetic modulo 2^64.
+XXH64 is as its specification has it (xxHash 0.1.1): little-endian words, all arithmetic modulo 2^64.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from typing import Any
 from ..jit.device import device
 from ..jit.kernel import kernel
 from .decode import KEY_POSITION, KEY_SIZE
-from .primitives import MASK32, add64, little_endian, load64, mul64, rotate64
+from .primitives import MASK32, add64, little_endian, load64, mul64, rotate64, wrap32
 
+MURMUR2_SEED = 0x9747B28C
+MURMUR2_FACTOR = 0x5BD1E995  # below 2^31: its product with 32 bits is within 63
+
+# Two seeds of XXH64 give 128 bits.
 SEED_LOW = 0
 SEED_HIGH = 0x51ED270B0A1F39C1
 
@@ -101,4 +105,39 @@ def hash_keys(data: Any, records: Any, capacity: int, count: int, hashes: Any) -
             key_count += 1
         hashes[row] = low
         hashes[capacity + row] = high
+    return key_count
+
+
+@device
+def _murmur2_mixed(word: int) -> int:
+    product = word * MURMUR2_FACTOR & MASK32
+    return (product ^ (product >> 24)) * MURMUR2_FACTOR & MASK32
+
+
+@device
+def _murmur2(data: Any, start: int, end: int) -> int:
+    value = (MURMUR2_SEED ^ (end - start)) & MASK32
+    at = start
+    while at + 4 <= end:
+        value = (value * MURMUR2_FACTOR & MASK32) ^ _murmur2_mixed(little_endian(data, at, 4))
+        at += 4
+    if at < end:
+        value = (value ^ little_endian(data, at, end - at)) * MURMUR2_FACTOR & MASK32
+    value = (value ^ (value >> 13)) * MURMUR2_FACTOR & MASK32
+    return wrap32(value ^ (value >> 15))
+
+
+@kernel("u8*, i64*, i64*, i64, i64*")
+def murmur2_keys(data: Any, starts: Any, ends: Any, count: int, hashes: Any) -> int:
+    """The hashes of the first `count` keys, Java ints; 0 for those that are null, which end before they start.
+
+    data: uint8; starts, ends: int64[count], within `data`, which the caller has checked; hashes: int64[count], out.
+    Returns how many keys there are.
+    """
+    key_count = 0
+    for row in range(count):
+        hashes[row] = 0
+        if ends[row] >= starts[row]:
+            hashes[row] = _murmur2(data, starts[row], ends[row])
+            key_count += 1
     return key_count
