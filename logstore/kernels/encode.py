@@ -6,10 +6,10 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
+from ..layout import batch as layout
 from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
 from . import scan
 from .crc32c import crc32c_of
-from .encode_alike import are_alike, put_alike
 from .encode_fields import put_be32, put_be64, put_field, put_headers, put_varint
 from .encode_size import (
     BATCH_COUNT,
@@ -20,6 +20,7 @@ from .encode_size import (
     HEADERS_WIDTH,
     KEY_DATA_SIZE,
     KEY_WIDTH,
+    NOT_KNOWN,
     OK,
     OUT_CAPACITY,
     OUT_SIZE,
@@ -28,9 +29,10 @@ from .encode_size import (
     TIMESTAMP,
     VALUE_DATA_SIZE,
     VALUE_WIDTH,
+    are_rows_uniform,
     body_size,
-    column_size,
     content_size,
+    field_of,
 )
 from .primitives import add64
 
@@ -42,46 +44,23 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
     columns[scan.SIZE * capacity + batch] = end - start
     columns[scan.MAGIC * capacity + batch] = 2
     columns[scan.IS_VALID * capacity + batch] = 1
-    put_be64(out, start, columns[scan.BASE_OFFSET * capacity + batch])
-    put_be32(out, start + 8, end - start - LOG_OVERHEAD_SIZE)
-    put_be32(out, start + 12, columns[scan.PARTITION_LEADER_EPOCH * capacity + batch])
-    out[start + 16] = 2
+    put_be64(out, start + layout.BASE_OFFSET, columns[scan.BASE_OFFSET * capacity + batch])
+    put_be32(out, start + layout.BATCH_LENGTH, end - start - LOG_OVERHEAD_SIZE)
+    put_be32(out, start + layout.PARTITION_LEADER_EPOCH, columns[scan.PARTITION_LEADER_EPOCH * capacity + batch])
+    out[start + layout.MAGIC] = 2
     # two int16 go out as int32, of which the next field takes back what is too much
-    put_be32(out, start + 21, columns[scan.ATTRIBUTES * capacity + batch] << 16)
-    put_be32(out, start + 23, columns[scan.LAST_OFFSET_DELTA * capacity + batch])
-    put_be64(out, start + 27, columns[scan.BASE_TIMESTAMP * capacity + batch])
-    put_be64(out, start + 35, columns[scan.MAX_TIMESTAMP * capacity + batch])
-    put_be64(out, start + 43, columns[scan.PRODUCER_ID * capacity + batch])
-    put_be32(out, start + 51, columns[scan.PRODUCER_EPOCH * capacity + batch] << 16)
-    put_be32(out, start + 53, columns[scan.BASE_SEQUENCE * capacity + batch])
-    put_be32(out, start + 57, columns[scan.RECORD_COUNT * capacity + batch])
-    crc = crc32c_of(out, start + 21, end)
+    put_be32(out, start + layout.ATTRIBUTES, columns[scan.ATTRIBUTES * capacity + batch] << 16)
+    put_be32(out, start + layout.LAST_OFFSET_DELTA, columns[scan.LAST_OFFSET_DELTA * capacity + batch])
+    put_be64(out, start + layout.BASE_TIMESTAMP, columns[scan.BASE_TIMESTAMP * capacity + batch])
+    put_be64(out, start + layout.MAX_TIMESTAMP, columns[scan.MAX_TIMESTAMP * capacity + batch])
+    put_be64(out, start + layout.PRODUCER_ID, columns[scan.PRODUCER_ID * capacity + batch])
+    put_be32(out, start + layout.PRODUCER_EPOCH, columns[scan.PRODUCER_EPOCH * capacity + batch] << 16)
+    put_be32(out, start + layout.BASE_SEQUENCE, columns[scan.BASE_SEQUENCE * capacity + batch])
+    put_be32(out, start + layout.RECORD_COUNT, columns[scan.RECORD_COUNT * capacity + batch])
+    crc = crc32c_of(out, start + layout.ATTRIBUTES, end)
     columns[scan.CRC * capacity + batch] = crc
-    put_be32(out, start + 17, crc)
+    put_be32(out, start + layout.CRC, crc)
     return end
-
-
-@device
-def _put_row(
-    out: Any, out_capacity: int, o: int, keys: Any, key_starts: Any, key_ends: Any, keys_size: int, key_width: int,
-    values: Any, value_starts: Any, value_ends: Any, values_size: int, value_width: int,
-    headers: Any, headers_starts: Any, headers_ends: Any, headers_size: int, headers_width: int,
-    time_delta: int, delta: int, row: int,
-) -> int:  # fmt: skip
-    """Write a record; returns the position after it, -1 for one that was not measured."""
-    key_size = column_size(key_starts, key_ends, row, keys_size, key_width)
-    value_size = column_size(value_starts, value_ends, row, values_size, value_width)
-    row_headers_size = column_size(headers_starts, headers_ends, row, headers_size, headers_width)
-    content = content_size(key_size, value_size, row_headers_size)
-    body = body_size(time_delta, delta, content)
-    if content < 0 or o + body > out_capacity:
-        return -1
-    o = put_varint(out, o, body)
-    out[o] = 0
-    o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
-    o = put_field(out, o, keys, key_starts, row, key_width, key_size)
-    o = put_field(out, o, values, value_starts, row, value_width, value_size)
-    return put_headers(out, o, headers, headers_starts, row, headers_width, row_headers_size)
 
 
 @kernel("i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64, i64*, u8*")
@@ -101,33 +80,32 @@ def encode_batches(
     key_width, value_width, headers_width = state[KEY_WIDTH], state[VALUE_WIDTH], state[HEADERS_WIDTH]
     has_timestamps, has_offset_deltas = state[HAS_TIMESTAMPS], state[HAS_OFFSET_DELTAS]
     timestamp = state[TIMESTAMP]
-    o = 0
+    o, content, are_uniform = 0, NOT_KNOWN, are_rows_uniform(state)
     for batch in range(state[BATCH_COUNT]):
         start, first_row = o, row
         o += HEADER_SIZE
         base_timestamp = columns[scan.BASE_TIMESTAMP * capacity + batch]
         end_row = min(row_ends[batch], row_count)
-        # known before the loop, which is two loops then: one with both ways in it is a tenth slower for other rows
-        is_alike = are_alike(state, key_starts, key_ends, value_starts, value_ends, row, end_row)
         while row < end_row:
-            record_start = o
+            key_start, key_size = field_of(key_starts, key_ends, row, keys_size, key_width)
+            value_start, value_size = field_of(value_starts, value_ends, row, values_size, value_width)
+            head_start, head_size = field_of(headers_starts, headers_ends, row, headers_size, headers_width)
+            if content == NOT_KNOWN or not are_uniform:
+                content = content_size(key_size, value_size, head_size)
             delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
-            time_delta = add64(timestamps[row] if has_timestamps == 1 else timestamp, -base_timestamp)
-            o = _put_row(
-                out, out_capacity, o, keys, key_starts, key_ends, keys_size, key_width,
-                values, value_starts, value_ends, values_size, value_width,
-                headers, headers_starts, headers_ends, headers_size, headers_width, time_delta, delta, row,
-            )  # fmt: skip
-            if o < 0:
+            if has_timestamps == 1:
+                timestamp = timestamps[row]
+            time_delta = add64(timestamp, -base_timestamp)
+            body = body_size(time_delta, delta, content)
+            if content < 0 or o + body > out_capacity:
                 return COLUMNS_CHANGED
+            o = put_varint(out, o, body)
+            out[o] = 0
+            o = put_varint(out, put_varint(out, o + 1, time_delta), delta)
+            o = put_field(out, o, keys, key_start, key_size)
+            o = put_field(out, o, values, value_start, value_size)
+            o = put_headers(out, o, headers, head_start, head_size)
             row += 1
-            if is_alike:
-                alike_count = put_alike(
-                    out, out_capacity, record_start, o, state, keys, key_starts, key_ends,
-                    values, value_starts, value_ends, timestamps, base_timestamp, first_row, row, end_row,
-                )  # fmt: skip
-                row += alike_count
-                o += alike_count * (o - record_start)
         if o > out_capacity:
             return COLUMNS_CHANGED
         put_header(out, start, o, columns, capacity, batch)

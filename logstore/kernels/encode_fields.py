@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit.device import device
-from .encode_size import field_start
 from .primitives import load64, store64
 
 SLACK_SIZE = 16  # a length is written before the room for it is known
@@ -100,16 +99,16 @@ def put_be64(out: Any, o: int, value: int) -> int:
 
 
 @device
-def put_field(out: Any, o: int, data: Any, starts: Any, row: int, width: int, size: int) -> int:
-    """Write the field of a row, -1 null, with its size before it; `width` as in `field_start`."""
+def put_field(out: Any, o: int, data: Any, start: int, size: int) -> int:
+    """Write bytes with their size before them, -1 null."""
     o = put_varint(out, o, size)
-    return o if size < 1 else put_bytes(out, o, data, field_start(starts, row, width), size)
+    return o if size < 1 else put_bytes(out, o, data, start, size)
 
 
 @device
-def put_headers(out: Any, o: int, data: Any, starts: Any, row: int, width: int, size: int) -> int:
-    """Write the headers of a row, which are there as a record has them; without any their count is 0."""
+def put_headers(out: Any, o: int, data: Any, start: int, size: int) -> int:
+    """Write headers, which are there as a record has them; without any their count is 0."""
     if size < 1:
         out[o] = 0
         return o + 1
-    return put_bytes(out, o, data, field_start(starts, row, width), size)
+    return put_bytes(out, o, data, start, size)

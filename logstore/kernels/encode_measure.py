@@ -6,8 +6,8 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from ..layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE
-from .encode_alike import add_alike
+from ..layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE, NO_TIMESTAMP
+from . import scan
 from .encode_size import (
     BAD_OFFSET_DELTA,
     BAD_TIMESTAMP,
@@ -23,40 +23,34 @@ from .encode_size import (
     INT_MAX,
     KEY_DATA_SIZE,
     KEY_WIDTH,
-    LAST_OFFSET_DELTA_SO_FAR,
-    MAX_TIMESTAMP_SO_FAR,
-    NO_LIMIT,
+    NOT_KNOWN,
     OK,
     OUT_OF_DATA,
     RECORD_TOO_LARGE,
     ROW,
     ROW_COUNT,
-    SIZE_LIMIT,
-    SIZE_SO_FAR,
     TIMESTAMP,
     VALUE_DATA_SIZE,
     VALUE_WIDTH,
+    are_rows_uniform,
     body_size,
-    column_size,
     content_size,
-    offset_delta_of,
-    timestamp_of,
+    field_of,
     varint_size,
 )
 from .primitives import add64
-from .scan import ATTRIBUTES, BASE_TIMESTAMP, LAST_OFFSET_DELTA, MAX_TIMESTAMP, RECORD_COUNT, SIZE
 
-BATCH_ENDED = -1  # a status within the kernel: the row is not of this batch
+_NO_LIMIT = 1 << 62
 RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
 
 
 @device
-def _wrong_row(state: Any, row: int, content_size: int, timestamp: int, offset_delta: int) -> int:
+def _wrong_row(state: Any, row: int, content: int, timestamp: int, offset_delta: int) -> int:
     """Which status it is that stops before `row`."""
     state[ROW] = row
-    if content_size < 0:
+    if content < 0:
         return OUT_OF_DATA
-    if timestamp < -1:
+    if timestamp < NO_TIMESTAMP:
         state[DETAIL] = timestamp
         return BAD_TIMESTAMP
     state[DETAIL] = offset_delta
@@ -67,108 +61,82 @@ def _wrong_row(state: Any, row: int, content_size: int, timestamp: int, offset_d
 def _too_large(state: Any, row: int, record_size: int, batch_size: int) -> int:
     """Which status it is that stops before `row`."""
     state[ROW] = row
-    state[DETAIL] = batch_size
-    if record_size > INT_MAX:
-        state[DETAIL] = record_size
-        return RECORD_TOO_LARGE
-    return BATCH_TOO_LARGE
+    state[DETAIL] = record_size if record_size > INT_MAX else batch_size
+    return RECORD_TOO_LARGE if record_size > INT_MAX else BATCH_TOO_LARGE
 
 
 @device
-def _begin_batch(state: Any, columns: Any, capacity: int, timestamp: int, content_size: int) -> int:
-    """Begin a batch with its first record.
-
-    `RecordAccumulator` lets a batch be as large as its buffer, which has room for the first record at its longest.
-    """
-    batch = state[BATCH_COUNT]
-    if columns[ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
-        columns[BASE_TIMESTAMP * capacity + batch] = timestamp
-    limit = max(state[BATCH_SIZE_MAX], HEADER_SIZE + RECORD_OVERHEAD_MAX + content_size)
-    state[SIZE_LIMIT] = min(limit, INT_MAX) if state[BATCH_SIZE_MAX] > 0 else NO_LIMIT
-    state[SIZE_SO_FAR] = HEADER_SIZE
-    state[LAST_OFFSET_DELTA_SO_FAR] = -1
-    state[MAX_TIMESTAMP_SO_FAR] = -1
-    return 0
+def _size_limit(batch_size_max: int, content: int) -> int:
+    """Bytes that a batch may have: `RecordAccumulator` makes room for its first record at its longest."""
+    if batch_size_max == 0:
+        return _NO_LIMIT
+    return min(max(batch_size_max, HEADER_SIZE + RECORD_OVERHEAD_MAX + content), INT_MAX)
 
 
 @device
-def _end_batch(state: Any, columns: Any, capacity: int, row_ends: Any, row: int) -> int:
+def _end_batch(
+    state: Any, columns: Any, capacity: int, row: int, size: int, base_timestamp: int, last_delta: int, max_time: int
+) -> int:
     """Write down the batch that ends before `row`."""
     batch = state[BATCH_COUNT]
-    columns[SIZE * capacity + batch] = state[SIZE_SO_FAR]
-    columns[LAST_OFFSET_DELTA * capacity + batch] = state[LAST_OFFSET_DELTA_SO_FAR]
-    columns[MAX_TIMESTAMP * capacity + batch] = state[MAX_TIMESTAMP_SO_FAR]
-    columns[RECORD_COUNT * capacity + batch] = row - state[ROW]
-    row_ends[batch] = row
+    columns[scan.SIZE * capacity + batch] = size
+    columns[scan.BASE_TIMESTAMP * capacity + batch] = base_timestamp
+    columns[scan.LAST_OFFSET_DELTA * capacity + batch] = last_delta
+    columns[scan.MAX_TIMESTAMP * capacity + batch] = max_time
+    columns[scan.RECORD_COUNT * capacity + batch] = row - state[ROW]
     state[ROW] = row
     state[BATCH_COUNT] = batch + 1
-    return BATCH_ENDED
-
-
-@device
-def _add_row(
-    state: Any, columns: Any, capacity: int, row_ends: Any, row: int, content_size: int, timestamp: int, delta: int
-) -> int:
-    """Add a row to the batch, or end the batch before it. Returns the status."""
-    batch = state[BATCH_COUNT]
-    if row == state[ROW]:
-        _begin_batch(state, columns, capacity, timestamp, content_size)
-    if content_size < 0 or timestamp < -1 or delta <= state[LAST_OFFSET_DELTA_SO_FAR] or delta > INT_MAX:
-        return _wrong_row(state, row, content_size, timestamp, delta)
-    body = body_size(add64(timestamp, -columns[BASE_TIMESTAMP * capacity + batch]), delta, content_size)
-    size = state[SIZE_SO_FAR] + varint_size(body) + body
-    if size > state[SIZE_LIMIT] and row > state[ROW]:
-        return _end_batch(state, columns, capacity, row_ends, row)
-    if size > INT_MAX:
-        return _too_large(state, row, body, size)
-    state[SIZE_SO_FAR] = size
-    state[LAST_OFFSET_DELTA_SO_FAR] = delta
-    state[MAX_TIMESTAMP_SO_FAR] = max(state[MAX_TIMESTAMP_SO_FAR], timestamp)
-    if row + 1 == state[ROW_COUNT] or (state[BATCH_SIZE_MAX] == 0 and row + 1 == row_ends[batch]):
-        _end_batch(state, columns, capacity, row_ends, row + 1)
-    return OK
+    return row
 
 
 @kernel("i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64, i64*")
 def measure_batches(
-    state: Any,
-    key_starts: Any,
-    key_ends: Any,
-    value_starts: Any,
-    value_ends: Any,
-    headers_starts: Any,
-    headers_ends: Any,
-    timestamps: Any,
-    offset_deltas: Any,
-    columns: Any,
-    capacity: int,
-    row_ends: Any,
-) -> int:
-    """Sizes, deltas, timestamps and record counts of batches of the rows from state[ROW] on. Returns the status.
+    state: Any, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any,
+    headers_starts: Any, headers_ends: Any, timestamps: Any, offset_deltas: Any,
+    columns: Any, capacity: int, row_ends: Any,
+) -> int:  # fmt: skip
+    """Sizes, deltas, timestamps and counts of batches of the rows from state[ROW] on. Returns the status.
 
-    state: int64[STATE_COUNT], in and out. columns: int64[scan.COLUMN_COUNT, capacity], in: ATTRIBUTES and, with the
-    delete horizon bit, BASE_TIMESTAMP, from batch state[BATCH_COUNT] on; out: those of the first line. row_ends:
-    int64[capacity], the row behind each batch; in where state[BATCH_SIZE_MAX] is 0, else out.
+    state: int64[STATE_COUNT]. columns: int64[scan.COLUMN_COUNT, capacity], out; in: ATTRIBUTES and, with the delete
+    horizon bit, BASE_TIMESTAMP. row_ends: int64[capacity], the row behind each batch; in if BATCH_SIZE_MAX is 0.
     """
-    row, last_content = state[ROW], -1
-    while row < state[ROW_COUNT]:
-        if state[BATCH_COUNT] == capacity:
+    # in registers: what is written to `columns` may be the state, as far as the compiler knows
+    row, row_count, batch_size_max = state[ROW], state[ROW_COUNT], state[BATCH_SIZE_MAX]
+    keys_size, values_size, headers_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HEADERS_DATA_SIZE]
+    key_width, value_width, headers_width = state[KEY_WIDTH], state[VALUE_WIDTH], state[HEADERS_WIDTH]
+    has_timestamps, timestamp, has_offset_deltas = state[HAS_TIMESTAMPS], state[TIMESTAMP], state[HAS_OFFSET_DELTAS]
+    content, are_uniform = NOT_KNOWN, are_rows_uniform(state)
+    while row < row_count:
+        batch, first_row = state[BATCH_COUNT], row
+        if batch == capacity:
             return BATCHES_FULL
-        content = content_size(
-            column_size(key_starts, key_ends, row, state[KEY_DATA_SIZE], state[KEY_WIDTH]),
-            column_size(value_starts, value_ends, row, state[VALUE_DATA_SIZE], state[VALUE_WIDTH]),
-            column_size(headers_starts, headers_ends, row, state[HEADERS_DATA_SIZE], state[HEADERS_WIDTH]),
-        )
-        timestamp = timestamp_of(timestamps, state[HAS_TIMESTAMPS], row, state[TIMESTAMP])
-        delta = offset_delta_of(offset_deltas, state[HAS_OFFSET_DELTAS], row, state[ROW])
-        status = _add_row(state, columns, capacity, row_ends, row, content, timestamp, delta)
-        if status > OK:
-            return status
-        row += 1 + status
-        # every 16th row: to try each would cost rows of many sizes as much as it saves the others
-        if row & 15 == 0 and content == last_content and row > state[ROW]:
-            row += add_alike(
-                state, key_starts, key_ends, value_starts, value_ends, timestamps, columns, capacity, row_ends, row
-            )
-        last_content = content
+        end_row = row_ends[batch] if batch_size_max == 0 and row < row_ends[batch] < row_count else row_count
+        base_timestamp = columns[scan.BASE_TIMESTAMP * capacity + batch]
+        if columns[scan.ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
+            base_timestamp = timestamps[row] if has_timestamps == 1 else timestamp
+        size, size_limit, last_delta, max_timestamp = HEADER_SIZE, _NO_LIMIT, -1, NO_TIMESTAMP
+        while row < end_row:
+            if content == NOT_KNOWN or not are_uniform:
+                content = content_size(
+                    field_of(key_starts, key_ends, row, keys_size, key_width)[1],
+                    field_of(value_starts, value_ends, row, values_size, value_width)[1],
+                    field_of(headers_starts, headers_ends, row, headers_size, headers_width)[1],
+                )
+            timestamp = timestamps[row] if has_timestamps == 1 else timestamp
+            delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
+            if content < 0 or timestamp < NO_TIMESTAMP or delta <= last_delta or delta > INT_MAX:
+                return _wrong_row(state, row, content, timestamp, delta)
+            body = body_size(add64(timestamp, -base_timestamp), delta, content)
+            size_with = size + varint_size(body) + body
+            if row == first_row:
+                size_limit = _size_limit(batch_size_max, content)
+            elif size_with > size_limit:
+                break
+            if size_with > INT_MAX:
+                return _too_large(state, row, body, size_with)
+            size = size_with
+            last_delta, max_timestamp = delta, max(max_timestamp, timestamp)
+            row += 1
+        row_ends[batch] = row
+        _end_batch(state, columns, capacity, row, size, base_timestamp, last_delta, max_timestamp)
     return OK

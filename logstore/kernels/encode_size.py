@@ -29,14 +29,9 @@ OUT_CAPACITY = 11
 ROW = 12  # the first one of the next batch
 BATCH_COUNT = 13
 OUT_SIZE = 14
-# the batch that is being measured,
-SIZE_LIMIT = 15
-SIZE_SO_FAR = 16
-LAST_OFFSET_DELTA_SO_FAR = 17
-MAX_TIMESTAMP_SO_FAR = 18
 # and what stopped a call.
-DETAIL = 19
-STATE_COUNT = 20
+DETAIL = 15
+STATE_COUNT = 16
 
 # Status; state[ROW] is the row that is wrong. The words are in `columns.record_building`.
 OK = 0
@@ -49,24 +44,24 @@ BATCH_TOO_LARGE = 6  # DETAIL: bytes
 COLUMNS_CHANGED = 7  # they are not what was measured
 
 INT_MAX = 2147483647
-NO_LIMIT = 1 << 62
+NULL = -1  # in place of a size
+OUTSIDE = -2
+NOT_KNOWN = -2  # bytes of a row before the first one was looked at
 
 
 @device
 def varint_size(value: int) -> int:
     """Bytes of a signed number as a varint or varlong."""
     magnitude = value ^ (value >> 63)
-    if magnitude < 64:
-        return 1
-    if magnitude < 8192:
-        return 2
+    if magnitude < 1 << 20:
+        return 1 + (magnitude >= 64) + (magnitude >= 8192)  # sums: sizes of all kinds would be badly predicted
     return _long_varint_size(magnitude)
 
 
 @device
 def _long_varint_size(magnitude: int) -> int:
-    size = 2
-    rest = magnitude >> 13
+    size = 3
+    rest = magnitude >> 20
     while rest > 0:
         size += 1
         rest = rest >> 7
@@ -74,47 +69,42 @@ def _long_varint_size(magnitude: int) -> int:
 
 
 @device
-def field_size(starts: Any, ends: Any, row: int, data_size: int) -> int:
-    """Bytes of a field; -1 null, -2 not within `data_size`. All are null when that is -1."""
+def field_of(starts: Any, ends: Any, row: int, data_size: int, width: int) -> tuple[int, int]:
+    """Where the field of a row begins, and its size: NULL, or OUTSIDE if it is not within `data_size`.
+
+    The ranges are read once: another thread may change them after they were checked. Fields of a width are inside.
+    """
+    if width >= 0:
+        return row * width, width
     if data_size < 0:
-        return -1
-    start = starts[row]
-    end = ends[row]
+        return 0, NULL
+    start, end = starts[row], ends[row]
     if end < start:
-        return -1
+        return 0, NULL
     if start < 0 or end > data_size:
-        return -2
-    return end - start
-
-
-@device
-def column_size(starts: Any, ends: Any, row: int, data_size: int, width: int) -> int:
-    """As `field_size`, of a column whose fields may all have this width, which are within it."""
-    return width if width >= 0 else field_size(starts, ends, row, data_size)
-
-
-@device
-def field_start(starts: Any, row: int, width: int) -> int:
-    """Where the bytes of a field begin."""
-    return row * width if width >= 0 else starts[row]
+        return 0, OUTSIDE
+    return start, end - start
 
 
 @device
 def sized(size: int) -> int:
-    """Bytes of a field with its size before it, given its size, -1 null."""
+    """Bytes of a field with its size before it, given its size or NULL."""
     return 1 if size < 0 else varint_size(size) + size
 
 
 @device
-def timestamp_of(timestamps: Any, has_timestamps: int, row: int, timestamp: int) -> int:
-    """Milliseconds; `timestamp` is that of every row without."""
-    return timestamps[row] if has_timestamps == 1 else timestamp
+def _is_uniform(data_size: int, width: int) -> bool:
+    return data_size < 0 or width >= 0
 
 
 @device
-def offset_delta_of(offset_deltas: Any, has_offset_deltas: int, row: int, first_row: int) -> int:
-    """Offset delta of a row in a batch that begins with `first_row`."""
-    return offset_deltas[row] if has_offset_deltas == 1 else row - first_row
+def are_rows_uniform(state: Any) -> bool:
+    """Whether key, value and headers of all rows take as many bytes."""
+    return (
+        _is_uniform(state[KEY_DATA_SIZE], state[KEY_WIDTH])
+        and _is_uniform(state[VALUE_DATA_SIZE], state[VALUE_WIDTH])
+        and _is_uniform(state[HEADERS_DATA_SIZE], state[HEADERS_WIDTH])
+    )
 
 
 @device
@@ -125,7 +115,7 @@ def body_size(timestamp_delta: int, offset_delta: int, content_size: int) -> int
 
 @device
 def content_size(key_size: int, value_size: int, headers_size: int) -> int:
-    """Bytes of a record's key, value and headers with their sizes, given those; -1 when one is out of its data."""
-    if min(key_size, value_size, headers_size) == -2:
+    """Bytes of a record's key, value and headers with their sizes, given those; -1 if one is OUTSIDE."""
+    if min(key_size, value_size, headers_size) == OUTSIDE:
         return -1
     return sized(key_size) + sized(value_size) + max(headers_size, 1)

@@ -7,7 +7,7 @@ from typing import Any
 from ..jit.device import device
 from ..jit.kernel import kernel
 from .encode_fields import put_field, put_varint
-from .encode_size import field_size, sized, varint_size
+from .encode_size import NULL, OUTSIDE, field_of, sized, varint_size
 from .varint import read_header
 
 # Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_size`.
@@ -35,18 +35,6 @@ NULL_KEY = 2
 OUT_FULL = 3
 
 
-@device
-def _header_size(state: Any, index: int, key_starts: Any, key_ends: Any, value_starts: Any, value_ends: Any) -> int:
-    """Bytes of a header in a record, or minus the status."""
-    key_size = field_size(key_starts, key_ends, index, state[KEY_DATA_SIZE])
-    value_size = field_size(value_starts, value_ends, index, state[VALUE_DATA_SIZE])
-    if key_size == -1:
-        return -NULL_KEY
-    if key_size == -2 or value_size == -2:
-        return -BAD_RANGE
-    return sized(key_size) + sized(value_size)
-
-
 @kernel("i64*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*")
 def encode_headers(
     state: Any,
@@ -66,24 +54,27 @@ def encode_headers(
     starts, ends: int64[state[ROW_COUNT]], the headers of each row; the others: int64[state[HEADER_COUNT]]; out:
     uint8[state[OUT_CAPACITY] + encode_fields.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, where each row's end.
     """
-    o = 0
+    o, capacity = 0, state[OUT_CAPACITY]
+    key_data_size, value_data_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]
     for row in range(state[ROW_COUNT]):
         state[ROW] = row
-        if starts[row] < 0 or ends[row] < starts[row] or ends[row] > state[HEADER_COUNT]:
+        first, end = starts[row], ends[row]
+        if first < 0 or end < first or end > state[HEADER_COUNT]:
             return BAD_RANGE
-        if o + varint_size(ends[row] - starts[row]) > state[OUT_CAPACITY]:
+        if o + varint_size(end - first) > capacity:
             return OUT_FULL
-        o = put_varint(out, o, ends[row] - starts[row])
-        for index in range(starts[row], ends[row]):
-            size = _header_size(state, index, key_starts, key_ends, value_starts, value_ends)
-            if size < 0:
-                return -size
-            if size > state[OUT_CAPACITY] - o:
+        o = put_varint(out, o, end - first)
+        for index in range(first, end):
+            key_start, key_size = field_of(key_starts, key_ends, index, key_data_size, -1)
+            value_start, value_size = field_of(value_starts, value_ends, index, value_data_size, -1)
+            if key_size == NULL:
+                return NULL_KEY
+            if min(key_size, value_size) == OUTSIDE:
+                return BAD_RANGE
+            if sized(key_size) + sized(value_size) > capacity - o:
                 return OUT_FULL
-            key_size = field_size(key_starts, key_ends, index, state[KEY_DATA_SIZE])
-            value_size = field_size(value_starts, value_ends, index, state[VALUE_DATA_SIZE])
-            o = put_field(out, o, keys, key_starts, index, -1, key_size)
-            o = put_field(out, o, values, value_starts, index, -1, value_size)
+            o = put_field(out, o, keys, key_start, key_size)
+            o = put_field(out, o, values, value_start, value_size)
         out_ends[row] = o
     return OK
 

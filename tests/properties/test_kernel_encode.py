@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from tests.naive import building
 from tests.naive.building import Measured, RefusedError, Row
 from tests.naive.encoder import DELETE_HORIZON, Batch, record_bytes
 from tests.properties.kernel_inputs import batch_values, fields, headers, ints, longs, shorts
-from tests.unit.kernel_forms import run_both
+from tests.unit.kernel_forms import Guarded, run_both
 
 CAPACITY = 40
 UNTOUCHED = -77
@@ -91,12 +92,13 @@ class Encoding:
         self.state[encode_size.ROW] = 0
         self.state[encode_size.OUT_CAPACITY] = out_capacity
         out = np.full(max(out_capacity, 0) + encode_fields.SLACK_SIZE, 0x55, np.uint8)
-        arguments: list[Any] = [self.state]
-        for data, ranges in zip(self.data, self.ranges, strict=True):
-            arguments += (data, *ranges)
-        arguments += (self.times, self.deltas, self.matrix, CAPACITY, self.row_ends, out)
-        status = run_both(encode.encode_batches, *arguments)
+        status = run_both(encode.encode_batches, *self.arguments(out))
         return status, out[: max(int(self.state[encode_size.OUT_SIZE]), 0)].tobytes()
+
+    def arguments(self, out: npt.NDArray[np.uint8]) -> list[Any]:
+        """Of `encode_batches`."""
+        columns = [part for data, ranges in zip(self.data, self.ranges, strict=True) for part in (data, *ranges)]
+        return [self.state, *columns, self.times, self.deltas, self.matrix, CAPACITY, self.row_ends, out]
 
     def measured(self) -> list[Measured]:
         return [
@@ -301,6 +303,29 @@ def test_ranges_that_lie_are_found_and_never_followed(
     encoding.state[encode_size.BATCH_COUNT] = 3
     encoding.row_ends[:3] = (1, 3, 100)
     encoding.encode(out_capacity)
+
+
+class Changing(Guarded):
+    """Ranges that another thread changes as soon as one was read."""
+
+    def __getitem__(self, index: int | slice) -> Any:
+        found = super().__getitem__(index)
+        self.view[index] = 10**6
+        return found
+
+
+@pytest.mark.parametrize("place", [2, 3, 5, 6, 8, 9], ids=lambda place: f"argument {place}")
+def test_a_range_that_changes_after_it_was_checked_is_not_followed(place: int) -> None:
+    of = [Row(b"key", b"value", 1, [(b"h", b"x")]), Row(b"k", b"v", 2, [(b"header", None)])]
+    encoding = Encoding(columns_of(of))
+    assert encoding.measure(1000) == encode_size.OK
+    encoding.state[[encode_size.ROW, encode_size.OUT_CAPACITY]] = 0, encoding.matrix[scan.SIZE, 0]
+    out = np.zeros(int(encoding.matrix[scan.SIZE, 0]) + encode_fields.SLACK_SIZE, np.uint8)
+    arguments = [Guarded(a.copy()) if isinstance(a, np.ndarray) else a for a in encoding.arguments(out)]
+    arguments[place] = Changing(encoding.arguments(out)[place].copy())
+    assert encode.encode_batches.function(*arguments) == encode_size.OK
+    expected = building.batch_bytes(of, Batch(0))
+    assert bytes(arguments[-1].view)[HEADER_SIZE : len(expected)] == expected[HEADER_SIZE:]
 
 
 def _is_outside(column: BytesColumn | None, row: int) -> bool:
