@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..jit.kernel import INTERPRETED
 from ..kernels.crc32c import crc32c_range
 from ..layout.batch import ATTRIBUTES, CRC, HEADER_SIZE, LOG_OVERHEAD_SIZE, NO_TIMESTAMP
+from ..layout.marker import marker_record
 from ..layout.record import record_bytes
 from ..model import Codec, ControlRecordType, TimestampType
 from .batch_fields import BatchFieldArguments, BatchFields
@@ -27,8 +28,6 @@ MAGIC = 2
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CRC = struct.Struct(">I")
-_MARKER_KEY, _MARKER_VALUE = struct.Struct(">hh"), struct.Struct(">hi")
-_MARKER_VERSION = 0
 
 
 def build_batch_from_records(records: Sequence[PythonRecord], **fields: Unpack[BatchFieldArguments]) -> ByteArray:
@@ -90,10 +89,9 @@ def build_marker(
         raise refused("End transaction marker requires a valid producerId", producer_id)
     if not -(1 << 31) <= coordinator_epoch < 1 << 31:
         raise UsageError("coordinator_epoch has no room in a marker", found=coordinator_epoch)
-    key = _MARKER_KEY.pack(_MARKER_VERSION, control_type)
-    value = _MARKER_VALUE.pack(_MARKER_VERSION, coordinator_epoch)
-    return build_batch_from_records(
-        [(key, value, timestamp_ms, ())],
+    if not NO_TIMESTAMP <= timestamp_ms < 1 << 63:
+        raise wrong_timestamp(timestamp_ms, 0)
+    header = BatchFields(
         base_offset=base_offset,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
@@ -101,6 +99,7 @@ def build_marker(
         is_transactional=True,
         is_control=True,
     )
+    return _packed(header, marker_record(control_type, coordinator_epoch), 1, timestamp_ms, timestamp_ms)
 
 
 def _packed(

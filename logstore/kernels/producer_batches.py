@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit.device import device
-from ..layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, TRANSACTIONAL_FLAG
+from ..layout import marker
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, TRANSACTIONAL_FLAG
 from . import producer_slots as slot
 from . import scan
 from .primitives import add64, be16, be32
@@ -51,8 +52,6 @@ from .producer_status import (
     SMALLER_EPOCH,
 )
 from .rules import SEQUENCE_MAX, increment_sequence
-
-_MARKER_SIZE = 78
 
 
 @device
@@ -149,24 +148,34 @@ def work_data(
 
 
 @device
+def _has_marker_form(data: Any, position: int) -> bool:
+    """Whether the bytes between the fields of a marker are those that Kafka writes."""
+    return (
+        data[position + marker.RECORD_LENGTH] == marker.RECORD_LENGTH_BYTE
+        and be16(data, position + marker.DELTAS) == 0
+        and data[position + marker.KEY_SIZE] == marker.KEY_SIZE_BYTE
+        and be16(data, position + marker.KEY_VERSION) == 0
+        and data[position + marker.VALUE_SIZE] == marker.VALUE_SIZE_BYTE
+        and be16(data, position + marker.VALUE_VERSION) == 0
+        and data[position + marker.HEADER_COUNT] == 0
+    )
+
+
+@device
 def read_marker(data: Any, columns: Any, capacity: int, row: int, slots: Any) -> int:
     """Fill the MARKER slots from a marker as Kafka writes it, one record of 17 bytes."""
     if slots[slot.MARKER_ROW] == row:
         return OK
     position = columns[scan.POSITION * capacity + row]
-    if columns[scan.SIZE * capacity + row] != _MARKER_SIZE or columns[scan.RECORD_COUNT * capacity + row] != 1:
-        return MARKER_TO_READ
-    if data[position + 61] != 32 or data[position + 63] != 0 or data[position + 64] != 0 or data[position + 65] != 8:
-        return MARKER_TO_READ
-    if data[position + 70] != 12 or data[position + 77] != 0:
+    if columns[scan.SIZE * capacity + row] != marker.MARKER_SIZE or columns[scan.RECORD_COUNT * capacity + row] != 1:
         return MARKER_TO_READ
     attributes = columns[scan.ATTRIBUTES * capacity + row]
-    kind = be16(data, position + 68)
-    if attributes & 7 != 0 or be16(data, position + 66) != 0 or be16(data, position + 71) != 0 or kind < 0 or kind > 1:
+    kind = be16(data, position + marker.CONTROL_TYPE)
+    if attributes & CODEC_MASK != 0 or kind < 0 or kind > 1 or not _has_marker_form(data, position):
         return MARKER_TO_READ
     is_appended = attributes & LOG_APPEND_TIME_FLAG != 0
     slots[slot.MARKER_TYPE] = kind
-    slots[slot.MARKER_COORDINATOR_EPOCH] = be32(data, position + 73)
+    slots[slot.MARKER_COORDINATOR_EPOCH] = be32(data, position + marker.COORDINATOR_EPOCH)
     slots[slot.MARKER_TIMESTAMP] = columns[
         (scan.MAX_TIMESTAMP if is_appended else scan.BASE_TIMESTAMP) * capacity + row
     ]

@@ -16,11 +16,12 @@ from ..errors import CorruptSnapshotError, LogstoreError
 from ..folds.transaction_marker import read_marker
 from ..kernels import scan as fields
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, NO_PRODUCER_ID
+from ..layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
 from ..topics import transaction_state
 from .metadata_reading import entries
 
 NO_COORDINATOR_EPOCH = -1
-_MARKER_SIZE, _MARKER_EPOCH_POSITION, _EPOCH_SIZE = 78, 73, 4  # bytes, see `columns.small_batch.build_marker`
+_EPOCH_SIZE = 4  # bytes
 
 
 @dataclass(slots=True)
@@ -90,8 +91,8 @@ class FoundInLogs:
 def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
     """The highest of the markers in a table: those of the usual form at once, the others one by one."""
     is_marker = (table.attributes & CONTROL_FLAG != 0) & (table.record_count > 0) & (table.magic >= 2)
-    is_usual = is_marker & (table.size == _MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
-    starts = table.position[is_usual] + _MARKER_EPOCH_POSITION
+    is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
+    starts = table.position[is_usual] + COORDINATOR_EPOCH
     epochs = data[starts[:, None] + np.arange(_EPOCH_SIZE)].view(">i4")
     highest = int(epochs.max(initial=NO_COORDINATOR_EPOCH))
     for row in np.flatnonzero(is_marker & ~is_usual).tolist():

@@ -1,0 +1,44 @@
+"""Rules of Kafka at their edges, as Java computes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from logstore.kernels.rules import SEQUENCE_MAX, decrement_sequence, increment_sequence, is_timestamp_in_range
+
+NOW = 1_700_000_000_000
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("sequence", "increment", "after"),
+    [
+        (0, 0, 0),
+        (5, 3, 8),
+        (SEQUENCE_MAX, 1, 0),
+        (SEQUENCE_MAX - 1, 3, 1),
+        (SEQUENCE_MAX, SEQUENCE_MAX, SEQUENCE_MAX - 1),
+    ],
+)
+def test_zero_follows_the_largest_sequence(sequence: int, increment: int, after: int) -> None:
+    assert increment_sequence(sequence, increment) == after
+    assert decrement_sequence(after, increment) == sequence
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "before_max", "after_max", "is_in_range"),
+    [
+        (NOW, 0, 0, True),
+        (NOW - 10, 10, 0, True),
+        (NOW - 11, 10, 0, False),
+        (NOW + 10, 0, 10, True),
+        (NOW + 11, 0, 10, False),
+        (-1, 0, 0, True),  # none
+        (LONG_MAX, LONG_MAX, LONG_MAX, True),
+        (LONG_MAX, LONG_MAX, LONG_MAX - NOW - 1, False),
+        (LONG_MIN, 0, 0, False),  # its age is beyond 64 bits, and negative in Java
+        (LONG_MIN, 0, LONG_MAX, True),
+    ],
+)
+def test_times_are_within_both_bounds(timestamp: int, before_max: int, after_max: int, is_in_range: bool) -> None:
+    assert is_timestamp_in_range(timestamp, NOW, before_max, after_max) is is_in_range
