@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden lock clean
+.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,6 +68,13 @@ bench-dump: setup ## time the dump of 1 GiB, and of 10 KB, against kafka-dump-lo
 
 golden: setup ## make the golden directories and their answers again, with the real Kafka
 	$(BIN)/python -m tests.kafka.make_golden
+
+# The libraries of kernels call nothing but memcpy, memmove and memset, so they run wherever glibc 2.17 does.
+wheel: setup ## build the wheel for this system, with the kernels of each level of processor, into dist
+	rm -rf logstore/jit/lib build
+	$(BIN)/python -c 'from logstore.jit.library import build_release; print(*build_release(), sep="\n")'
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist \
+	  --config-settings=--build-option=--plat-name=$(if $(filter Linux,$(shell uname)),manylinux2014_$(shell uname -m),$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')) .
 
 lock: setup ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet uv

@@ -1,6 +1,6 @@
 """Build of the kernels' library for one level of processor, in a process of its own.
 
-    python -m logstore.jit.build LEVEL DIRECTORY ...
+    python -m logstore.jit.build LEVEL local|release DIRECTORY ...
 
 writes the library, and beside it the manifest that `library` checks, into the first directory that can be written, and
 prints its path. `library.build` sets the variables that it runs with: numba reads the level from them, and the
@@ -85,7 +85,7 @@ def _linked(content: bytes) -> tuple[bytes, str]:
 
 
 def _store(directory: str, name: str, content: bytes, manifest: Manifest) -> str:
-    """Write both files, the manifest last; those of other sources for the same level go."""
+    """Write both files, the manifest last."""
     os.makedirs(directory, mode=0o755, exist_ok=True)
     path = os.path.join(directory, name)
     for target, data in ((path, content), (path + MANIFEST_SUFFIX, "\n".join(manifest).encode() + b"\n")):
@@ -98,10 +98,9 @@ def _store(directory: str, name: str, content: bytes, manifest: Manifest) -> str
 
 
 def main(arguments: list[str]) -> None:
-    """Build for the level and into the directories that the arguments name."""
-    level, *directories = arguments
-    is_release = os.environ.get("LOGSTORE_RELEASE") == "1"
-    sys.stdout.write(build(cpu.level_named(level), directories, is_release=is_release) + "\n")
+    """Build for the level, for this machine or for a wheel, into the directories that the arguments name."""
+    level, kind, *directories = arguments
+    sys.stdout.write(build(cpu.level_named(level), directories, is_release=kind == "release") + "\n")
 
 
 if __name__ == "__main__":

@@ -64,16 +64,21 @@ _LLVM_NAMES = {  # where they differ from Linux's
 
 
 def level() -> Level:
-    """The best level that this processor can run.
+    """The best level that this processor can run; raises as `levels`."""
+    has = _features()
+    return next(each for each in levels() if each.needs <= has)
+
+
+def levels() -> list[Level]:
+    """The levels of this processor's architecture, the best first.
 
     Raises:
-        RuntimeError: a processor of another architecture.
+        RuntimeError: an architecture that kernels are not built for.
     """
     architecture = _architecture()
     if architecture not in LEVELS:
         raise RuntimeError(f"kernels run on x86-64 and ARM64, not on {architecture}; try NUMBA_DISABLE_JIT=1")
-    has = _features()
-    return next(each for each in LEVELS[architecture] if each.needs <= has)
+    return LEVELS[architecture]
 
 
 def level_named(name: str) -> Level:

@@ -127,11 +127,21 @@ def _library() -> tuple[str, Addresses]:
         return _loaded[0]
 
 
+def build_release() -> list[str]:
+    """Build the libraries that a wheel brings, one for each level of this architecture; returns their paths."""
+    levels = [level for level in cpu.levels() if level.needs]
+    return [_built(level, directories()[:1], is_release=True) for level in levels]
+
+
 def _build() -> str:
-    """Build the library in a process of its own, which alone imports numba; returns its path."""
     level = cpu.level()
     if sys.stderr.isatty():
         sys.stderr.write(f"logstore: building its kernels for {level.name}, once (half a minute)\n")
+    return _built(level, directories())
+
+
+def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> str:
+    """Build the library in a process of its own, which alone imports numba; returns its path."""
     environment = {
         **os.environ,
         BUILDING_VARIABLE: "1",
@@ -140,7 +150,8 @@ def _build() -> str:
         "NUMBA_CPU_FEATURES": level.features,
         "PYTHONPATH": os.pathsep.join([os.path.dirname(PACKAGE), *sys.path]),
     }
-    command = [sys.executable, "-m", "logstore.jit.build", level.name, *directories()]
+    kind = "release" if is_release else "local"
+    command = [sys.executable, "-m", "logstore.jit.build", level.name, kind, *places]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"kernels cannot be built ({' '.join(command)}): {done.stderr.strip()}")

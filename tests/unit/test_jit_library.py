@@ -162,6 +162,20 @@ def test_without_a_linker_the_object_file_is_kept_and_llvm_loads_it(
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout == b"42\n"
 
 
+def test_a_wheel_brings_a_library_for_each_level(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], *, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        asked.append([*command[3:], env["NUMBA_CPU_NAME"]])
+        return subprocess.CompletedProcess(command, 0, stdout="a path\n", stderr="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(cpu, "levels", lambda: cpu.LEVELS["x86_64"])
+    assert library.build_release() == ["a path"] * 4
+    assert [words[0] for words in asked] == ["x86-64-v4", "x86-64-v3-folding", "x86-64-v3", "x86-64-v2"]
+    assert {(words[1], words[2]) for words in asked} == {("release", str(cache))}
+
+
 def test_every_kernel_has_an_address_of_its_own() -> None:
     import logstore.kernels.dump_text  # noqa: F401  # it imports most others
 
