@@ -42,16 +42,6 @@ class MarkerOutcome(Enum):
     STOP = "another coordinator decides: write no more markers of this transaction"
 
 
-_RETRIED = frozenset(
-    {
-        "UNKNOWN_TOPIC_OR_PARTITION",
-        "NOT_LEADER_OR_FOLLOWER",
-        "NOT_ENOUGH_REPLICAS",
-        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-        "REQUEST_TIMED_OUT",
-        "KAFKA_STORAGE_ERROR",
-    }
-)
 _STOPPING = frozenset({"INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED"})
 _SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
 
@@ -73,15 +63,13 @@ def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: in
     return Completion(marker, transition)
 
 
-def marker_outcome(error: LogstoreError | None) -> MarkerOutcome:
+def marker_outcome(error: BaseException | None) -> MarkerOutcome:
     """What to do after a marker was refused (`TransactionMarkerRequestCompletionHandler`); a deleted topic is DONE.
 
-    Raises `error` itself where Kafka's coordinator takes it for a bug: a marker that is too large or corrupt.
+    An interruption is tried again. So is what Kafka's coordinator takes for a bug, a marker that is too large or
+    corrupt: it may come of a topic's configuration, which can be changed.
     """
-    if error is None or error.kafka_name in _SKIPPED:
+    name = error.kafka_name if isinstance(error, LogstoreError) else None
+    if error is None or name in _SKIPPED:
         return MarkerOutcome.DONE
-    if error.kafka_name in _RETRIED:
-        return MarkerOutcome.RETRY
-    if error.kafka_name in _STOPPING:
-        return MarkerOutcome.STOP
-    raise error
+    return MarkerOutcome.STOP if name in _STOPPING else MarkerOutcome.RETRY

@@ -55,8 +55,21 @@ class TransactionTable:
 
     def unfinished(self, *, now_ms: int) -> list[Completion]:
         """After the last record was replayed: the decided transactions, whose markers are written (again)."""
-        prepared = [one for one in self if one.state in states.PREPARED and one.pending_state is None]
-        return [self._begun(begin_completion(one, **self._at(now_ms))) for one in prepared]
+        found = [self.completion_of(one.transactional_id, now_ms=now_ms) for one in list(self)]
+        return [completion for completion in found if completion is not None]
+
+    def completion_of(self, transactional_id: str, *, now_ms: int) -> Completion | None:
+        """How to finish a transaction that is decided, begun before or not; None if there is no decision."""
+        current = self.get(transactional_id)
+        if current is None or current.state not in states.PREPARED:
+            return None
+        return self._begun(begin_completion(current._replace(pending_state=None), **self._at(now_ms)))
+
+    def release(self) -> None:
+        """Nobody waits for the log any more: what it does not have by now has not happened."""
+        for one in list(self):
+            if one.pending_state is not None:
+                self._transactions[one.transactional_id] = one._replace(pending_state=None)
 
     def init_producer_id(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..coordinator.partition_for import partition_for
 from ..errors import UnknownTopicOrPartitionError
@@ -14,6 +14,9 @@ from .coordinated_store import CoordinatedStore
 from .topics import TopicDescription
 
 TopicConfig = dict[str, str | int | bool]
+
+_BATCH_SIZE_MAX = 1 << 19  # bytes of keys in one batch of tombstones
+_RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
 
 class CoordinatorTopic:
@@ -85,6 +88,18 @@ class CoordinatorTopic:
             self.sync(log)
         return info
 
+    def append_tombstones(
+        self, partition: int, keys: Sequence[bytes], *, needs_sync: bool = True
+    ) -> Iterator[list[bytes]]:
+        """Write tombstones in batches of a size that any topic takes; the keys of each batch when it is written.
+
+        Raises:
+            LogstoreError: as `append`.
+        """
+        for batch in _batches(keys):
+            self.append(partition, [(key, None) for key in batch], needs_sync=needs_sync)
+            yield batch
+
     def sync(self, log: PartitionLog) -> None:
         """Wait for the disk if writes are to be durable."""
         if self.is_durable:
@@ -105,3 +120,16 @@ def log_or_none(store: CoordinatedStore, topic: str, partition: int) -> Partitio
         return store.log(topic, partition)
     except UnknownTopicOrPartitionError:
         return None
+
+
+def _batches(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for key in keys:
+        size += len(key) + _RECORD_OVERHEAD_SIZE
+        if batch and size > _BATCH_SIZE_MAX:
+            yield batch
+            batch, size = [], len(key) + _RECORD_OVERHEAD_SIZE
+        batch.append(key)
+    if batch:
+        yield batch

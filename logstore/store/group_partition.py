@@ -30,7 +30,6 @@ from ..topics.consumer_offsets import (
 from ..topics.coordinator_record import CoordinatorKey, is_known_type, read_type
 from .coordinator_topic import CoordinatorTopic
 from .replaying import ReplayedMarker, ReplayedRecord, errors_of, replayed
-from .transaction_expiry import tombstone_batches
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
@@ -168,8 +167,7 @@ class GroupPartition:
         removed: dict[bytes, OffsetKey | GroupKey] = {encode_key(key): key for key in keys}
         groups = [GroupKey(group_id) for group_id in group_ids if group_id in self.groups]
         removed.update((encode_key(key), key) for key in groups)
-        for batch in tombstone_batches(list(removed)):
-            self._topic.append(self.number, [(key, None) for key in batch])
+        for batch in self._topic.append_tombstones(self.number, list(removed)):
             for key in batch:
                 self._forget(removed[key])
 

@@ -40,13 +40,13 @@ class ReplayedMarker(NamedTuple):
     is_commit: bool
 
 
-def replayed(log: PartitionLog) -> Iterator[ReplayedRecord | ReplayedMarker]:
-    """Everything from the log's start to its end.
+def replayed(log: PartitionLog, first_offset: int = 0) -> Iterator[ReplayedRecord | ReplayedMarker]:
+    """Everything from `first_offset`, or the log's start if that is later, to the log's end.
 
     Raises:
         LogstoreError: a batch that cannot be read, with its path, position and offset.
     """
-    position = log.log_start_offset
+    position = max(first_offset, log.log_start_offset)
     while position < log.log_end_offset:
         fetched = log.read(position, INT_MAX, FetchIsolation.LOG_END)
         next_position = position

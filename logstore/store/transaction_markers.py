@@ -6,12 +6,10 @@ Here whoever decided writes them at once, and what could not be written is tried
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 
 from ..coordinator.transaction import Partition
 from ..coordinator.transaction_markers import Completion, Marker, MarkerOutcome, marker_outcome
-from ..coordinator.transaction_states import supports_epoch_bump
 from ..coordinator.transaction_table import TransactionTable
 from ..errors import LogstoreError
 from ..log.append_info import AppendInfo
@@ -23,24 +21,8 @@ from .coordinator_topic import CoordinatorTopic, log_or_none
 WriteOffsetsMarker = Callable[[int, Marker], AppendInfo]
 
 
-class StatePartition:
-    """One partition of `__transaction_state`: its transactional ids, and what they wait for.
-
-    Attributes:
-        table: to be used under `lock`, which is not held while something is written. Between two steps a transactional
-            id is kept by its pending state: everybody else is told to come again.
-        unfinished: from transactional id to a completion that could not be carried out, and why.
-    """
-
-    def __init__(self, number: int, table: TransactionTable) -> None:
-        self.number = number
-        self.table = table
-        self.lock = threading.Lock()
-        self.unfinished: dict[str, tuple[Completion, BaseException]] = {}
-
-
 class MarkerWriter:
-    """Carries out completions."""
+    """Writes the markers of completions."""
 
     def __init__(
         self, store: CoordinatedStore, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker
@@ -48,35 +30,6 @@ class MarkerWriter:
         self._store = store
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker
-
-    def complete(self, state: StatePartition, completion: Completion) -> None:
-        """Write the markers that are missing, then log the completion.
-
-        What fails is kept in `state.unfinished`: the transaction is decided, whatever happens now, an interruption too.
-        A marker that another coordinator has overtaken ends the attempt for good, until the partition is loaded again.
-        """
-        try:
-            failure = self._write_all(state, completion)
-            if failure is None:
-                failure = self._log(state, completion)
-            if failure is None:
-                with state.lock:
-                    state.table.completed(completion)
-        except BaseException as error:
-            _keep(state, completion, error)
-            raise
-        if failure is not None:
-            _keep(state, completion, failure)
-
-    def retry(self, state: StatePartition) -> None:
-        """Try again what is unfinished; what comes after an interruption stays for the next time."""
-        with state.lock:
-            names = [name for name, (_, error) in state.unfinished.items() if _outcome(error) is not MarkerOutcome.STOP]
-        for name in names:
-            with state.lock:
-                completion, _ = state.unfinished.pop(name, (None, None))
-            if completion is not None:
-                self.complete(state, completion)
 
     def write(self, partition: Partition, marker: Marker) -> AppendInfo | None:
         """Write a marker to one partition; None if that is not there any more.
@@ -112,10 +65,9 @@ class MarkerWriter:
                 if log is not None:
                     log.flush()
 
-    def _write_all(self, state: StatePartition, completion: Completion) -> LogstoreError | None:
+    def write_all(self, table: TransactionTable, completion: Completion) -> LogstoreError | None:
         """Write the markers that are missing; the error of the last one that could not be written."""
-        with state.lock:
-            current = state.table.get(completion.transition.next.transactional_id)
+        current = table.get(completion.transition.next.transactional_id)
         assert current is not None
         failure = None
         for partition in sorted(current.partitions):
@@ -125,49 +77,31 @@ class MarkerWriter:
                 self.sync([partition])
             except LogstoreError as caught:
                 error = caught
-            outcome = _outcome(error)
+            outcome = marker_outcome(error)
             if outcome is MarkerOutcome.DONE:
-                with state.lock:
-                    state.table.marker_written(completion, partition)
+                table.marker_written(completion, partition)
                 continue
             failure = error
             if outcome is MarkerOutcome.STOP:
                 break
         return failure
 
-    def _log(self, state: StatePartition, completion: Completion) -> LogstoreError | None:
-        """Log the completion; the error if that could not be.
+    def pass_over_later(self, table: TransactionTable, completion: Completion) -> None:
+        """Partitions that have data of a later transaction of the producer had the marker already.
 
-        It need not be durable: without it the same markers are written again. Only where a later transaction may have
-        the same epoch, these would decide that one as well.
+        That is so where a power failure took the record of the completion, and left what came after it.
         """
-        with state.lock:
-            record = state.table.record(completion)
-        try:
-            needs_sync = not supports_epoch_bump(completion.transition.next.client_transaction_version)
-            self._topic.append(state.number, [record], needs_sync=needs_sync)
-        except LogstoreError as error:
-            return error
-        return None
-
-
-def _keep(state: StatePartition, completion: Completion, error: BaseException) -> None:
-    """Keep a completion for `retry`, unless it was carried out before the error came."""
-    following = completion.transition.next
-    with state.lock:
-        current = state.table.get(following.transactional_id)
-        if current is not None and current.pending_state is following.state:
-            state.unfinished[following.transactional_id] = completion, error
-
-
-def _outcome(error: BaseException | None) -> MarkerOutcome:
-    """`marker_outcome`; an interruption is tried again.
-
-    So is what Kafka takes for a bug: it may come of a topic's configuration, which can be changed.
-    """
-    if error is not None and not isinstance(error, LogstoreError):
-        return MarkerOutcome.RETRY
-    try:
-        return marker_outcome(error)
-    except LogstoreError:
-        return MarkerOutcome.RETRY
+        marker = completion.marker
+        for topic, number in marker.partitions:
+            log = log_or_none(self._store, topic, number)
+            if log is None:
+                continue
+            with log.lock:
+                entry = log.producers.state.get(marker.producer_id)
+            if entry is None:
+                continue
+            is_open_later = marker.transaction_version >= 2 and entry.current_txn_first_offset is not None
+            if entry.producer_epoch > marker.producer_epoch or (
+                is_open_later and entry.producer_epoch == marker.producer_epoch
+            ):
+                table.marker_written(completion, (topic, number))

@@ -15,21 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..coordinator.transaction import EPOCH_MAX, NO_PRODUCER_ID, Partition, Transaction, log_record
+from ..coordinator.transaction import EPOCH_MAX, NO_PRODUCER_ID, Partition, Transaction
 from ..coordinator.transaction_markers import Marker
 from ..coordinator.transaction_states import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
 from ..folds.producer_state import ProducerEntry
 from ..log.partition_log import PartitionLog
 from .coordinated_store import CoordinatedStore
-from .coordinator_topic import CoordinatorTopic
-from .transaction_markers import MarkerWriter, StatePartition
+from .transaction_markers import MarkerWriter
+from .transaction_partition import StatePartition
 
 _Known = dict[int, tuple[StatePartition, Transaction]]
 
 
-def reconcile(
-    store: CoordinatedStore, states: Iterable[StatePartition], markers: MarkerWriter, topic: CoordinatorTopic
-) -> None:
+def reconcile(store: CoordinatedStore, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
     """End the open transactions that nobody else would end, and raise epochs that have been used already.
 
     Prepared transactions must have been finished before. Nobody else may use the coordinator meanwhile.
@@ -52,7 +50,7 @@ def reconcile(
     for producer_id, epoch in epochs.items():
         state, transaction = known[producer_id]
         if epoch > transaction.producer_epoch:
-            _raise_epoch(state, transaction, epoch, topic)
+            state.replace(transaction._replace(producer_epoch=epoch))  # it was given before the record of it was lost
 
 
 def _known(states: Iterable[StatePartition]) -> _Known:
@@ -103,12 +101,3 @@ def _end_of(transaction: Transaction | None, entry: ProducerEntry, partition: Pa
 def _decided_epoch(transaction: Transaction, producer_id: int) -> int:
     """The epoch that the markers of the transaction before had; a producer id is used up by the last epoch there is."""
     return transaction.producer_epoch if transaction.producer_id == producer_id else EPOCH_MAX
-
-
-def _raise_epoch(state: StatePartition, transaction: Transaction, epoch: int, topic: CoordinatorTopic) -> None:
-    """The transactional id goes on from `epoch`, which was given before the record of it was lost."""
-    raised = transaction._replace(producer_epoch=epoch)
-    key, value = log_record(raised, version=state.table.rules.record_version)
-    topic.append(state.number, [(key, value)])
-    with state.lock:
-        state.table.replay(key, value)

@@ -25,10 +25,9 @@ from contextlib import suppress
 
 from ..coordinator.group_offsets import OffsetCommit
 from ..coordinator.transaction import Partition, Transaction
-from ..coordinator.transaction_outcome import Answer, Append, ProducerIdentity, TransactionRules
+from ..coordinator.transaction_outcome import Answer, ProducerIdentity, TransactionRules
 from ..coordinator.transaction_states import supports_epoch_bump
 from ..errors import (
-    ConcurrentTransactionsError,
     InvalidProducerEpochError,
     InvalidRequestError,
     LogstoreError,
@@ -45,11 +44,9 @@ from .coordinator_topic import CoordinatorTopic
 from .group_commits import ANYBODY, GroupMemberIdentity
 from .groups import GroupCoordinator
 from .one_by_one import do_each
-from .transaction_expiry import abort_timed_out, remove_expired
-from .transaction_loading import load_states, resume
-from .transaction_markers import MarkerWriter, StatePartition
+from .transaction_markers import MarkerWriter
+from .transaction_partition import StatePartition
 from .transaction_reconciling import reconcile
-from .transaction_transitions import TransitionWriter
 
 TRANSACTION_VERSION = "transaction.version"
 _NO_PRODUCER = ProducerIdentity(-1, -1)
@@ -76,7 +73,6 @@ class TransactionCoordinator:
             },
         )
         self._markers = MarkerWriter(store, self._topic, groups.write_marker)
-        self._transitions = TransitionWriter(store, self._topic, self._markers)
         self._rules = TransactionRules(
             transaction_version=store.feature(TRANSACTION_VERSION),
             timeout_max_ms=config["transaction.max.timeout.ms"],
@@ -96,11 +92,11 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: a partition of `__transaction_state` cannot be read.
         """
-        self._states = load_states(self._topic, self._rules)
+        self._states = self._loaded()
         for state in self._states:
-            resume(self._store, state, self._markers)
+            state.resume()
         if not was_clean:
-            reconcile(self._store, self._states, self._markers, self._topic)
+            reconcile(self._store, self._states, self._markers)
         with suppress(LogstoreError):  # tried again by the schedule, which tells of it
             self.abort_timed_out()
         config, schedule = self._store.config, self._store.schedule
@@ -132,25 +128,18 @@ class TransactionCoordinator:
         """
         if transactional_id is None:
             return self._store.next_producer_id(), 0
-        state = self._state_of(transactional_id)
         given = ProducerIdentity(producer_id, producer_epoch)
-        expected = None if given == _NO_PRODUCER else given
-        is_again = False
-        while True:
-            with state.lock:
-                outcome = state.table.init_producer_id(
-                    transactional_id,
-                    timeout_ms=timeout_ms,
-                    expected=expected,
-                    allocate=self._store.next_producer_id,
-                    now_ms=self._store.now_ms(),
-                )
-            try:
-                return self._identity(self._transitions.carry_out(state, transactional_id, outcome), given)
-            except ConcurrentTransactionsError:
-                if is_again or not isinstance(outcome, Append):
-                    raise
-                is_again = True
+        answer = self._state_of(transactional_id).request(
+            transactional_id,
+            lambda table: table.init_producer_id(
+                transactional_id,
+                timeout_ms=timeout_ms,
+                expected=None if given == _NO_PRODUCER else given,
+                allocate=self._store.next_producer_id,
+                now_ms=self._store.now_ms(),
+            ),
+        )
+        return self._identity(answer, given)
 
     def add_partitions(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[Partition]
@@ -166,16 +155,16 @@ class TransactionCoordinator:
         """
         for topic, number in partitions:
             self._store.log(topic, number)
-        state = self._state_of(transactional_id)
-        with state.lock:
-            outcome = state.table.add_partitions(
+        self._state_of(transactional_id).request(
+            transactional_id,
+            lambda table: table.add_partitions(
                 transactional_id,
                 ProducerIdentity(producer_id, producer_epoch),
                 partitions,
                 client_transaction_version=self._client_version,
                 now_ms=self._store.now_ms(),
-            )
-        self._transitions.carry_out(state, transactional_id, outcome)
+            ),
+        )
 
     def add_offsets(self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str) -> None:
         """The group's partition of `__consumer_offsets` joins the transaction; as `add_partitions`."""
@@ -200,14 +189,14 @@ class TransactionCoordinator:
         with log.lock:
             if log.producers.state.has_ongoing_transaction(producer_id, producer_epoch):
                 return None
+        # first, so that nothing of a producer that is refused is left in the log
+        self._admit(transactional_id, producer_id, producer_epoch, partition)
         guard = log.begin_verification(
             producer_id, sequence=sequence, producer_epoch=producer_epoch, supports_epoch_bump=self._has_bump
         )
-        if guard is not None:
-            try:
-                self._admit(transactional_id, producer_id, producer_epoch, partition)
-            except ProducerFencedError as error:
-                raise InvalidProducerEpochError("Producer attempted to produce with an old epoch.") from error
+        if guard is not None and not self._has_bump:
+            # an answer from before an abort must not count behind it; with version 2 the marker's epoch sees to that
+            self._admit(transactional_id, producer_id, producer_epoch, partition)
         return guard
 
     def commit_offsets(
@@ -245,18 +234,19 @@ class TransactionCoordinator:
             InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
             KafkaStorageError: the decision could not be written. Whether it was is known when the store is opened anew.
         """
-        state = self._state_of(transactional_id)
         identity = ProducerIdentity(producer_id, producer_epoch)
-        with state.lock:
-            outcome = state.table.end_transaction(
+        answer = self._state_of(transactional_id).request(
+            transactional_id,
+            lambda table: table.end_transaction(
                 transactional_id,
                 identity,
                 is_commit=is_commit,
                 client_transaction_version=self._client_version,
                 allocate=self._store.next_producer_id,
                 now_ms=self._store.now_ms(),
-            )
-        return self._identity(self._transitions.carry_out(state, transactional_id, outcome), identity)
+            ),
+        )
+        return self._identity(answer, identity)
 
     def abort_timed_out(self) -> None:
         """Abort what takes too long, and write markers that could not be written; to be called now and then.
@@ -264,8 +254,8 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first transaction that could not be aborted; the others have been.
         """
-        do_each(self._states, self._markers.retry)
-        do_each(self._states, lambda state: abort_timed_out(self._store, state, self._transitions.carry_out))
+        do_each(self._states, StatePartition.retry)
+        do_each(self._states, StatePartition.abort_timed_out)
 
     def remove_expired(self) -> None:
         """Forget transactional ids that nobody used for `transactional.id.expiration.ms`; to be called now and then.
@@ -273,14 +263,12 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first partition that cannot be written; the others have been seen to.
         """
-        do_each(self._states, lambda state: remove_expired(self._store, state, self._topic))
+        do_each(self._states, StatePartition.remove_expired)
 
     def describe(self, transactional_id: str) -> Transaction:
         """A transactional id as it stands; raises TransactionalIdNotFoundError."""
         if self._states:
-            state = self._state_of(transactional_id)
-            with state.lock:
-                transaction = state.table.get(transactional_id)
+            transaction = self._state_of(transactional_id).get(transactional_id)
             if transaction is not None:
                 return transaction
         raise TransactionalIdNotFoundError(found=transactional_id)
@@ -288,9 +276,7 @@ class TransactionCoordinator:
     def __iter__(self) -> Iterator[Transaction]:
         """All transactional ids as they stand now."""
         for state in self._states:
-            with state.lock:
-                transactions = list(state.table)
-            yield from transactions
+            yield from state.transactions()
 
     def _state_of(self, transactional_id: str) -> StatePartition:
         """The partition of a transactional id; the topic is made for the first one."""
@@ -299,26 +285,44 @@ class TransactionCoordinator:
         if not self._states:
             with self._making:
                 self._topic.make()
-                self._states = self._states or load_states(self._topic, self._rules)
+                self._states = self._states or self._loaded()
         return self._states[self._topic.partition_of(transactional_id)]
+
+    def _loaded(self) -> list[StatePartition]:
+        """All partitions of `__transaction_state` as their logs have them, by number; none if the topic is not there.
+
+        Raises:
+            SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
+        """
+        return [
+            StatePartition(number, self._store, self._topic, self._markers, self._rules)
+            for number in range(self._topic.partition_count)
+        ]
 
     def _admit(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: Partition) -> None:
         """Let a partition join with version 2, else see whether it has."""
         if self._has_bump:
-            self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
-            return
-        if not self._store.config["transaction.partition.verification.enable"]:
-            return
-        state = self._state_of(transactional_id)
-        with state.lock:
-            errors = state.table.verify_partitions(
-                transactional_id, ProducerIdentity(producer_id, producer_epoch), [partition]
+            try:
+                self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
+            except ProducerFencedError as error:
+                raise _old_epoch() from error
+        elif self._store.config["transaction.partition.verification.enable"]:
+            errors = self._state_of(transactional_id).run(
+                lambda table: table.verify_partitions(
+                    transactional_id, ProducerIdentity(producer_id, producer_epoch), [partition]
+                )
             )
-        error = errors[partition]
-        if error is not None:
-            raise error
+            refusal = errors[partition]
+            if isinstance(refusal, ProducerFencedError):
+                raise _old_epoch() from refusal
+            if refusal is not None:
+                raise refusal
 
     @staticmethod
     def _identity(answer: Answer, unchanged: ProducerIdentity) -> tuple[int, int]:
         identity = answer.identity or unchanged
         return identity.producer_id, identity.producer_epoch
+
+
+def _old_epoch() -> InvalidProducerEpochError:
+    return InvalidProducerEpochError("Producer attempted to produce with an old epoch.")

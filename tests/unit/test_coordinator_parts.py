@@ -115,8 +115,8 @@ def test_what_answers_to_markers_mean() -> None:
     assert marker_outcome(DataDirectoryError("gone")) is MarkerOutcome.RETRY
     assert marker_outcome(InvalidProducerEpochError("old")) is MarkerOutcome.STOP
     assert marker_outcome(TransactionCoordinatorFencedError("old")) is MarkerOutcome.STOP
-    with pytest.raises(CorruptRecordError):
-        marker_outcome(CorruptRecordError("bad"))
+    assert marker_outcome(CorruptRecordError("bad")) is MarkerOutcome.RETRY
+    assert marker_outcome(KeyboardInterrupt()) is MarkerOutcome.RETRY
 
 
 def test_offsets_of_a_deleted_topic_go_but_not_those_of_its_successor() -> None:

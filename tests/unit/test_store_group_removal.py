@@ -91,7 +91,7 @@ def test_what_was_logged_before_a_failure_is_gone_and_the_rest_is_left(
     append = partition._topic.append
     sizes: list[int] = []
 
-    def fail_later(number: int, records: Sequence[tuple[bytes, bytes | None]]) -> object:
+    def fail_later(number: int, records: Sequence[tuple[bytes, bytes | None]], **_: object) -> object:
         if sizes:
             raise KafkaStorageError("the disk is full")
         sizes.append(len(records))

@@ -306,6 +306,38 @@ def test_before_version_2_a_partition_must_have_been_added(tmp_path: Path) -> No
     assert store.transactions.begin_append("x", *client.identity, ("a", 0), sequence=0) is not None
 
 
+@VERSIONS
+def test_a_producer_that_is_refused_leaves_nothing_in_the_log(version: int, tmp_path: Path) -> None:
+    """What is being verified keeps all appends from the fast path, for up to a day."""
+    store = opened(tmp_path, version)
+    client = TransactionalClient(store, "x")
+    if version == 2:
+        client.identity = client.identity[0] + 1, 0
+    with pytest.raises((TransactionAbortableError, InvalidPidMappingError)):
+        store.transactions.begin_append("x", *client.identity, ("a", 0), sequence=0)
+    assert len(store.log("a", 0).producers.state.verification) == 0
+
+
+def test_a_call_from_inside_of_a_call_is_told_to_come_again(tmp_path: Path) -> None:
+    """A clock, or a handler of a signal, must not wait for the call that it interrupts."""
+    store = opened(tmp_path)
+    client = TransactionalClient(store, "x")
+    client.send("a", b"1")
+    errors = []
+
+    def read_clock() -> int:
+        if not errors:
+            errors.append(None)
+            with pytest.raises(ConcurrentTransactionsError):
+                store.transactions.end_transaction("x", *client.identity, is_commit=False)
+        return store.time_ms
+
+    store.now_ms = read_clock  # type: ignore[method-assign]
+    client.end(is_commit=True)
+    assert errors == [None]
+    assert store.values("a") == [b"1"]
+
+
 def test_many_threads_do_not_get_into_each_others_way(tmp_path: Path) -> None:
     store = opened(tmp_path)
     counts = range(8)
