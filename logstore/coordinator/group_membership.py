@@ -15,6 +15,7 @@ The coordinator assigns partitions itself, where Kafka's classic protocol has th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -100,6 +101,12 @@ class GroupMembership:
         self.members: dict[str, Member] = {}
         self._rebalance_begin_ms = 0
 
+    def copied(self) -> GroupMembership:
+        """A copy, to be changed and then put in the place of this one: an interrupted change has not happened."""
+        copied = copy(self)
+        copied.members = dict(self.members)
+        return copied
+
     def join(self, joining: Joining, *, now_ms: int) -> None:
         """A member joins, or joins again; it is in a generation when `complete_rebalance` has made one.
 
@@ -121,6 +128,12 @@ class GroupMembership:
         is_rebalancing = self.state is GroupState.PREPARING_REBALANCE
         self.members[joining.member_id] = replace(member, has_joined=is_rebalancing)
 
+    def keep_alive(self, member_id: str, *, now_ms: int) -> None:
+        """A member was heard of; one that is not known is not."""
+        member = self.members.get(member_id)
+        if member is not None:
+            self.members[member_id] = replace(member, last_heartbeat_ms=now_ms)
+
     def heartbeat(self, member_id: str, generation: int, *, group_instance_id: str | None = None, now_ms: int) -> None:
         """A member is alive.
 
@@ -131,7 +144,7 @@ class GroupMembership:
         self._check_member(member_id, group_instance_id)
         if generation != self.generation:
             raise IllegalGenerationError
-        self.members[member_id] = replace(self.members[member_id], last_heartbeat_ms=now_ms)
+        self.keep_alive(member_id, now_ms=now_ms)
         if self.state is GroupState.PREPARING_REBALANCE:
             raise RebalanceInProgressError
 

@@ -115,12 +115,16 @@ class GroupOffsets:
             self._open.setdefault(key.group_id, {}).setdefault(partition, set()).add(producer_id)
 
     def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
-        """Take in the marker of a producer; nothing happens when it has no undecided offsets here."""
-        for group_id, commits in self._undecided.pop(producer_id, {}).items():
+        """Take in the marker of a producer; nothing happens when it has no undecided offsets here.
+
+        Taken in again after an interrupt it does the rest: the offsets are undecided until all are settled.
+        """
+        for group_id, commits in self._undecided.get(producer_id, {}).items():
             for partition, commit in commits.items():
-                self._close(group_id, partition, producer_id)
                 if is_commit:
                     self._settle(group_id, partition, commit)
+                self._close(group_id, partition, producer_id)
+        self._undecided.pop(producer_id, None)
 
     def fetch(self, group_id: str, partition: Partition, *, require_stable: bool = False) -> CommittedOffset | None:
         """The committed offset, None if there is none.

@@ -253,6 +253,5 @@ def check_commit(
         group_instance_id=member.group_instance_id,
         is_transactional=is_transactional,
     )
-    known = None if is_transactional else group.members.get(member.member_id)
-    if known is not None:
-        group.members[member.member_id] = replace(known, last_heartbeat_ms=now_ms)
+    if not is_transactional:
+        group.keep_alive(member.member_id, now_ms=now_ms)

@@ -1,13 +1,14 @@
 """One partition of `__consumer_offsets` as its coordinator knows it: the offsets and members of its groups.
 
-What holds is what the log says: records are made, logged, and replayed with the offset that they got.
+What holds is what the log says: records are made, logged, and replayed with the offset that they got. Where an
+interrupt comes between, the rest is replayed from the log before anybody looks (`settle`).
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ..columns.small_batch import build_batch_from_records
 from ..coordinator.group_membership import GroupMembership
@@ -54,6 +55,8 @@ class GroupPartition:
         self.groups: dict[str, GroupMembership] = {}
         self.other_group_ids: set[str] = set()
         self._topic = topic
+        self._next_offset = 0  # what is below is replayed
+        self._is_settled = True
 
     def load(self, now_ms: int) -> None:
         """Replay the log; members that it tells of were in a process that is gone, and are removed.
@@ -65,15 +68,38 @@ class GroupPartition:
             SchemaError, LogstoreError: a record or batch that cannot be read, with the path of the partition and its
                 offset; or a log that cannot be written.
         """
+        self._replay_log(now_ms)
+        for group in list(self.groups.values()):
+            if group.members:
+                group.remove_all(now_ms=now_ms)
+                group.complete_rebalance({}, now_ms=now_ms)
+                self.write_group(group)
+
+    def settle(self, now_ms: Callable[[], int]) -> None:
+        """Take in what was logged by a call that did not come to its end; nothing of it is undone.
+
+        But a group whose members are here stays as they know it: its next generation is logged again.
+
+        Raises:
+            LogstoreError: the log cannot be read.
+        """
+        if not self._is_settled:
+            with self.lock:
+                self._replay_log(now_ms(), keeps_members=True)
+                self._is_settled = True
+
+    def _replay_log(self, now_ms: int, *, keeps_members: bool = False) -> None:
         log, unknown_types = self._topic.log(self.number), set()
-        for one in replayed(log):
+        kept = {name for name, group in self.groups.items() if keeps_members and group.members}
+        end_offset = log.log_end_offset
+        for one in replayed(log, self._next_offset):
             if isinstance(one, ReplayedMarker):
                 self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit)
             elif one.key is not None:
                 with errors_of(log, one.offset):
                     record_type = read_type(one.key)
                     if is_known_type(_TABLE, record_type):
-                        self._replay(one, now_ms)
+                        self._replay(one, now_ms, kept)
                     else:
                         unknown_types.add(record_type)
         for record_type in sorted(unknown_types):
@@ -82,11 +108,7 @@ class GroupPartition:
                 "It could be a left over from an aborted upgrade.",
                 *(record_type, log.directory.path),
             )
-        for group in list(self.groups.values()):
-            if group.members:
-                group.remove_all(now_ms=now_ms)
-                group.complete_rebalance({}, now_ms=now_ms)
-                self.write_group(group)
+        self._next_offset = end_offset
 
     def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> AppendInfo:
         """Log committed offsets as one batch; they hold from now on.
@@ -94,9 +116,12 @@ class GroupPartition:
         Raises:
             LogstoreError: as `CoordinatorTopic.append`; nothing has changed then.
         """
-        info = self._topic.append(self.number, [(encode_key(key), encode_value(value)) for key, value in records])
+        encoded = [(encode_key(key), encode_value(value)) for key, value in records]
+        self._is_settled = False
+        info = self._topic.append(self.number, encoded)
         for offset, (key, value) in enumerate(records, info.first_offset):
             self.offsets.replay(key, value, record_offset=offset)
+        self._end()
         return info
 
     def write_undecided(
@@ -122,6 +147,7 @@ class GroupPartition:
             base_sequence=0,
             is_transactional=True,
         )
+        self._is_settled = False
         info = self._topic.log(self.number).append_as_leader(
             batch,
             leader_epoch=self._topic.leader_epoch(self.number),
@@ -130,6 +156,7 @@ class GroupPartition:
         )
         for offset, (key, value) in enumerate(records, info.first_offset):
             self.offsets.replay(key, value, record_offset=offset, producer_id=producer_id)
+        self._end()
         return info
 
     def write_marker(self, marker: Marker) -> AppendInfo:
@@ -138,6 +165,7 @@ class GroupPartition:
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
         """
+        self._is_settled = False
         info = self._topic.log(self.number).append_end_transaction(
             marker.producer_id,
             marker.producer_epoch,
@@ -147,6 +175,7 @@ class GroupPartition:
             leader_epoch=self._topic.leader_epoch(self.number),
         )
         self.offsets.replay_marker(marker.producer_id, is_commit=marker.is_commit)
+        self._end()
         return info
 
     def write_group(self, group: GroupMembership) -> None:
@@ -167,13 +196,20 @@ class GroupPartition:
         removed: dict[bytes, OffsetKey | GroupKey] = {encode_key(key): key for key in keys}
         groups = [GroupKey(group_id) for group_id in group_ids if group_id in self.groups]
         removed.update((encode_key(key), key) for key in groups)
+        self._is_settled = False
         for batch in self._topic.append_tombstones(self.number, list(removed)):
             for key in batch:
                 self._forget(removed[key])
+        self._end()
 
     def has_offsets(self, group_id: str) -> bool:
         """Whether offsets of the group are committed, or wait for a transaction."""
         return self.offsets.has_undecided(group_id) or any(self.offsets.partitions(group_id))
+
+    def _end(self) -> None:
+        """Everything that was logged is replayed."""
+        self._next_offset = self._topic.log(self.number).log_end_offset
+        self._is_settled = True
 
     def _forget(self, key: OffsetKey | GroupKey) -> None:
         if isinstance(key, OffsetKey):
@@ -181,7 +217,7 @@ class GroupPartition:
         else:
             self.groups.pop(key.group_id, None)
 
-    def _replay(self, record: ReplayedRecord, now_ms: int) -> None:
+    def _replay(self, record: ReplayedRecord, now_ms: int, kept: Collection[str]) -> None:
         assert record.key is not None
         key = decode_key(record.key, offset=record.offset)
         value = decode_value(key, record.value, offset=record.offset)
@@ -189,6 +225,8 @@ class GroupPartition:
             assert value is None or isinstance(value, CommittedOffset)
             self.offsets.replay(key, value, record_offset=record.offset, producer_id=record.producer_id)
         elif isinstance(key, GroupKey):
+            if key.group_id in kept:
+                return
             if isinstance(value, GroupMetadata):
                 self.groups[key.group_id] = group_from_record(key, value, now_ms=now_ms)
             else:

@@ -62,12 +62,12 @@ class GroupPartitions:
                     partition = GroupPartition(self._topic, number)
                     partition.load(self._store.now_ms())
                     self._loaded[number] = partition
+        partition.settle(self._store.now_ms)
         return partition
 
     def loaded(self) -> list[GroupPartition]:
         """Those that a group was asked of; no other has members."""
-        with self._loading:
-            return list(self._loaded.values())
+        return [self[number] for number in list(self._loaded)]
 
     def __iter__(self) -> Iterator[GroupPartition]:
         """All of them, loaded; none before the topic is made."""

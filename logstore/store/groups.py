@@ -15,10 +15,10 @@ A transaction's offsets come by `TransactionCoordinator.commit_offsets`.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
 
 from ..coordinator.group_membership import GroupMembership, GroupState, Joining
@@ -26,6 +26,7 @@ from ..coordinator.transaction import Partition
 from ..errors import (
     GroupIdNotFoundError,
     InvalidGroupIdError,
+    KafkaStorageError,
     NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -37,6 +38,7 @@ from .group_partition import GroupPartition
 from .one_by_one import do_each
 
 _REBALANCE_CHECK_INTERVAL_MS = 1000
+_LOGGER = logging.getLogger("logstore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,12 @@ class GroupCoordinator(GroupCommits):
         with partition.lock:
             if group_id in partition.other_group_ids:
                 raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
-            group = partition.groups.get(group_id) or GroupMembership(group_id)
+            group = (partition.groups.get(group_id) or GroupMembership(group_id)).copied()
             group.join(joining, now_ms=self._store.now_ms())
             partition.groups[group_id] = group
 
     def sync(self, group_id: str, member_id: str) -> GroupAssignment | None:
-        """What a member that has joined reads; None while others have yet to join.
+        """What a member that has joined reads; None while others have yet to join. It is alive while it asks.
 
         The first one to ask when all have makes the new generation, which is logged before anybody hears of it.
 
@@ -96,6 +98,7 @@ class GroupCoordinator(GroupCommits):
             group = partition.groups.get(group_id)
             if group is None or member_id not in group.members:
                 raise UnknownMemberIdError
+            group.keep_alive(member_id, now_ms=self._store.now_ms())
             group = self._rebalanced(partition, group)
             member = group.members.get(member_id)
             if member is None:
@@ -136,10 +139,12 @@ class GroupCoordinator(GroupCommits):
         """
         partition = self._partitions.of(group_id)
         with partition.lock:
-            group = partition.groups.get(group_id)
-            if group is None:
+            known = partition.groups.get(group_id)
+            if known is None:
                 raise UnknownMemberIdError
+            group = known.copied()
             group.leave(member_id, now_ms=self._store.now_ms())
+            partition.groups[group_id] = group
             if not group.members:
                 self._rebalanced(partition, group)
 
@@ -161,7 +166,7 @@ class GroupCoordinator(GroupCommits):
 
         def remove(partition: GroupPartition) -> None:
             with partition.lock:
-                groups = [group for group in partition.groups.values() if group.members]
+                groups = [one for one in partition.groups.values() if one.state is not GroupState.EMPTY]
                 do_each(groups, lambda group: self._remove_silent_of(partition, group))
 
         do_each(self._partitions.loaded(), remove)
@@ -170,9 +175,11 @@ class GroupCoordinator(GroupCommits):
         """A topic is new, or has more partitions: groups that read it share them anew."""
         for partition in self._partitions.loaded():
             with partition.lock:
-                for group in partition.groups.values():
-                    if group.is_subscribed(topic):
+                for known in list(partition.groups.values()):
+                    if known.is_subscribed(topic):
+                        group = known.copied()
                         group.request_rebalance(now_ms=self._store.now_ms())
+                        partition.groups[group.group_id] = group
 
     def group_ids(self) -> Iterator[str]:
         """All groups that have offsets, members or a record of their own."""
@@ -189,9 +196,7 @@ class GroupCoordinator(GroupCommits):
         """
         partition = self._known(group_id)
         with partition.lock:
-            group = copy(partition.groups.get(group_id) or GroupMembership(group_id))
-            group.members = dict(group.members)
-            return group
+            return (partition.groups.get(group_id) or GroupMembership(group_id)).copied()
 
     def delete(self, group_id: str) -> None:
         """Forget a group with all its offsets (`DeleteGroups`).
@@ -213,10 +218,18 @@ class GroupCoordinator(GroupCommits):
     def _remove_abandoned(self) -> None:
         while self._abandoned:
             with suppress(IndexError, UnknownMemberIdError):  # another thread was first
-                self.leave(*self._abandoned.popleft())
+                group_id, member_id = self._abandoned.popleft()
+                try:
+                    self.leave(group_id, member_id)
+                except (
+                    KafkaStorageError
+                ) as error:  # of another group than that of whoever calls; `remove_silent` goes on
+                    _LOGGER.warning("Group %s cannot be written and is tried again later: %s", group_id, error)
 
-    def _remove_silent_of(self, partition: GroupPartition, group: GroupMembership) -> None:
-        group.remove_silent(now_ms=self._store.now_ms())
+    def _remove_silent_of(self, partition: GroupPartition, known: GroupMembership) -> None:
+        group = known.copied()
+        if group.remove_silent(now_ms=self._store.now_ms()):
+            partition.groups[group.group_id] = group
         self._rebalanced(partition, group)
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
@@ -224,7 +237,7 @@ class GroupCoordinator(GroupCommits):
         now_ms = self._store.now_ms()
         if not group.is_ready(now_ms=now_ms):
             return group
-        following = copy(group)
+        following = group.copied()
         read = {topic for member in group.members.values() for topic in member.joining.topics}
         topics = {name: topic_or_none(self._store, name) for name in read}
         counts = {name: topic.partition_count for name, topic in topics.items() if topic is not None}

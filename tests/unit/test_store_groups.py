@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore.columns.small_batch import build_batch_from_records
-from logstore.coordinator.group_membership import Joining
+from logstore.coordinator.group_membership import GroupState, Joining
 from logstore.coordinator.group_offsets import OffsetCommit
 from logstore.errors import (
     FencedInstanceIdError,
@@ -16,6 +16,7 @@ from logstore.errors import (
     IllegalGenerationError,
     InvalidGroupIdError,
     InvalidProducerEpochError,
+    KafkaStorageError,
     NonEmptyGroupError,
     OffsetMetadataTooLargeError,
     RebalanceInProgressError,
@@ -175,6 +176,41 @@ def test_who_does_not_join_in_time_is_left_behind(store: SmallStore) -> None:
     assert len(assigned(store, "m2").partitions) == 3
     with pytest.raises(UnknownMemberIdError):
         store.groups.sync("g", "m1")
+
+
+def test_a_member_that_waits_for_others_is_alive(store: SmallStore) -> None:
+    """One that is slow to join again kept the others from being heard of, and they were expelled for it."""
+    joined(store, "m1", "m2")
+    store.groups.join("g", Joining(member_id="m1", topics=("in",), session_timeout_ms=10_000))
+    store.groups.join("g", Joining(member_id="m3", topics=("in",), session_timeout_ms=10_000))
+    for _ in range(3):
+        store.time_ms += 8_000
+        assert store.groups.sync("g", "m3") is None
+        store.groups.remove_silent()
+    assert "m3" in store.groups.describe("g").members
+
+
+def test_an_error_of_another_group_is_not_raised_from_a_heartbeat(
+    store: SmallStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    (member,) = joined(store, "m1")
+    other = next(
+        name for name in map(str, range(99)) if store.groups.partition_of(name) != store.groups.partition_of("g")
+    )
+    store.groups.join(other, Joining(member_id="n1", topics=("in",)))
+    assert store.groups.sync(other, "n1") is not None
+    log = store.log("__consumer_offsets", store.groups.partition_of(other))
+    log.failure = KafkaStorageError("the disk is full")
+    log.change_count += 1
+    store.groups.abandon(other, "n1")
+    store.groups.heartbeat("g", member)
+    assert f"Group {other} cannot be written" in caplog.text
+    with pytest.raises(KafkaStorageError):
+        store.groups.remove_silent()  # it is tried again, and told of
+    log.failure = None
+    log.change_count += 1
+    store.groups.remove_silent()
+    assert store.groups.describe(other).state is GroupState.EMPTY
 
 
 def test_a_group_begins_without_members_and_in_a_later_generation(store: SmallStore) -> None:
