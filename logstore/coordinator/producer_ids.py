@@ -79,9 +79,8 @@ class ProducerIds:
 
     def block_written(self) -> None:
         """The record of the next block is in the log: the block is ours."""
-        following = self.next_producer_id + BLOCK_SIZE
-        self._own.append(range(self.next_producer_id, following))
-        self.next_producer_id = following
+        first, self.next_producer_id = self.next_producer_id, self.next_producer_id + BLOCK_SIZE
+        self._own.append(range(first, self.next_producer_id))
 
     def take(self) -> int:
         """A producer id that was never given; raises CoordinatorLoadInProgressError when there is no block."""

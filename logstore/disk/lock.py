@@ -68,10 +68,13 @@ class DataDirectoryLock:
     def release(self) -> None:
         """Let others have it; a second call does nothing."""
         with self._guard:
-            if self._descriptor is not None:
+            descriptor, self._descriptor = (
+                self._descriptor,
+                None,
+            )  # never closed twice: it may be another file's by then
+            if descriptor is not None:
                 del self._held[self._file]
-                os.close(self._descriptor)
-                self._descriptor = None
+                os.close(descriptor)
 
     @classmethod
     def lose_all(cls) -> None:

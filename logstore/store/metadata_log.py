@@ -34,7 +34,6 @@ from .topics import Place
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-BATCH_RECORD_COUNT_MAX = 10_000  # `MAX_RECORDS_PER_USER_OP`
 _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`
 _QUORUM_TEMPORARY_SUFFIX = ".tmp"
 
@@ -44,7 +43,7 @@ class MetadataLog:
 
     Attributes:
         log: the partition; never cleaned, and nothing of it is deleted here.
-        image: as of the last record.
+        change_count: of the changes of `image`, each counted when it is whole.
     """
 
     def __init__(self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int]) -> None:
@@ -56,18 +55,16 @@ class MetadataLog:
         self.path = child(root, DIRECTORY_NAME)
         self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
         self._epoch: int | None = None
+        self.change_count = 0
         settings = LoadSettings(False, 0, 0, now_ms(), parse_config(_CONFIG))
         self.log = PartitionLog.open(self.path, settings, seam=seam, now_ms=now_ms, topic_id=TOPIC_ID)
-        self._state = MetadataState()
-        self._state.read_snapshots(list_partition_directory(self.path))
-        self._require_whole_log()
-        _, bounds = self.log.readable()
-        self._state.read_log(self.log, bounds)
+        self._state = self._read()
+        self._is_settled = True
         self._quorum = self._read_quorum()
 
     @property
     def image(self) -> MetadataImage:
-        """What all records add up to."""
+        """What all records add up to, as of the last change."""
         return self._state.image
 
     @property
@@ -85,11 +82,8 @@ class MetadataLog:
         Raises:
             KafkaStorageError: the log cannot be written.
         """
-        epoch = self.lead()
-        self._append(data_batch(values, self.next_offset, epoch, self._now_ms()), epoch)
-        offset = self.next_offset - len(values)
-        for index, value in enumerate(values):
-            self.image.replay(value, offset + index)
+        self.lead()
+        self._append_values(values)
 
     def take_producer_id_block(self, broker_epoch: int) -> None:
         """Append the record of the next block of producer ids, which is this process's own then.
@@ -99,8 +93,10 @@ class MetadataLog:
         """
         epoch, ids = self.lead(), self.image.producer_ids
         record = ids.block_record(broker_id=self._node_id, broker_epoch=broker_epoch)
+        self._is_settled = False
         self._append(data_batch([record], self.next_offset, epoch, self._now_ms()), epoch)
         ids.block_written()
+        self._is_settled = True
 
     def skip_producer_ids(self, highest: int) -> None:
         """Never give an id up to `highest`, which others have; raises KafkaStorageError."""
@@ -112,22 +108,48 @@ class MetadataLog:
 
     def lead(self) -> int:
         """Begin an epoch as its leader, if that is not done yet; the epoch."""
-        if self._epoch is not None:
-            return self._epoch
+        if self._epoch is None:
+            self._epoch = self._begin_epoch()
+        if (
+            self.image.transaction_start_offset is not None
+        ):  # what comes behind it would be a part of it, and go with it
+            self._append_values([encode_value("AbortTransactionRecord", {"reason": "Controller failover"})])
+        return self._epoch
+
+    def settle(self) -> None:
+        """Read the log anew if a change did not come to its end: what it says holds, and is on the disk from now on.
+
+        Raises:
+            LogstoreError: the log cannot be synced or read.
+        """
+        if self._is_settled:
+            return
+        self.log.flush()
+        self._state = self._read()
+        self.change_count += 1
+        self._is_settled = True
+
+    def close(self) -> None:
+        """Close the log in order."""
+        self.log.close()
+
+    def _begin_epoch(self) -> int:
         epoch = max(self._quorum.leader_epoch, self._state.leader_epoch) + 1
         self._write_quorum(epoch)
         control = [leader_change(self._node_id)]
         if self._state.kraft_version > 0 and self._state.voters_offset == NO_OFFSET:
             control += dynamic_quorum(self._voter())
         self._append(control_batch(control, self.next_offset, epoch, self._now_ms()), epoch)
-        self._epoch = epoch
-        if self.image.transaction_start_offset is not None:
-            self.append([encode_value("AbortTransactionRecord", {"reason": "Controller failover"})])
         return epoch
 
-    def close(self) -> None:
-        """Close the log in order."""
-        self.log.close()
+    def _append_values(self, values: Sequence[bytes]) -> None:
+        assert self._epoch is not None
+        self._is_settled = False
+        self._append(data_batch(values, self.next_offset, self._epoch, self._now_ms()), self._epoch)
+        for offset, value in enumerate(values, self.next_offset - len(values)):
+            self.image.replay(value, offset)
+        self.change_count += 1
+        self._is_settled = True
 
     def _append(self, batch: ByteArray, epoch: int) -> None:
         self.log.append_as_leader(batch, leader_epoch=epoch, origin=AppendOrigin.RAFT_LEADER)
@@ -138,10 +160,15 @@ class MetadataLog:
         endpoints = tuple((one["name"], one["host"], one["port"]) for one in fields["endpoints"])
         return Voter(fields["voterId"], fields["voterDirectoryId"], endpoints)
 
-    def _require_whole_log(self) -> None:
-        """The log reaches its newest snapshot (`KafkaRaftLog.truncateToLatestSnapshot`)."""
-        if self._state.next_offset > self.log.log_end_offset:
-            self.log.truncate_fully_and_start_at(self._state.next_offset)
+    def _read(self) -> MetadataState:
+        """The newest snapshot, which the log reaches (`KafkaRaftLog.truncateToLatestSnapshot`), and what is behind."""
+        state = MetadataState()
+        state.read_snapshots(list_partition_directory(self.path))
+        if state.next_offset > self.log.log_end_offset:
+            self.log.truncate_fully_and_start_at(state.next_offset)
+        _, bounds = self.log.readable()
+        state.read_log(self.log, bounds)
+        return state
 
     def _read_quorum(self) -> QuorumState:
         path = child(self.path, quorum_state.FILE_NAME)

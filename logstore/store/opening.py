@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -15,13 +14,12 @@ from .broker_config import BrokerConfig, parse_broker_config
 from .checkpoints import Checkpoints
 from .clean_shutdown import take_clean_shutdown
 from .formatting import format_directory, make_root, owner, place_of, require_cluster, require_cluster_id
-from .metadata_image import MetadataImage
 from .metadata_log import MetadataLog
-from .partitions import Partitions, Progress, WantedPartition
+from .partitions import Partitions, Progress
 from .registration import begin
 from .schedule import Schedule
 from .store import Store
-from .topic_configs import effective_config
+from .topic_changes import wanted_partitions
 
 S = TypeVar("S", bound=Store)
 
@@ -49,13 +47,19 @@ def open_as(
     path = absolute_path(path)
     make_root(seam, path)
     lock = DataDirectoryLock(path)
+    store: S | None = None
     try:
         partition_directories(path)  # what a broker would not start beside is told before anything is changed
         properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
         require_cluster(path, properties, cluster_id)
-        return _open(path, properties, broker_config, lock, seam, now_ms, progress, store_type)
+        store = _open(path, properties, broker_config, lock, seam, now_ms, progress, store_type)
+        store.groups.start()
+        store.transactions.start(was_clean=store.is_reconciled)
+        store.is_reconciled = True
+        store.start()
+        return store
     except BaseException:
-        lock.release()
+        (lock.release if store is None else store.close)()
         raise
 
 
@@ -78,37 +82,20 @@ def _open(
         metadata.require_suitable(place, has_partitions=bool(partitions.strays))
         begin(path, metadata, place)
         partitions.was_clean = take_clean_shutdown(seam, path)
-        partitions.start(_wanted(metadata.image, place.node_id, config), progress)
+        partitions.start(wanted_partitions(metadata.image, place.node_id, config), progress)
+        return store_type(
+            path,
+            properties,
+            config,
+            directory_lock=lock,
+            metadata=metadata,
+            partitions=partitions,
+            checkpoints=checkpoints,
+            schedule=schedule,
+            seam=seam,
+            now_ms=now_ms,
+        )
     except BaseException:
+        partitions.close_all()
         metadata.close()
         raise
-    store = store_type(
-        path,
-        properties,
-        config,
-        directory_lock=lock,
-        metadata=metadata,
-        partitions=partitions,
-        checkpoints=checkpoints,
-        schedule=schedule,
-        seam=seam,
-        now_ms=now_ms,
-    )
-    lock.on_lost = weakref.WeakMethod(store.lose)
-    try:
-        store.groups.start()
-        store.transactions.start(was_clean=partitions.was_clean)
-        store.is_reconciled = True
-    except BaseException:
-        store.close()
-        raise
-    schedule.start()
-    return store
-
-
-def _wanted(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
-    wanted = []
-    for name, topic in image.topics.items():
-        topic_config = effective_config(image, node_id, config, name)
-        wanted += [WantedPartition((name, one), topic.topic_id, topic_config) for one in sorted(topic.partitions)]
-    return wanted

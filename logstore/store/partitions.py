@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -30,11 +30,15 @@ Progress = Callable[[int, int], object]
 
 
 class WantedPartition(NamedTuple):
-    """A partition to be opened: its topic and number, the topic's id, its configuration."""
+    """A partition to be opened: its topic and number, the topic's id, its configuration.
+
+    `was_clean`: it was closed in order, and needs no recovery.
+    """
 
     key: TopicPartition
     topic_id: str
     config: LogConfig
+    was_clean: bool = False
 
 
 class Partitions:
@@ -43,7 +47,6 @@ class Partitions:
     After an orderly close there is nothing to repair, so each log is opened when somebody first asks for it.
 
     Attributes:
-        logs: those that are open; replaced as a whole by every change, so that whoever goes through it needs no lock.
         was_clean: the directory was closed in order, so its logs need no recovery.
         deleted: paths of directories to be removed, and when, ms since 1970.
         strays: paths of directories that are of no partition that the metadata knows; they are left alone.
@@ -65,8 +68,9 @@ class Partitions:
         self._thread_count = config["num.recovery.threads.per.data.dir"]
         self._delay_ms = parse_config(topic_defaults(config))["file.delete.delay.ms"]
         self.was_clean = False
-        self.logs: Mapping[TopicPartition, PartitionLog] = {}
+        self._logs: dict[TopicPartition, PartitionLog] = {}
         self._waiting: dict[TopicPartition, WantedPartition] = {}
+        self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are put aside
         self._lock = threading.RLock()
         self.deleted: dict[str, int] = {}
         self.strays: list[str] = []
@@ -90,18 +94,29 @@ class Partitions:
                     self.strays.append(path)
 
     @property
+    def logs(self) -> dict[TopicPartition, PartitionLog]:
+        """Those that are open now."""
+        return dict(self._logs)
+
+    @property
     def waiting(self) -> Collection[TopicPartition]:
-        """The partitions that were closed in order and are not open yet."""
+        """The partitions that are not open yet."""
         return list(self._waiting)
+
+    @property
+    def has_half_open(self) -> bool:
+        """Whether a partition that is not open has a directory that needs recovery."""
+        return any(not one.was_clean and os.path.isdir(self._path(one.key)) for one in self._waiting.values())
 
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
         """Recover all partitions; after an orderly close only make those that are missing; raises as `open_all`."""
         wanted = list(wanted)
         self._checkpoints.keep_only({one.key for one in wanted})
         if self.was_clean:
-            paths = {one.key: child(self._root, directory_name(*one.key)) for one in wanted}
-            present = {key for key, path in paths.items() if os.path.isdir(path) and path not in self.strays}
-            self._waiting = {one.key: one for one in wanted if one.key in present}
+            for one in wanted:
+                path = self._path(one.key)
+                if os.path.isdir(path) and path not in self.strays:
+                    self._waiting[one.key] = one._replace(was_clean=True)
         self.open_all([one for one in wanted if one.key not in self._waiting], progress, len(self._waiting))
 
     def get(self, key: TopicPartition) -> PartitionLog | None:
@@ -110,19 +125,21 @@ class Partitions:
         Raises:
             LogstoreError: it cannot be opened.
         """
-        log = self.logs.get(key)
+        log = self._logs.get(key)
         if log is not None or key not in self._waiting:
             return log
         with self._lock:
-            if key in self._waiting:
+            wanted = self._waiting.get(key)
+            if wanted is not None and key not in self._logs:
+                self._waiting[key] = wanted._replace(was_clean=False)  # an interrupt leaves it open by halves
                 with _named(key):
-                    self.logs = {**self.logs, key: self._open(self._waiting[key])}
-                del self._waiting[key]
-            return self.logs.get(key)
+                    self._open(wanted)
+            self._waiting.pop(key, None)
+            return self._logs.get(key)
 
     def config(self, key: TopicPartition) -> LogConfig | None:
         """The configuration of a partition, open or not; None if there is none."""
-        waiting, log = self._waiting.get(key), self.logs.get(key)
+        waiting, log = self._waiting.get(key), self._logs.get(key)
         return log.config if log is not None else None if waiting is None else waiting.config
 
     def update_config(self, topic: str, config: LogConfig) -> None:
@@ -131,7 +148,7 @@ class Partitions:
             for key, one in self._waiting.items():
                 if key[0] == topic:
                     self._waiting[key] = one._replace(config=config)
-            logs = [log for key, log in self.logs.items() if key[0] == topic]
+            logs = [log for key, log in self._logs.items() if key[0] == topic]
         for log in logs:
             log.update_config(config)
 
@@ -147,7 +164,7 @@ class Partitions:
         Raises:
             LogstoreError: of the first that cannot be opened; the others are closed again.
         """
-        opened: dict[TopicPartition, PartitionLog] = {}
+        wanted = list(wanted)
         with ThreadPoolExecutor(self._thread_count, "logstore-recovery") as pool:
             jobs = {pool.submit(self._open, one): one.key for one in wanted}
             try:
@@ -155,17 +172,16 @@ class Partitions:
                     progress(ready_count, ready_count + len(jobs))
                 for done_count, job in enumerate(as_completed(jobs), ready_count + 1):
                     with _named(jobs[job]):
-                        opened[jobs[job]] = job.result()
+                        job.result()
                     if progress is not None:
                         progress(done_count, ready_count + len(jobs))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
-                for job in jobs:
-                    if job.done() and not job.cancelled() and job.exception() is None:
-                        job.result().close()
+                for one in wanted:
+                    log = self._logs.pop(one.key, None)
+                    if log is not None:
+                        log.close()
                 raise
-        with self._lock:
-            self.logs = {**self.logs, **opened}
 
     def close_all(self) -> list[LogstoreError]:
         """Close every log, also if others cannot be; why some could not. None is opened any more."""
@@ -178,12 +194,13 @@ class Partitions:
             return None
 
         with self._lock:
-            self._waiting = {}
+            self._waiting.clear()
+            logs = [*self._logs.values(), *(log for log in self._leaving.values() if log is not None)]
         try:
             with ThreadPoolExecutor(self._thread_count, "logstore-closing") as pool:
-                errors = list(pool.map(closed, self.logs.values()))
+                errors = list(pool.map(closed, logs))
         except RuntimeError:  # the process ends, and no thread begins any more; to close a log twice does nothing
-            errors = list(map(closed, self.logs.values()))
+            errors = list(map(closed, logs))
         return [error for error in errors if error is not None]
 
     def open_later(self, wanted: Iterable[WantedPartition]) -> None:
@@ -191,23 +208,42 @@ class Partitions:
         with self._lock:
             self._waiting.update((one.key, one) for one in wanted)
 
-    def put_aside(self, topic: str, file_delete_delay_ms: int) -> LogstoreError | None:
-        """Close the partitions of a topic that was deleted; their directories are removed some time later.
+    def put_aside(
+        self, keys: Collection[TopicPartition], file_delete_delay_ms: int | None = None
+    ) -> LogstoreError | None:
+        """Close partitions of a topic that was deleted, as far as they are there; their directories go some time later.
 
         The first error, when all others are seen to: a directory that is still there is in the way of no new topic.
         """
         with self._lock:
-            gone = {key: self.logs.get(key) for key in [*self.logs, *self._waiting] if key[0] == topic}
-            self.logs = {key: log for key, log in self.logs.items() if key[0] != topic}
-            self._waiting = {key: one for key, one in self._waiting.items() if key[0] != topic}
-        errors = [self._put_aside(key, log, self._now_ms() + file_delete_delay_ms) for key, log in gone.items()]
-        return next((error for error in errors if error is not None), None)
+            for key in keys:
+                self._leaving[key] = self._logs.get(key)
+            for key in keys:
+                self._logs.pop(key, None)
+                self._waiting.pop(key, None)
+        delay_ms = self._delay_ms if file_delete_delay_ms is None else file_delete_delay_ms
+        return self._put_leaving_aside(self._now_ms() + delay_ms)
 
-    def discard(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
-        """Put aside what there is of partitions that could not all be made; as `put_aside`."""
-        due_ms = self._now_ms() + self._delay_ms
-        errors = [self._put_aside(one.key, None, due_ms) for one in wanted]
-        return next((error for error in errors if error is not None), None)
+    def settle(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
+        """After an interrupted change: let there be these partitions, so configured, and no other; as `put_aside`."""
+        by_key = {one.key: one for one in wanted}
+        with self._lock:
+            gone = [key for key in {**self._waiting, **self._logs} if key not in by_key]
+            for key, one in by_key.items():
+                log, waiting = self._logs.get(key), self._waiting.get(key)
+                if log is None:
+                    self._waiting[key] = one._replace(was_clean=waiting is not None and waiting.was_clean)
+                elif log.config != one.config:
+                    log.update_config(one.config)
+        return self.put_aside(gone)
+
+    def _put_leaving_aside(self, due_ms: int) -> LogstoreError | None:
+        failure = None
+        for key, log in list(self._leaving.items()):
+            error = self._put_aside(key, log, due_ms)
+            failure = failure or error
+            del self._leaving[key]
+        return failure
 
     def remove_deleted(self, now_ms: int) -> list[str]:
         """Remove directories that are due; their paths.
@@ -223,20 +259,22 @@ class Partitions:
                 removed.append(path)
         return removed
 
-    def _open(self, wanted: WantedPartition) -> PartitionLog:
-        key = wanted.key
-        path = child(self._root, directory_name(*key))
+    def _path(self, key: TopicPartition) -> str:
+        return child(self._root, directory_name(*key))
+
+    def _open(self, wanted: WantedPartition) -> None:
+        key, path = wanted.key, self._path(wanted.key)
         if path in self.strays:
             self._set_aside(key, DirectoryKind.STRAY, None)
             self.strays.remove(path)
         settings = LoadSettings(
-            self.was_clean,
+            wanted.was_clean,
             self._checkpoints.recovery_points.get(key, 0),
             self._checkpoints.log_start_offsets.get(key, 0),
             self._now_ms(),
             wanted.config,
         )
-        return PartitionLog.open(
+        self._logs[key] = PartitionLog.open(
             path,
             settings,
             seam=self._seam,
@@ -248,7 +286,7 @@ class Partitions:
 
     def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
         """Close a log and let its directory be removed; a directory that cannot be renamed is a stray one then."""
-        path, failure = child(self._root, directory_name(*key)), None
+        path, failure = self._path(key), None
         try:
             if log is not None:
                 log.close()
@@ -266,7 +304,7 @@ class Partitions:
 
     def _set_aside(self, key: TopicPartition, kind: DirectoryKind, due_ms: int | None) -> None:
         """Give the directory the name of one that is to be deleted, or stray."""
-        path = child(self._root, directory_name(*key))
+        path = self._path(key)
         new_path = child(self._root, set_aside_name(*key, secrets.token_hex(16), kind))
         self._seam.rename(path, new_path)
         self._seam.sync_directory(self._root)

@@ -11,6 +11,7 @@ of `__cluster_metadata-0`, the rest is in the partitions. Opened without changin
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -79,6 +80,7 @@ class Store:
         self._housekeeping.add_to(schedule)
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
+        directory_lock.on_lost = weakref.WeakMethod(self.lose)
 
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
@@ -107,13 +109,12 @@ class Store:
 
     def leader_epoch(self, topic: str, partition: int) -> int:
         """The epoch that batches of the partition are appended with; raises UnknownTopicOrPartitionError."""
-        with self.lock:
-            found = topic_of(self._metadata.image, topic).partitions.get(partition)
-            if found is None:
-                raise UnknownTopicOrPartitionError(
-                    "This server does not host this topic-partition.", found=f"{topic}-{partition}"
-                )
-            return found.leader_epoch
+        found = topic_of(self._metadata.image, topic).partitions.get(partition)  # no lock: every append asks for it
+        if found is None:
+            raise UnknownTopicOrPartitionError(
+                "This server does not host this topic-partition.", found=f"{topic}-{partition}"
+            )
+        return found.leader_epoch
 
     def feature(self, name: str) -> int:
         """The finalized level of a feature, such as `transaction.version`; 0 if it is off."""
@@ -134,7 +135,7 @@ class Store:
             KafkaStorageError, DataDirectoryError: it could not be written, and there is no such topic.
         """
         with self.lock:
-            self._require_open()
+            self._begin_change()
             self._changes.create(name, partitions, config or {})
         self._tell_groups(name)
         return self.describe_topic(name)
@@ -149,10 +150,15 @@ class Store:
             DataDirectoryError: it is deleted, but something of it is still there; the next opening sees to that.
         """
         with self.lock:
-            self._require_open()
+            self._begin_change()
             topic_id = self.describe_topic(name).topic_id
             error = self._changes.delete(name)
-        self.groups.topic_deleted(name, topic_id)
+        try:
+            self.groups.topic_deleted(name, topic_id)
+        except LogstoreError as another:
+            if error is None:
+                raise
+            error.add_note(f"Also: {another!r}")
         if error is not None:
             raise error
 
@@ -165,7 +171,7 @@ class Store:
             DataDirectoryError: the topic has them, but they could not be made; each is when it is asked for.
         """
         with self.lock:
-            self._require_open()
+            self._begin_change()
             error = self._changes.add_partitions(name, partitions)
         self._tell_groups(name)
         if error is not None:
@@ -180,20 +186,20 @@ class Store:
             KafkaStorageError: it could not be written.
         """
         with self.lock:
-            self._require_open()
+            self._begin_change()
             self._changes.alter_config(name, changes)
             return self.describe_topic(name)
 
     def describe_topic(self, name: str) -> TopicDescription:
         """The topic; raises UnknownTopicOrPartitionError."""
-        with self.lock:
-            image = self._metadata.image
-            return describe(image, topic_of(image, name))
+        image = self._metadata.image
+        return describe(image, topic_of(image, name))
 
     def next_producer_id(self) -> int:
         """A producer id that nobody has; raises KafkaStorageError if the record of the next block cannot be written."""
         with self.lock:
             self._require_open()
+            self._metadata.settle()
             ids = self._metadata.image.producer_ids
             if not ids.left_count:
                 self._metadata.take_producer_id_block(self._metadata.image.brokers[self.node_id].broker_epoch)
@@ -205,6 +211,10 @@ class Store:
         What it raises is kept in `failures`, and it is called again.
         """
         self._schedule.add(name, interval_ms, function)
+
+    def start(self) -> None:
+        """Begin to do beside what is scheduled."""
+        self._schedule.start()
 
     def run_due(self) -> list[str]:
         """Do now, in this thread, what is due by `now_ms`; the names of what was done."""
@@ -226,18 +236,19 @@ class Store:
             return
         self._schedule.stop()
         with self.lock:  # whoever comes second waits for it, and finds the store closed: others may have the directory
-            if self._is_closed:
-                return
-            self._is_closed = True
             try:
-                self._close_logs()
+                if not self._is_closed:
+                    self._is_closed = True
+                    self._close_logs()
             finally:
-                self._directory_lock.release()
+                self._directory_lock.release()  # does nothing when it is done, but that may have been interrupted
 
     def lose(self) -> None:
         """In the child of a fork, without the lock: everything raises, as its logs do; `close` does nothing."""
         self.is_lost = True
-        self.lock = threading.RLock()  # a thread of the parent may have held the other
+        self.lock = threading.RLock()  # a thread of the parent may have held the other, and those of the coordinators
+        self.groups = GroupCoordinator(self)
+        self.transactions = TransactionCoordinator(self, self.groups)
         self._schedule = Schedule(self.now_ms)
         self._partitions = Partitions(  # none, so that none is opened or read either
             self.path,
@@ -269,12 +280,17 @@ class Store:
         if self._is_closed:
             raise UsageError("The store is closed", path=self.path, advice="open it anew")
 
+    def _begin_change(self) -> None:
+        self._require_open()
+        self._changes.settle()
+
     def _tell_groups(self, topic: str) -> None:
         """Partitions are there that were not; without the lock, for coordinators ask the store under theirs."""
         if topic not in INTERNAL_TOPICS:
             self.groups.topic_changed(topic)
 
     def _close_logs(self) -> None:
+        is_settled = self._changes.is_settled and not self._partitions.has_half_open
         waiting, errors = self._partitions.waiting, self._partitions.close_all()
         logs = self._partitions.logs
         try:
@@ -287,5 +303,5 @@ class Store:
         self._checkpoints.write_high_watermarks(logs, waiting)
         if errors:
             raise errors[0]
-        if self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure is None:
+        if is_settled and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure is None:
             write_clean_shutdown(self._seam, self.path, self._metadata.image.brokers[self.node_id].broker_epoch)

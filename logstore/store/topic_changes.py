@@ -13,8 +13,9 @@ from typing import Any
 from ..errors import LogstoreError
 from ..log.config import LogConfig
 from .broker_config import BrokerConfig
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, TopicPartition
 from .formatting import random_uuid
+from .metadata_image import MetadataImage, TopicImage
 from .metadata_log import MetadataLog
 from .partitions import Partitions, WantedPartition
 from .topic_configs import broker_defaults, effective_config
@@ -34,7 +35,7 @@ class TopicChanges:
     """Changes of the topics of a store, under its lock.
 
     Attributes:
-        topics: all of them, by name, as of now.
+        is_settled: no change was left half done, by an interrupt or a full disk; see `settle`.
     """
 
     def __init__(
@@ -47,25 +48,54 @@ class TopicChanges:
     ) -> None:
         self._metadata, self._partitions, self._checkpoints = metadata, partitions, checkpoints
         self._place, self._config = place, config
-        self.topics = self._described()
+        self.is_settled = True
+        self._described: tuple[int, Mapping[str, TopicDescription]] = -1, {}
+
+    @property
+    def topics(self) -> Mapping[str, TopicDescription]:
+        """All of them, by name, as of the last change; needs no lock."""
+        change_count, topics = self._described
+        if change_count != self._metadata.change_count:
+            change_count, image = self._metadata.change_count, self._metadata.image
+            topics = MappingProxyType({one.name: describe(image, one) for one in list(image.topics.values())})
+            self._described = change_count, topics
+        return topics
+
+    def settle(self) -> None:
+        """Finish what a change before has left: its records are in the metadata log or they are not, and that holds.
+
+        Raises:
+            LogstoreError: the metadata log cannot be synced or read.
+        """
+        if self.is_settled:
+            return
+        self._metadata.settle()
+        self._partitions.settle(wanted_partitions(self._metadata.image, self._place.node_id, self._config))
+        self.is_settled = True
 
     def create(self, name: str, partition_count: int | None, config: Mapping[str, Any]) -> None:
         """See `Store.create_topic`; a topic whose partitions cannot be made is removed again."""
         count = self._config["num.partitions"] if partition_count is None else partition_count
         image, place = self._metadata.image, self._place
         values = create_topic_values(image, place, name, random_uuid(), count, config, defaults=self._defaults)
-        self._change(values)
+        self.is_settled = False
+        self._metadata.append(values)
         try:
             self._partitions.open_all(self._missing(name))
         except BaseException as error:
             self._take_back(name, error)
             raise
+        self.is_settled = True
 
     def delete(self, name: str) -> LogstoreError | None:
         """See `Store.delete_topic`; why a directory of it, or a checkpoint, is still there."""
-        delay_ms = self._effective_config(name)["file.delete.delay.ms"]
-        self._change(delete_topic_values(self._metadata.image, name))
-        error = self._partitions.put_aside(name, delay_ms)
+        image = self._metadata.image
+        values = delete_topic_values(image, name)
+        delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
+        self.is_settled = False
+        self._metadata.append(values)
+        error = self._partitions.put_aside(keys, delay_ms)
+        self.is_settled = True
         try:
             self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
             self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
@@ -77,26 +107,30 @@ class TopicChanges:
 
     def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
         """See `Store.add_partitions`; why they could not be made, and will be when they are asked for."""
-        self._change(add_partitions_values(self._metadata.image, self._place, name, partition_count))
+        values = add_partitions_values(self._metadata.image, self._place, name, partition_count)
+        self.is_settled = False
+        self._metadata.append(values)
         missing = self._missing(name)
+        failure = None
         try:
             self._partitions.open_all(missing)
-        except BaseException as error:
+        except LogstoreError as error:
             self._partitions.open_later(missing)
-            if not isinstance(error, LogstoreError):
-                raise
             error.add_note(
                 f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
             )
-            return error
-        return None
+            failure = error
+        self.is_settled = True
+        return failure
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> None:
         """See `Store.alter_config`."""
         values = alter_config_values(self._metadata.image, name, changes, defaults=self._defaults)
         if values:
-            self._change(values)
+            self.is_settled = False
+            self._metadata.append(values)
             self._partitions.update_config(name, self._effective_config(name))
+            self.is_settled = True
 
     @property
     def _defaults(self) -> dict[str, str]:
@@ -105,29 +139,36 @@ class TopicChanges:
     def _effective_config(self, name: str) -> LogConfig:
         return effective_config(self._metadata.image, self._place.node_id, self._config, name)
 
-    def _described(self) -> Mapping[str, TopicDescription]:
-        image = self._metadata.image
-        return MappingProxyType({name: describe(image, topic) for name, topic in image.topics.items()})
-
-    def _change(self, values: list[bytes]) -> None:
-        """Append the records of one change."""
-        self._metadata.append(values)
-        self.topics = self._described()
-
     def _missing(self, name: str) -> list[WantedPartition]:
         """Partitions of the topic that are not open yet."""
-        topic, config = topic_of(self._metadata.image, name), self._effective_config(name)
-        wanted = [WantedPartition((name, number), topic.topic_id, config) for number in sorted(topic.partitions)]
+        wanted = _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
         return [one for one in wanted if self._partitions.config(one.key) is None]
 
     def _take_back(self, name: str, error: BaseException) -> None:
         """Remove a topic that could not be made; if that fails too, it is completed or removed by the next opening."""
-        missing = self._missing(name)
+        keys = _keys(self._metadata.image, name)
         try:
-            self._change(delete_topic_values(self._metadata.image, name))
-            failure = self._partitions.discard(missing)
+            self._metadata.append(delete_topic_values(self._metadata.image, name))
         except LogstoreError as another:
             error.add_note(f"topic {name} is in the metadata log, and is completed by the next opening: {another}")
             return
+        failure = self._partitions.put_aside(keys)
+        self.is_settled = True
         if failure is not None:
             error.add_note(f"what there is of topic {name} goes when the store is opened anew: {failure}")
+
+
+def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
+    """All partitions that the metadata has, as they are to be opened."""
+    wanted = []
+    for name, topic in image.topics.items():
+        wanted += _wanted(topic, effective_config(image, node_id, config, name))
+    return wanted
+
+
+def _wanted(topic: TopicImage, config: LogConfig) -> list[WantedPartition]:
+    return [WantedPartition((topic.name, number), topic.topic_id, config) for number in sorted(topic.partitions)]
+
+
+def _keys(image: MetadataImage, name: str) -> list[TopicPartition]:
+    return [(name, number) for number in topic_of(image, name).partitions]

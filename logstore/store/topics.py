@@ -184,9 +184,10 @@ def partition_values(
 
 def topic_of(image: MetadataImage, name: str) -> TopicImage:
     """The topic; raises UnknownTopicOrPartitionError."""
-    if name not in image.topics:
+    topic = image.topics.get(name)
+    if topic is None:
         raise UnknownTopicOrPartitionError("This server does not host this topic-partition.", found=name)
-    return image.topics[name]
+    return topic
 
 
 def require_valid_name(name: str) -> None:

@@ -158,6 +158,41 @@ thread.join()
     assert values(tmp_path) == _ALL
 
 
+def test_a_child_has_no_member_and_no_transaction_of_its_parent(tmp_path: Path) -> None:
+    """A heartbeat wrote nothing, so it succeeded; and locks of the coordinators were held for ever."""
+    middle = """
+from logstore.coordinator.group_membership import Joining
+from logstore.store.group_commits import GroupMemberIdentity
+
+store.groups.join("g", Joining(member_id="m", topics=("t",)))
+member = GroupMemberIdentity("m", store.groups.sync("g", "m").generation)
+identity = store.transactions.init_producer_id("x", 1000)
+is_held, is_done = threading.Event(), threading.Event()
+
+def hold():
+    with store.groups._partitions.of("g").lock, store.transactions._state_of("x")._lock:
+        is_held.set()
+        is_done.wait(60)
+
+thread = threading.Thread(target=hold)
+thread.start()
+is_held.wait()
+in_child(lambda: raised(
+    lambda: store.groups.heartbeat("g", member),
+    lambda: store.transactions.end_transaction("x", *identity, is_commit=False),
+))
+is_done.set()
+thread.join()
+store.groups.heartbeat("g", member)
+store.groups.leave("g", "m")
+store.groups.delete("g")
+"""
+    run(tmp_path, middle, end="lingering.flush(); store.close()")
+    with logstore.open(tmp_path) as store:
+        assert [one.transactional_id for one in store.transactions] == ["x"]
+        assert list(store.groups.group_ids()) == []
+
+
 def test_a_child_opens_the_directory_anew_when_its_parent_has_closed_it(tmp_path: Path) -> None:
     middle = """
 reader, writer = os.pipe()

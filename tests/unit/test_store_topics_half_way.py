@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
+from logstore.store.metadata_image import MetadataImage, TopicImage
 from logstore.store.opening import open_store
 from logstore.store.store import Store
+from logstore.store.topics import TopicDescription, describe
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.small_store import START_MS
 
@@ -141,3 +144,41 @@ def test_what_is_left_of_a_deleted_topic_is_in_the_way_of_no_new_one(tmp_path: P
         store.create_topic("t")
         assert store.log("t", 0).log_end_offset == 0
         assert store.stray_directories == ()
+
+
+def test_both_errors_of_a_deletion_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KafkaStorageError("the disk is full")
+
+    with opened(tmp_path) as store:
+        store.create_topic("t")
+    with opened(tmp_path, Unrenaming()) as store:
+        monkeypatch.setattr(store.groups, "topic_deleted", fail)
+        with pytest.raises(DataDirectoryError, match="Permission denied") as caught:
+            store.delete_topic("t")
+        assert "the disk is full" in caught.value.__notes__[-1]
+
+
+def test_the_epoch_of_a_leader_waits_for_no_change_of_topics(tmp_path: Path) -> None:
+    """Commits of offsets and markers ask for it; a change of topics holds the lock while it waits for the disk."""
+    with opened(tmp_path) as store:
+        store.create_topic("t")
+        with store.lock, ThreadPoolExecutor(1) as pool:
+            assert pool.submit(store.leader_epoch, "t", 0).result(10) == 0
+            assert pool.submit(store.describe_topic, "t").result(10).name == "t"
+
+
+def test_a_change_describes_the_topic_that_it_changes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def counting(image: MetadataImage, topic: TopicImage) -> TopicDescription:
+        calls.append(topic.name)
+        return describe(image, topic)
+
+    with opened(tmp_path) as store:
+        for module in ("store", "topic_changes"):
+            monkeypatch.setattr(f"logstore.store.{module}.describe", counting)
+        for number in range(10):
+            store.create_topic(f"t{number}")
+        assert len(calls) <= 2 * 10
+        assert len(store.topics) == 10
