@@ -23,8 +23,6 @@ from ..topics.cluster_metadata import encode_value
 from ..topics.schema import Value
 
 BLOCK_SIZE = 1000
-#: when a block has no more ids than this, the next one is due (`RPCProducerIdManager` asks at 90 %)
-PREFETCH_COUNT = 100
 _LONG_MAX = 2**63 - 1
 
 
@@ -42,11 +40,6 @@ class ProducerIds:
     def left_count(self) -> int:
         """Ids that `take` can give before another block is needed."""
         return sum(map(len, self._own))
-
-    @property
-    def needs_block(self) -> bool:
-        """Whether it is time to log the next block's record."""
-        return self.left_count <= PREFETCH_COUNT
 
     def replay(self, fields: Value) -> None:
         """Take in a `ProducerIdsRecord`, the block of whoever wrote it.

@@ -164,6 +164,15 @@ def is_timed_out(current: Transaction, *, now_ms: int) -> bool:
     return is_open and current.start_timestamp_ms + current.timeout_ms < now_ms
 
 
+def abort_timed_out(
+    current: Transaction | None, *, rules: TransactionRules, allocate: Allocate, now_ms: int
+) -> Outcome:
+    """Fence and abort a transaction that has taken too long; an Answer when it has ended meanwhile."""
+    if current is None or not is_timed_out(current, now_ms=now_ms):
+        return Answer()
+    return fence_and_abort(current, Answer(), rules=rules, allocate=allocate, now_ms=now_ms)
+
+
 def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
     """Whether the transactional id is forgotten, with a tombstone (`removeExpiredTransactionalIds`)."""
     is_idle = current.state in states.IDLE and current.pending_state is None

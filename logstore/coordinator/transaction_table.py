@@ -5,23 +5,23 @@ Whoever holds a table writes: an outcome that is an `Append` has to be logged an
 
 >>> from .transaction_outcome import TransactionRules
 >>> table = TransactionTable(TransactionRules())
->>> append = table.init_producer_id("billing", timeout_ms=60000, allocate=lambda: 4000, now_ms=5)
+>>> from .transaction_requests import init_producer_id
+>>> request = init_producer_id(None, "billing", timeout_ms=60000, rules=table.rules, allocate=lambda: 4000, now_ms=5)
+>>> append = table.begin(request)
 >>> table.appended(append, now_ms=5), table.get("billing").producer_epoch
 (None, 0)
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from ..errors import LogstoreError
 from ..topics.transaction_state import decode_key, encode_key
 from . import transaction_end as ending
-from . import transaction_requests as requests
 from . import transaction_states as states
 from .transaction import Partition, Transaction, from_record, log_record
 from .transaction_markers import Completion, begin_completion
-from .transaction_outcome import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from .transaction_outcome import Append, Outcome, TransactionRules
 
 
 class TransactionTable:
@@ -71,91 +71,16 @@ class TransactionTable:
             if one.pending_state is not None:
                 self._transactions[one.transactional_id] = one._replace(pending_state=None)
 
-    def init_producer_id(
-        self,
-        transactional_id: str | None,
-        *,
-        timeout_ms: int,
-        expected: ProducerIdentity | None = None,
-        allocate: Allocate,
-        now_ms: int,
-    ) -> Outcome:
-        """See `transaction_requests.init_producer_id`."""
-        current = None if transactional_id is None else self.get(transactional_id)
-        return self._pending(
-            requests.init_producer_id(
-                current,
-                transactional_id,
-                timeout_ms=timeout_ms,
-                expected=expected,
-                rules=self.rules,
-                allocate=allocate,
-                now_ms=now_ms,
-            )
-        )
-
-    def add_partitions(
-        self,
-        transactional_id: str,
-        identity: ProducerIdentity,
-        partitions: Collection[Partition],
-        *,
-        client_transaction_version: int,
-        now_ms: int,
-    ) -> Outcome:
-        """See `transaction_requests.add_partitions`."""
-        return self._pending(
-            requests.add_partitions(
-                self.get(transactional_id),
-                transactional_id,
-                identity,
-                partitions,
-                client_transaction_version=client_transaction_version,
-                now_ms=now_ms,
-            )
-        )
-
-    def verify_partitions(
-        self, transactional_id: str, identity: ProducerIdentity, partitions: Collection[Partition]
-    ) -> dict[Partition, LogstoreError | None]:
-        """See `transaction_requests.verify_partitions`."""
-        return requests.verify_partitions(self.get(transactional_id), transactional_id, identity, partitions)
-
-    def end_transaction(
-        self,
-        transactional_id: str,
-        identity: ProducerIdentity,
-        *,
-        is_commit: bool,
-        client_transaction_version: int,
-        allocate: Allocate,
-        now_ms: int,
-    ) -> Outcome:
-        """See `transaction_end.end_transaction`."""
-        return self._pending(
-            ending.end_transaction(
-                self.get(transactional_id),
-                transactional_id,
-                identity,
-                is_commit=is_commit,
-                client_transaction_version=client_transaction_version,
-                allocate=allocate,
-                now_ms=now_ms,
-            )
-        )
+    def begin(self, outcome: Outcome) -> Outcome:
+        """What a request leads to (`transaction_requests`, `transaction_end`); an Append is pending from now on."""
+        if isinstance(outcome, Append):
+            current = outcome.transition.current
+            self._transactions[current.transactional_id] = current
+        return outcome
 
     def timed_out(self, *, now_ms: int) -> list[str]:
-        """The transactional ids whose transaction has taken too long; give each to `abort_timed_out`."""
+        """The transactional ids whose transaction has taken too long, see `transaction_end.abort_timed_out`."""
         return [one.transactional_id for one in self if ending.is_timed_out(one, now_ms=now_ms)]
-
-    def abort_timed_out(self, transactional_id: str, *, allocate: Allocate, now_ms: int) -> Outcome:
-        """Fence and abort a transaction that has taken too long; an Answer when it has ended meanwhile."""
-        current = self.get(transactional_id)
-        if current is None or not ending.is_timed_out(current, now_ms=now_ms):
-            return Answer()
-        return self._pending(
-            ending.fence_and_abort(current, Answer(), rules=self.rules, allocate=allocate, now_ms=now_ms)
-        )
 
     def expire(self, *, now_ms: int) -> list[bytes]:
         """Mark the transactional ids that nobody used for long as dead; the keys of the tombstones to log."""
@@ -212,12 +137,6 @@ class TransactionTable:
 
     def _at(self, now_ms: int) -> dict[str, int]:
         return {"coordinator_epoch": self.coordinator_epoch, "now_ms": now_ms}
-
-    def _pending(self, outcome: Outcome) -> Outcome:
-        if isinstance(outcome, Append):
-            current = outcome.transition.current
-            self._transactions[current.transactional_id] = current
-        return outcome
 
     def _begun(self, completion: Completion) -> Completion:
         current = completion.transition.current

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ..columns.small_batch import build_batch_from_records
 from ..coordinator.group_membership import GroupMembership
-from ..coordinator.group_offsets import GroupOffsets, Record
+from ..coordinator.group_offsets import GroupOffsets, encode_records
 from ..coordinator.group_records import group_from_record, group_record
 from ..coordinator.transaction_markers import Marker
 from ..folds.producer_update import AppendOrigin
@@ -116,7 +116,7 @@ class GroupPartition:
         Raises:
             LogstoreError: as `CoordinatorTopic.append`; nothing has changed then.
         """
-        encoded = [(encode_key(key), encode_value(value)) for key, value in records]
+        encoded = encode_records(records)
         self._is_settled = False
         info = self._topic.append(self.number, encoded)
         for offset, (key, value) in enumerate(records, info.first_offset):
@@ -139,9 +139,8 @@ class GroupPartition:
             InvalidProducerEpochError, InvalidTxnStateError: the producer is a zombie, or was not verified.
             LogstoreError: as `PartitionLog.append_as_leader`.
         """
-        encoded: list[Record] = [(encode_key(key), encode_value(value)) for key, value in records]
         batch = build_batch_from_records(
-            [(key, value, now_ms, ()) for key, value in encoded],
+            [(key, value, now_ms, ()) for key, value in encode_records(records)],
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=0,

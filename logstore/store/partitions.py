@@ -142,16 +142,6 @@ class Partitions:
         waiting, log = self._waiting.get(key), self._logs.get(key)
         return log.config if log is not None else None if waiting is None else waiting.config
 
-    def update_config(self, topic: str, config: LogConfig) -> None:
-        """Let the partitions of a topic have another configuration."""
-        with self._lock:
-            for key, one in self._waiting.items():
-                if key[0] == topic:
-                    self._waiting[key] = one._replace(config=config)
-            logs = [log for key, log in self._logs.items() if key[0] == topic]
-        for log in logs:
-            log.update_config(config)
-
     def open_all(
         self, wanted: Iterable[WantedPartition], progress: Progress | None = None, ready_count: int = 0
     ) -> None:
@@ -203,11 +193,6 @@ class Partitions:
             errors = list(map(closed, logs))
         return [error for error in errors if error is not None]
 
-    def open_later(self, wanted: Iterable[WantedPartition]) -> None:
-        """Make partitions when somebody asks for them."""
-        with self._lock:
-            self._waiting.update((one.key, one) for one in wanted)
-
     def put_aside(
         self, keys: Collection[TopicPartition], file_delete_delay_ms: int | None = None
     ) -> LogstoreError | None:
@@ -224,18 +209,21 @@ class Partitions:
         delay_ms = self._delay_ms if file_delete_delay_ms is None else file_delete_delay_ms
         return self._put_leaving_aside(self._now_ms() + delay_ms)
 
-    def settle(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
-        """After an interrupted change: let there be these partitions, so configured, and no other; as `put_aside`."""
-        by_key = {one.key: one for one in wanted}
+    def update(self, wanted: Iterable[WantedPartition]) -> None:
+        """Let partitions be so configured; those that are not there are made when somebody asks for them."""
         with self._lock:
-            gone = [key for key in {**self._waiting, **self._logs} if key not in by_key]
-            for key, one in by_key.items():
-                log, waiting = self._logs.get(key), self._waiting.get(key)
+            for one in wanted:
+                log, waiting = self._logs.get(one.key), self._waiting.get(one.key)
                 if log is None:
-                    self._waiting[key] = one._replace(was_clean=waiting is not None and waiting.was_clean)
+                    self._waiting[one.key] = one._replace(was_clean=waiting is not None and waiting.was_clean)
                 elif log.config != one.config:
                     log.update_config(one.config)
-        return self.put_aside(gone)
+
+    def settle(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
+        """After an interrupted change: let there be these partitions and no other; as `put_aside`."""
+        wanted = list(wanted)
+        self.update(wanted)
+        return self.put_aside({*self._waiting, *self._logs} - {one.key for one in wanted})
 
     def _put_leaving_aside(self, due_ms: int) -> LogstoreError | None:
         failure = None

@@ -81,7 +81,7 @@ class TopicChanges:
         self.is_settled = False
         self._metadata.append(values)
         try:
-            self._partitions.open_all(self._missing(name))
+            self._partitions.open_all(self._wanted(name))
         except BaseException as error:
             self._take_back(name, error)
             raise
@@ -108,14 +108,14 @@ class TopicChanges:
     def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
         """See `Store.add_partitions`; why they could not be made, and will be when they are asked for."""
         values = add_partitions_values(self._metadata.image, self._place, name, partition_count)
+        count = len(self._wanted(name))
         self.is_settled = False
         self._metadata.append(values)
-        missing = self._missing(name)
         failure = None
         try:
-            self._partitions.open_all(missing)
+            self._partitions.open_all(self._wanted(name)[count:])
         except LogstoreError as error:
-            self._partitions.open_later(missing)
+            self._partitions.update(self._wanted(name))
             error.add_note(
                 f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
             )
@@ -129,7 +129,7 @@ class TopicChanges:
         if values:
             self.is_settled = False
             self._metadata.append(values)
-            self._partitions.update_config(name, self._effective_config(name))
+            self._partitions.update(self._wanted(name))
             self.is_settled = True
 
     @property
@@ -139,10 +139,8 @@ class TopicChanges:
     def _effective_config(self, name: str) -> LogConfig:
         return effective_config(self._metadata.image, self._place.node_id, self._config, name)
 
-    def _missing(self, name: str) -> list[WantedPartition]:
-        """Partitions of the topic that are not open yet."""
-        wanted = _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
-        return [one for one in wanted if self._partitions.config(one.key) is None]
+    def _wanted(self, name: str) -> list[WantedPartition]:
+        return _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
 
     def _take_back(self, name: str, error: BaseException) -> None:
         """Remove a topic that could not be made; if that fails too, it is completed or removed by the next opening."""

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeVar
 
 from ..coordinator.transaction import Transaction, log_record
+from ..coordinator.transaction_end import abort_timed_out
 from ..coordinator.transaction_markers import Completion, MarkerOutcome, marker_outcome
 from ..coordinator.transaction_outcome import Answer, Append, Outcome, TransactionRules
 from ..coordinator.transaction_states import PREPARE_COMMIT, PREPARED, supports_epoch_bump
@@ -95,7 +96,7 @@ class StatePartition:
         self._settle_if_idle()
         return list(self.table)
 
-    def request(self, transactional_id: str, decide: Callable[[TransactionTable], Outcome]) -> Answer:
+    def request(self, transactional_id: str, decide: Callable[[Transaction | None], Outcome]) -> Answer:
         """The answer to a request, after what it promises was written; raises it if it is an error.
 
         A transaction that was decided before is finished first; and where the answer is to come again, because another
@@ -104,7 +105,7 @@ class StatePartition:
         Raises:
             LogstoreError: the answer; or the log cannot be written.
         """
-        answer = self.run(lambda table: self._answer(table, transactional_id, decide))
+        answer = self.run(partial(self._answer, transactional_id=transactional_id, decide=decide))
         if isinstance(answer, Answer):
             return answer
         cause = self.unfinished.get(transactional_id)
@@ -136,14 +137,9 @@ class StatePartition:
             LogstoreError: of the first one that could not be; the others have been.
         """
         now_ms, allocate = self._store.now_ms(), self._store.next_producer_id
-
-        def abort(transactional_id: str) -> None:
-            self.request(
-                transactional_id,
-                lambda table: table.abort_timed_out(transactional_id, allocate=allocate, now_ms=now_ms),
-            )
-
-        do_each(self.run(lambda table: table.timed_out(now_ms=now_ms)), abort)
+        decide = partial(abort_timed_out, rules=self.table.rules, allocate=allocate, now_ms=now_ms)
+        timed_out = self.run(lambda table: table.timed_out(now_ms=now_ms))
+        do_each(timed_out, lambda transactional_id: self.request(transactional_id, decide))
 
     def remove_expired(self) -> None:
         """Write the tombstones of transactional ids that have expired, and forget these.
@@ -175,18 +171,16 @@ class StatePartition:
         return self._topic.log(self.number)
 
     def _answer(
-        self, table: TransactionTable, transactional_id: str, decide: Callable[[TransactionTable], Outcome]
+        self, table: TransactionTable, transactional_id: str, decide: Callable[[Transaction | None], Outcome]
     ) -> Answer | LogstoreError:
         self._finish_decided(table, transactional_id)
-        outcome = decide(table)
+        outcome = table.begin(decide(table.get(transactional_id)))
+        if isinstance(outcome, Append) and isinstance(outcome.answer, ConcurrentTransactionsError):
+            self._write(table, outcome)
+            outcome = table.begin(decide(table.get(transactional_id)))
         if isinstance(outcome, Append):
             self._write(table, outcome)
-            if not isinstance(outcome.answer, ConcurrentTransactionsError):
-                return outcome.answer
-            outcome = decide(table)
-            if isinstance(outcome, Append):
-                self._write(table, outcome)
-                return outcome.answer
+            return outcome.answer
         return outcome
 
     def _write(self, table: TransactionTable, append: Append) -> None:

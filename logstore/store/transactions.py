@@ -23,8 +23,10 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
+from ..coordinator import transaction_requests as requests
 from ..coordinator.group_offsets import OffsetCommit
 from ..coordinator.transaction import Partition, Transaction
+from ..coordinator.transaction_end import end_transaction
 from ..coordinator.transaction_outcome import Answer, ProducerIdentity, TransactionRules
 from ..coordinator.transaction_states import supports_epoch_bump
 from ..errors import (
@@ -131,10 +133,12 @@ class TransactionCoordinator:
         given = ProducerIdentity(producer_id, producer_epoch)
         answer = self._state_of(transactional_id).request(
             transactional_id,
-            lambda table: table.init_producer_id(
+            lambda current: requests.init_producer_id(
+                current,
                 transactional_id,
                 timeout_ms=timeout_ms,
                 expected=None if given == _NO_PRODUCER else given,
+                rules=self._rules,
                 allocate=self._store.next_producer_id,
                 now_ms=self._store.now_ms(),
             ),
@@ -157,7 +161,8 @@ class TransactionCoordinator:
             self._store.log(topic, number)
         self._state_of(transactional_id).request(
             transactional_id,
-            lambda table: table.add_partitions(
+            lambda current: requests.add_partitions(
+                current,
                 transactional_id,
                 ProducerIdentity(producer_id, producer_epoch),
                 partitions,
@@ -237,7 +242,8 @@ class TransactionCoordinator:
         identity = ProducerIdentity(producer_id, producer_epoch)
         answer = self._state_of(transactional_id).request(
             transactional_id,
-            lambda table: table.end_transaction(
+            lambda current: end_transaction(
+                current,
                 transactional_id,
                 identity,
                 is_commit=is_commit,
@@ -307,11 +313,8 @@ class TransactionCoordinator:
             except ProducerFencedError as error:
                 raise _old_epoch() from error
         elif self._store.config["transaction.partition.verification.enable"]:
-            errors = self._state_of(transactional_id).run(
-                lambda table: table.verify_partitions(
-                    transactional_id, ProducerIdentity(producer_id, producer_epoch), [partition]
-                )
-            )
+            current, identity = self._state_of(transactional_id).get(transactional_id), (producer_id, producer_epoch)
+            errors = requests.verify_partitions(current, transactional_id, ProducerIdentity(*identity), [partition])
             refusal = errors[partition]
             if isinstance(refusal, ProducerFencedError):
                 raise _old_epoch() from refusal

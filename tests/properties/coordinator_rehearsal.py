@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from logstore.coordinator import transaction_requests as requests
 from logstore.coordinator.transaction import Transaction
+from logstore.coordinator.transaction_end import abort_timed_out, end_transaction
 from logstore.coordinator.transaction_markers import Completion
 from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
 from logstore.coordinator.transaction_table import TransactionTable
@@ -70,8 +72,10 @@ class Rehearsal:
     def _init(self, step: Step) -> None:
         self._outcome(
             step,
-            self.table.init_producer_id(
+            requests.init_producer_id(
+                None if step["id"] is None else self.table.get(step["id"]),
                 step["id"],
+                rules=self.rules,
                 timeout_ms=step["timeout"],
                 expected=_identity(step) if "pid" in step else None,
                 allocate=self._allocate,
@@ -83,7 +87,8 @@ class Rehearsal:
         partitions = [(topic, partition) for topic, partition in step["partitions"]]
         self._outcome(
             step,
-            self.table.add_partitions(
+            requests.add_partitions(
+                self.table.get(step["id"]),
                 step["id"],
                 _identity(step),
                 partitions,
@@ -94,14 +99,16 @@ class Rehearsal:
 
     def _verify(self, step: Step) -> None:
         partitions = [(topic, partition) for topic, partition in step["partitions"]]
-        errors = self.table.verify_partitions(step["id"], _identity(step), partitions)
+        current = self.table.get(step["id"])
+        errors = requests.verify_partitions(current, step["id"], _identity(step), partitions)
         lines = [f"{name}-{partition} {_name(error)}" for (name, partition), error in errors.items()]
         self.events.append(["verify", *sorted(lines)])
 
     def _end(self, step: Step) -> None:
         self._outcome(
             step,
-            self.table.end_transaction(
+            end_transaction(
+                self.table.get(step["id"]),
                 step["id"],
                 _identity(step),
                 is_commit=step["commit"],
@@ -113,7 +120,8 @@ class Rehearsal:
 
     def _timeouts(self, step: Step) -> None:
         for transactional_id in self.table.timed_out(now_ms=self.now_ms):
-            outcome = self.table.abort_timed_out(transactional_id, allocate=self._allocate, now_ms=self.now_ms)
+            current = self.table.get(transactional_id)
+            outcome = abort_timed_out(current, rules=self.rules, allocate=self._allocate, now_ms=self.now_ms)
             self._outcome({"do": "timeout", "id": transactional_id}, outcome)
 
     def _written(self, step: Step) -> None:
@@ -140,6 +148,7 @@ class Rehearsal:
         self.table.completed(completion)
 
     def _outcome(self, step: Step, outcome: Outcome) -> None:
+        self.table.begin(outcome)
         if isinstance(outcome, Append):
             self.events.append(["append", step["id"], self.table.record(outcome)[1].hex()])
             self.appends[step["id"]], self.answers[step["id"]] = outcome, step["do"]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from logstore.coordinator.group_offsets import GroupOffsets, OffsetCommit, commit_records
 from logstore.coordinator.partition_for import partition_for
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
+from logstore.coordinator.transaction_end import abort_timed_out
 from logstore.coordinator.transaction_markers import MarkerOutcome, marker_outcome
-from logstore.coordinator.transaction_outcome import Answer, Append, ProducerIdentity, TransactionRules
+from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
+from logstore.coordinator.transaction_requests import add_partitions, init_producer_id
 from logstore.coordinator.transaction_table import TransactionTable
 from logstore.errors import (
     CoordinatorLoadInProgressError,
@@ -25,8 +30,14 @@ from logstore.topics.consumer_offsets import OffsetKey
 DAY_MS = 86_400_000
 
 
+def begun(
+    table: TransactionTable, request: Callable[..., Outcome], name: str, *arguments: Any, **named: Any
+) -> Outcome:
+    return table.begin(request(table.get(name), name, *arguments, **named))
+
+
 def initialized(table: TransactionTable, name: str, now_ms: int = 0) -> ProducerIdentity:
-    append = table.init_producer_id(name, timeout_ms=1000, allocate=lambda: 7, now_ms=now_ms)
+    append = begun(table, init_producer_id, name, timeout_ms=1000, rules=table.rules, allocate=lambda: 7, now_ms=now_ms)
     assert isinstance(append, Append)
     assert table.appended(append, now_ms=now_ms) is None
     assert isinstance(append.answer, Answer)
@@ -36,7 +47,7 @@ def initialized(table: TransactionTable, name: str, now_ms: int = 0) -> Producer
 
 def test_producer_ids_wait_for_a_block() -> None:
     ids = ProducerIds()
-    assert ids.needs_block
+    assert ids.left_count == 0
     with pytest.raises(CoordinatorLoadInProgressError, match="Producer ID block is full"):
         ids.take()
     ids.block_written()
@@ -58,16 +69,14 @@ def test_producer_ids_never_go_back_and_end_somewhere() -> None:
 def test_a_transaction_without_producer_id_is_tried_again() -> None:
     table = TransactionTable(TransactionRules())
     ids = ProducerIds()
-    error = table.init_producer_id("x", timeout_ms=1000, allocate=ids.take, now_ms=0)
+    error = begun(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
     assert isinstance(error, CoordinatorLoadInProgressError)
     assert len(table) == 0
 
 
 def test_an_idempotent_producer_needs_no_record() -> None:
-    table = TransactionTable(TransactionRules())
-    answer = table.init_producer_id(None, timeout_ms=0, allocate=lambda: 9, now_ms=0)
+    answer = init_producer_id(None, None, timeout_ms=0, rules=TransactionRules(), allocate=lambda: 9, now_ms=0)
     assert answer == Answer(ProducerIdentity(9, 0))
-    assert len(table) == 0
 
 
 def test_idle_transactional_ids_expire() -> None:
@@ -76,7 +85,7 @@ def test_idle_transactional_ids_expire() -> None:
     initialized(table, "busy", now_ms=1)
     assert table.expire(now_ms=7 * DAY_MS - 1) == []
     [key] = table.expire(now_ms=7 * DAY_MS)
-    refused = table.add_partitions("idle", identity, [("t", 0)], client_transaction_version=2, now_ms=0)
+    refused = begun(table, add_partitions, "idle", identity, [("t", 0)], client_transaction_version=2, now_ms=0)
     assert getattr(refused, "kafka_name", None) == "CONCURRENT_TRANSACTIONS"
     table.expiry_failed(key)
     assert table.expire(now_ms=7 * DAY_MS) == [key]
@@ -89,16 +98,17 @@ def test_idle_transactional_ids_expire() -> None:
 def test_an_open_transaction_times_out_but_does_not_expire() -> None:
     table = TransactionTable(TransactionRules())
     identity = initialized(table, "x")
-    append = table.add_partitions("x", identity, [("t", 0)], client_transaction_version=2, now_ms=5)
+    append = begun(table, add_partitions, "x", identity, [("t", 0)], client_transaction_version=2, now_ms=5)
     assert isinstance(append, Append)
     table.appended(append, now_ms=5)
     assert table.timed_out(now_ms=1005) == []
     assert table.timed_out(now_ms=1006) == ["x"]
     assert table.expire(now_ms=8 * DAY_MS) == []
-    abort = table.abort_timed_out("x", allocate=lambda: 8, now_ms=1006)
+    aborting: dict[str, Any] = {"rules": table.rules, "allocate": lambda: 8, "now_ms": 1006}
+    abort = table.begin(abort_timed_out(table.get("x"), **aborting))
     assert isinstance(abort, Append)
     assert table.timed_out(now_ms=1006) == []
-    assert table.abort_timed_out("x", allocate=lambda: 8, now_ms=1006) == Answer()
+    assert abort_timed_out(table.get("x"), **aborting) == Answer()
     completion = table.appended(abort, now_ms=1006)
     assert completion is not None
     assert (completion.marker.is_commit, completion.marker.producer_epoch) == (False, 1)
