@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
+from operator import index as as_index
 from typing import Any
 
 from ..errors import UsageError
@@ -13,7 +14,7 @@ from ..model import TopicPartition
 def topic_name(given: Any) -> str:
     """A topic's name as it was given; raises UsageError if it is no text."""
     if isinstance(given, str):
-        return given
+        return given if type(given) is str else str.__str__(given)  # whose hash is not the caller's code
     raise UsageError("A topic is given by its name", expected="a str", found=repr(given))
 
 
@@ -42,3 +43,20 @@ def whole_offset(given: Any) -> int:
     if isinstance(given, Integral):
         return int(given)
     raise UsageError("Offsets and times are whole numbers", expected="an int", found=repr(given))
+
+
+def not_negative(name: str, value: Any, maximum: int) -> int:
+    """`value` as an int, or refused before it comes into a batch with others (`ProducerRecord`)."""
+    try:
+        number = as_index(value)
+    except TypeError:
+        number = -1
+    if 0 <= number <= maximum:
+        return number
+    what = "Partition number" if name == "partition" else name.capitalize()
+    raise UsageError(
+        f"Invalid {name}: {value}. {what} should always be non-negative or null.",
+        expected=f"an int from 0 to {maximum}",
+        found=repr(value),
+        java_class="java.lang.IllegalArgumentException",
+    )

@@ -28,13 +28,13 @@ from ..errors import IllegalStateError, LogstoreError
 from ..model import TopicPartition
 from ..store.store import Store
 from .arguments import topic_partitions
+from .closing import close_in_with
 from .consumer_config import ConsumerConfig
 from .consumer_offsets import WAIT_MAX_S, WAIT_MIN_S, ConsumerOffsets, Partition
 from .consumer_record import ConsumerRecord
 from .fetching import FetchSettings
 from .group_member import RebalanceListener
 from .group_metadata import offset_commits
-from .producer import close_in_with
 from .record_fetcher import RecordFetcher, Records
 from .serializers import Deserializer
 from .subscription import Subscription

@@ -16,16 +16,13 @@ from typing import Any
 
 from ..errors import IllegalStateError
 from ..store.store import Store
+from .closing import close_in_with
 from .consumer import Consumer
 from .consumer_config import parse_consumer_config
-from .producer import Producer, close_in_with
-from .producer_config import parse_producer_config
+from .producer import Producer
+from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
 
-_PRODUCER_METHODS = (
-    *("send", "send_columns", "flush", "partitions_for", "init_transactions", "begin_transaction"),
-    *("send_offsets_to_transaction", "commit_transaction", "abort_transaction"),
-)
 _OPEN: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
 
 
@@ -115,10 +112,7 @@ class EmbeddedStore(Store):
         super().lose()
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
-            vars(producer).update(dict.fromkeys(_PRODUCER_METHODS, self._refuse), close=_do_nothing)
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        self._require_not_lost()
+            producer.invalidate_after_fork()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -127,10 +121,6 @@ class EmbeddedStore(Store):
 
     def _partition_count(self, topic: str) -> int:
         return self.describe_topic(topic).partition_count
-
-
-def _do_nothing(*_: Any, **__: Any) -> None:
-    return
 
 
 def _close_consumer(consumer: Consumer) -> None:

@@ -23,6 +23,7 @@ baseSequence + offsetDelta, where 0 follows 2147483647. Deltas may be negative a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ..errors import UsageError
 
@@ -32,6 +33,14 @@ SEQUENCE_MAX = 2**31 - 1
 NO_HEADERS = b"\x00"
 RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
+
+class EncodedHeaders(bytes):
+    """Headers as `encode_headers` gives them, which `headers_bytes` takes as they are; without any they are empty."""
+
+    __slots__ = ()
+
+
+NONE_ENCODED = EncodedHeaders()
 Headers = Sequence[tuple[str | bytes, bytes | None]]
 
 
@@ -78,7 +87,17 @@ def header_key_bytes(key: str | bytes) -> bytes:
         raise UsageError("A header key is not Unicode text", found=repr(key)) from error
 
 
-def headers_bytes(headers: Headers) -> bytes:
+def _field(data: bytes) -> bytes:
+    return varint(len(data)) + data
+
+
+@lru_cache(maxsize=1024)
+def _text_field(text: str) -> bytes:
+    """A header's key with its size; programs use the same few."""
+    return _field(header_key_bytes(text))
+
+
+def headers_bytes(headers: Headers | EncodedHeaders) -> bytes:
     """Headers with their count, as the end of a record; keys are text, or bytes that are written as they are.
 
     Raises:
@@ -86,12 +105,17 @@ def headers_bytes(headers: Headers) -> bytes:
     """
     if not headers:
         return NO_HEADERS
+    if isinstance(headers, EncodedHeaders):
+        return headers
     try:
         parts = [varint(len(headers))]
         for key, value in headers:
-            encoded = header_key_bytes(key)
-            parts += (varint(len(encoded)), encoded)
-            parts += (_SMALL[-1],) if value is None else (varint(len(value)), value)
+            parts.append(_text_field(key) if type(key) is str else _field(header_key_bytes(key)))
+            if value is None:
+                parts.append(_SMALL[-1])
+            else:
+                size = len(value)
+                parts += (_SMALL[size] if size < _SMALL_END else _varint(size), value)
         return b"".join(parts)
     except UsageError:
         raise
@@ -99,6 +123,15 @@ def headers_bytes(headers: Headers) -> bytes:
         raise UsageError(
             "Headers are pairs of a key and bytes", expected="[(str, bytes or None), …]", found=repr(headers)
         ) from error
+
+
+def encode_headers(headers: Headers) -> EncodedHeaders:
+    """Headers as `headers_bytes` has them, to be given in their place where records are encoded later.
+
+    Raises:
+        UsageError: as `headers_bytes`.
+    """
+    return EncodedHeaders(headers_bytes(headers))
 
 
 def record_bytes(

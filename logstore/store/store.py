@@ -101,7 +101,7 @@ class Store:
         """The partition's log; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get((topic, partition))
         if log is None:
-            self._require_not_lost()
+            self.require_not_lost()
             raise UnknownTopicOrPartitionError(
                 "This server does not host this topic-partition.", found=f"{topic}-{partition}"
             )
@@ -218,7 +218,7 @@ class Store:
 
     def run_due(self) -> list[str]:
         """Do now, in this thread, what is due by `now_ms`; the names of what was done."""
-        self._require_not_lost()
+        self.require_not_lost()
         return self._schedule.run_due(self.now_ms())
 
     def close(self) -> None:
@@ -267,7 +267,8 @@ class Store:
     ) -> None:
         self.close()
 
-    def _require_not_lost(self) -> None:
+    def require_not_lost(self) -> None:
+        """Raise DataDirectoryError in the child of a fork."""
         if self.is_lost:
             raise DataDirectoryError(
                 "The store was opened by another process, of which this one was forked",
@@ -276,7 +277,7 @@ class Store:
             )
 
     def _require_open(self) -> None:
-        self._require_not_lost()
+        self.require_not_lost()
         if self._is_closed:
             raise UsageError("The store is closed", path=self.path, advice="open it anew")
 

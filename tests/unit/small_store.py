@@ -26,6 +26,8 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 class SmallStore:
     """A data directory without metadata: what topics there are is said by the names of the directories."""
 
+    is_lost = False
+
     def __init__(
         self,
         directory: Path,
@@ -89,6 +91,10 @@ class SmallStore:
 
     def feature(self, name: str) -> int:
         return {"transaction.version": self.version}[name]
+
+    def require_not_lost(self) -> None:
+        """It is not used in a fork."""
+        assert not self.is_lost
 
     def now_ms(self) -> int:
         return self.time_ms

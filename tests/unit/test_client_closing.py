@@ -130,7 +130,7 @@ def test_every_future_is_done_when_closing_fails(tmp_path: Path, monkeypatch: py
     def fail(timeout: float | None = None) -> bool:
         raise KafkaStorageError(f"disk full {timeout}")
 
-    monkeypatch.setattr(producer._accumulator, "flush", fail)
+    monkeypatch.setattr(producer._buffer, "flush", fail)
     with pytest.raises(KafkaStorageError, match="disk full"):
         store.close()
     assert isinstance(future.exception, ProducerFailedError)

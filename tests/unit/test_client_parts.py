@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from logstore.client.consumer_config import parse_consumer_config
-from logstore.client.partitioner import StickyPartitioner, partition_for_key
-from logstore.client.producer_config import parse_producer_config
+from logstore.client.producer.config import parse_producer_config
+from logstore.client.producer.partitioner import StickyPartitioner, partition_for_key
 from logstore.errors import UsageError
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.accumulator import Accumulator
-from logstore.client.partitioner import partition_for_key
 from logstore.client.producer import Producer
-from logstore.client.producer_config import parse_producer_config
-from logstore.client.record_future import RecordMetadata
+from logstore.client.producer.batch import RecordMetadata
+from logstore.client.producer.config import parse_producer_config
+from logstore.client.producer.partitioner import partition_for_key
 from logstore.errors import (
     BufferExhaustedError,
     CoordinatorLoadInProgressError,
@@ -314,4 +313,4 @@ def test_the_thread_ends_with_its_work(store: Store) -> None:
     sending.close()
     thread.join(60)
     assert threading.active_count() == before
-    assert isinstance(sending._accumulator, Accumulator)
+    assert not sending._buffer.background.is_running

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.partitioner import partition_for_key
 from logstore.client.producer import Producer
-from logstore.client.producer_config import parse_producer_config
+from logstore.client.producer.config import parse_producer_config
+from logstore.client.producer.partitioner import partition_for_key
 from logstore.errors import BufferExhaustedError, CoordinatorLoadInProgressError, RequestTimedOutError, UsageError
 from logstore.log.partition_log import PartitionLog
 from logstore.store.store import Store
@@ -51,16 +51,14 @@ class Clock:
 
     def __init__(self, sending: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 1000.0
-        self._accumulator = sending._accumulator
-        self._accumulator.keep_going = lambda: None
+        self._buffer = sending._buffer
+        monkeypatch.setattr(self._buffer.background, "ensure", lambda: None)
         monkeypatch.setattr("logstore.clock.monotonic_s", lambda: self.now_s)
 
     def go_on(self, seconds: float) -> None:
         """So much later, write what is due."""
         self.now_s += seconds
-        with self._accumulator.mutex:
-            self._accumulator.drain_due(self.now_s)
-        self._accumulator.complete()
+        self._buffer._write_due()
 
 
 def refuse(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> list[int]:

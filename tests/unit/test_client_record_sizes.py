@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from logstore.client.producer import Producer
-from logstore.client.producer_config import parse_producer_config
+from logstore.client.producer.config import parse_producer_config
 from logstore.errors import AbortRequiredError, RecordTooLargeError
 from logstore.layout.record import Headers
 from tests.unit.small_store import SmallStore

@@ -11,8 +11,8 @@ import pytest
 
 from logstore.client.group_metadata import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.producer import Producer
-from logstore.client.producer_config import parse_producer_config
-from logstore.client.producer_states import ProducerState
+from logstore.client.producer.config import parse_producer_config
+from logstore.client.producer.states import ProducerState
 from logstore.errors import (
     AbortRequiredError,
     CommitFailedError,
@@ -285,7 +285,7 @@ def test_errors_that_only_an_abort_helps_against(
 ) -> None:
     fail(store, "begin_append", cause, monkeypatch=monkeypatch)
     writing = begun(store, retries=1)
-    monkeypatch.setattr(writing._accumulator._sender, "_retries", 0)
+    monkeypatch.setattr(writing._buffer._sender, "_retries", 0)
     writing.send("t", b"1", partition=0)
     with pytest.raises(
         TransactionAbortableError, match=r"Transaction Request was aborted after exhausting retries\."
@@ -517,7 +517,7 @@ def test_a_commit_whose_time_is_up_says_what_its_records_wait_for(
     full = ConcurrentTransactionsError("its markers cannot be written")
     sent = writing.send("t", b"1", partition=0)
     with monkeypatch.context() as patched:
-        patched.setattr(type(writing._accumulator._sender), "_append", lambda *a: (_ for _ in ()).throw(full))
+        patched.setattr(type(writing._buffer._sender), "_append", lambda *a: (_ for _ in ()).throw(full))
         with pytest.raises(RequestTimedOutError, match="awaiting EndTxn") as raised:
             writing.commit_transaction()
     assert raised.value.__cause__ is full

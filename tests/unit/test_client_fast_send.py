@@ -1,4 +1,4 @@
-"""The quick way of `send`: taken for plain records, left where anything is to be seen to, and the thread beside it."""
+"""The fast path of `send`: taken for plain records, left where anything is to be seen to, and the thread beside it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 import logstore
 from logstore import clock
-from logstore.client import linger
 from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.producer import Producer
+from logstore.client.producer import Producer, background
+from logstore.client.producer.partitioner import partition_for_key
 from logstore.errors import IllegalStateError, UsageError
 
 LONG_MS = 600_000
@@ -33,22 +33,22 @@ def read(store: EmbeddedStore, topic: str = "one", partition: int = 0) -> list[t
     return [(record.key, record.value, record.headers) for record in records]
 
 
-def only_quick(producer: Producer) -> list[Any]:
-    """Calls of the other way from now on."""
+def slow_calls(producer: Producer) -> list[Any]:
+    """The calls of the slow path from now on."""
     calls: list[Any] = []
-    append = producer._accumulator.append
+    append = producer._buffer.append
 
     def counted(*arguments: Any) -> Any:
         calls.append(arguments)
         return append(*arguments)
 
-    producer._accumulator.append = counted  # type: ignore[method-assign]
+    producer._buffer.append = counted  # type: ignore[method-assign]
     return calls
 
 
-def test_plain_records_go_the_quick_way_from_the_second_of_a_batch_on(store: EmbeddedStore) -> None:
+def test_plain_records_take_the_fast_path_from_the_second_of_a_batch_on(store: EmbeddedStore) -> None:
     producer = store.producer(linger_ms=LONG_MS, batch_size=1000)
-    calls = only_quick(producer)
+    calls = slow_calls(producer)
     futures = [producer.send("one", b"v" * 79, timestamp_ms=number) for number in range(18)]
     assert len(calls) == 2  # a batch has room for 9 of 100 bytes
     assert [future.is_done for future in futures] == [True] * 9 + [False] * 9
@@ -106,14 +106,14 @@ def test_serializers_see_every_record(store: EmbeddedStore) -> None:
 
 def test_a_batch_larger_than_a_request_may_be_is_not_filled_unseen(store: EmbeddedStore) -> None:
     producer = store.producer(linger_ms=LONG_MS, max_request_size=200, batch_size=1000)
-    calls = only_quick(producer)
+    calls = slow_calls(producer)
     for _ in range(3):
         producer.send("one", b"v")
     assert len(calls) == 3
 
 
 def test_a_store_with_a_clock_of_its_own_says_the_time(tmp_path: Path) -> None:
-    from logstore.client.producer_config import parse_producer_config
+    from logstore.client.producer.config import parse_producer_config
 
     with logstore.open(tmp_path / "data") as store:
         store.create_topic("one", 1)
@@ -128,23 +128,49 @@ def test_a_store_with_a_clock_of_its_own_says_the_time(tmp_path: Path) -> None:
         del store.now_ms
 
 
-def test_outside_of_a_transaction_nothing_is_taken_quickly(store: EmbeddedStore) -> None:
+def test_records_with_keys_and_headers_take_the_fast_path_once_their_queue_is_known(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    calls = slow_calls(producer)
+    keys = [b"a", b"b", b"c", b"d"]
+    futures = [
+        producer.send("t", b"%d" % number, keys[number % 4], [("h", b"%d" % number), ("n", None)])
+        for number in range(40)
+    ]
+    assert len(calls) == 4
+    producer.flush()
+    for number, future in enumerate(futures):
+        metadata = future.get()
+        assert metadata.partition == partition_for_key(keys[number % 4], 3)
+        assert metadata[4:] == (1, len(b"%d" % number))
+    found = [record for partition in range(3) for record in read(store, "t", partition)]
+    assert sorted(found) == sorted(
+        (keys[number % 4], b"%d" % number, [("h", b"%d" % number), ("n", None)]) for number in range(40)
+    )
+
+
+def test_headers_are_taken_when_they_are_given(store: EmbeddedStore) -> None:
+    producer = store.producer(linger_ms=LONG_MS)
+    headers: list[tuple[str, bytes | None]] = [("h", b"1")]
+    for _ in range(2):
+        producer.send("one", b"v", headers=headers)
+        headers.append(("late", b"2"))
+    with pytest.raises(UsageError, match="Headers are pairs"):
+        producer.send("one", b"v", headers=b"\x02")  # type: ignore[arg-type]
+    producer.flush()
+    assert [found for _, _, found in read(store)] == [[("h", b"1")], [("h", b"1"), ("late", b"2")]]
+
+
+def test_outside_of_a_transaction_nothing_is_taken(store: EmbeddedStore) -> None:
     producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
     producer.init_transactions()
     producer.begin_transaction()
-    calls = only_quick(producer)
+    calls = slow_calls(producer)
     for number in range(3):
         producer.send("one", b"%d" % number)
     assert len(calls) == 1
-    quick = producer._accumulator.quick
-    batch = producer._accumulator.lanes_of("one").of_partition(0).open
-    assert batch is not None
-    assert list(quick.by_topic) == ["one"]
     producer.commit_transaction()
-    quick.put("one", batch)
     with pytest.raises(IllegalStateError, match="while in state"):
         producer.send("one", b"after")
-    quick.take("one", batch)
     assert [value for _, value, _ in read(store)][:3] == [b"0", b"1", b"2"]
 
 
@@ -152,7 +178,7 @@ def test_a_batch_that_is_written_takes_no_more_records(store: EmbeddedStore) -> 
     producer = store.producer(linger_ms=LONG_MS)
     producer.send("one", b"0")
     producer.send_columns("one", [b"1", b"2"])
-    assert producer._accumulator.quick.by_topic == {}
+    assert producer._buffer.fast == {}
     producer.send("one", b"3")
     producer.flush()
     assert [value for _, value, _ in read(store)] == [b"0", b"1", b"2", b"3"]
@@ -161,23 +187,23 @@ def test_a_batch_that_is_written_takes_no_more_records(store: EmbeddedStore) -> 
 def test_the_thread_naps_between_batches_and_is_not_woken(
     store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linger, "NAP_COUNT", 1 << 30)
+    monkeypatch.setattr(background, "NAP_COUNT", 1 << 30)
     producer = store.producer(linger_ms=1)
-    thread = producer._linger
+    thread = producer._buffer.background
     for number in range(20):
         assert producer.send("one", b"%d" % number).get(60).offset == number
-        assert not thread._is_idle
-        assert thread._is_running
+        assert not thread.is_idle
+        assert thread.is_running
     producer.close()
 
 
 def test_after_naps_the_thread_is_idle_until_it_is_woken(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linger, "NAP_COUNT", 1)
-    monkeypatch.setattr(linger, "IDLE_S_MAX", 60)
+    monkeypatch.setattr(background, "NAP_COUNT", 1)
+    monkeypatch.setattr(background, "IDLE_S_MAX", 60)
     producer = store.producer(linger_ms=1)
     assert producer.send("one", b"0").get(60).offset == 0
     waiting = threading.Event()
-    while not producer._linger._is_idle:
+    while not producer._buffer.background.is_idle:
         waiting.wait(0.001)
     assert producer.send("one", b"1").get(60).offset == 1
     producer.close()

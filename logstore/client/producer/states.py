@@ -10,6 +10,18 @@ from enum import Enum
 
 CLOSED = "Cannot perform operation after producer has been closed"
 
+#: what is said of a request that was not answered in time
+UNANSWERED = {
+    "InitProducerId": "InitTransactions timed out - did not complete coordinator discovery or receive the "
+    "InitProducerId response within max.block.ms.",
+    "TxnOffsetCommit": "SendOffsetsToTransaction timed out - did not reach the coordinator or receive the "
+    "TxnOffsetCommit/AddOffsetsToTxn response within max.block.ms",
+    "EndTxn(true)": "CommitTransaction timed out - did not complete EndTxn with the transaction coordinator within "
+    "max.block.ms",
+    "EndTxn(false)": "AbortTransaction timed out - did not complete EndTxn(abort) with the transaction coordinator "
+    "within max.block.ms",
+}
+
 
 class ProducerState(Enum):
     """As Kafka names them; PREPARED_TRANSACTION, of two-phase commits that others decide, is left out."""
@@ -39,3 +51,4 @@ SOURCES: dict[ProducerState, frozenset[ProducerState]] = {
 }
 
 ERRORS = frozenset({_S.ABORTABLE_ERROR, _S.FATAL_ERROR})
+ONGOING = frozenset({_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION, _S.ABORTABLE_ERROR})

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..columns.batch_table import Int64Array
-from ..columns.key_hashes import murmur2_hashes
-from ..columns.record_columns import BytesColumn
-from ..errors import UsageError
+from ...columns.batch_table import Int64Array
+from ...columns.key_hashes import murmur2_hashes
+from ...columns.record_columns import BytesColumn
+from ...errors import UsageError
 
 _SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
 _MASK32 = 0xFFFFFFFF

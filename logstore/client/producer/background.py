@@ -1,0 +1,166 @@
+"""The thread of a producer: writes batches that have waited for `linger.ms` or are to be tried again, runs callbacks.
+
+It is begun by the first record, and ends when there was nothing to do for a while, so that it does not keep a producer
+that nobody has any more. As long as batches keep coming it naps between them, no longer than they linger, and is not
+woken: to wake it takes a sender longer than many a transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from ... import clock
+from .batch import Batch
+
+IDLE_S_MAX = 1.0
+NAP_S_MAX = 0.005
+NAP_COUNT = 20  # without a batch, until it is to be woken
+_CALLS_S = 0.1
+
+
+class Background:
+    """At most one thread at a time, which calls `write_due` and what was posted.
+
+    What a signal may interrupt here waits on a SimpleQueue and plain locks: a Condition could be left locked.
+
+    Attributes:
+        is_idle: it is to be woken for a batch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        owner: object,
+        mutex: threading.Lock,
+        *,
+        write_due: Callable[[], float | None],
+        has_batches: Callable[[], bool],
+        linger_s: float,
+    ) -> None:
+        """Nothing runs yet.
+
+        Args:
+            name: of the thread.
+            owner: what the thread keeps alive as long as it runs.
+            mutex: held by who calls `ensure` for a batch, and when the thread decides to end.
+            write_due: called without the mutex; gives seconds until it is to be called again, None: nothing is left.
+            has_batches: called with the mutex.
+            linger_s: how long batches wait.
+        """
+        self._name, self._owner = name, weakref.ref(owner)
+        self._mutex, self._write_due, self._has_batches = mutex, write_due, has_batches
+        self._nap_s = min(linger_s, NAP_S_MAX)
+        self._nap_count = 0
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+        self._calls: deque[Callable[[], object]] = deque()  # the first one may be running
+        self.is_idle = self._is_ending = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this is called from a callback."""
+        return threading.current_thread() is self._thread
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a thread."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def ensure(self) -> None:
+        """Have a thread that sees to what comes now; raises RuntimeError if none can be started."""
+        if self.is_idle:
+            self.wake()
+        if not self.is_running:
+            with self._starting:
+                if not self.is_running:
+                    thread = threading.Thread(target=self._run, args=(self._owner(),), name=self._name, daemon=True)
+                    self._thread = thread
+                    thread.start()
+
+    def wake(self) -> None:
+        """Have the thread look again, if there is one."""
+        self._wakes.put(None)
+
+    def end(self) -> None:
+        """Let the thread end when nothing is left."""
+        self._is_ending = True
+        self.wake()
+
+    def post(self, batch: Batch) -> None:
+        """Have the callbacks of a batch run."""
+        self._calls.append(batch.run_actions)
+        self.ensure()
+        self.wake()
+
+    def finish_calls(self, timeout_s: float | None) -> bool:
+        """Wait until all callbacks that were due have run; False if that takes longer."""
+        if not self._calls or self.is_current:
+            return True
+        end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
+        latch = threading.Lock()
+        latch.acquire()
+        self._calls.append(latch.release)
+        while True:
+            self.ensure()
+            self.wake()
+            left_s = _CALLS_S if end_s is None else min(_CALLS_S, end_s - clock.monotonic_s())
+            if latch.acquire(timeout=max(left_s, 0.0)):
+                return True
+            if left_s <= 0:
+                return False
+
+    def _run(self, owner: object) -> None:
+        while self.is_current and self._has_work_left():
+            self._run_calls()
+
+    def _run_calls(self) -> None:
+        while self._calls:
+            self._calls[0]()
+            self._calls.popleft()  # behind the call: `finish_calls` waits while it runs
+
+    def _has_work_left(self) -> bool:
+        """Write what is due and wait for what comes next; False, for good, if nothing comes any more."""
+        due_s = self._write_due()
+        if self._calls:
+            return True
+        if due_s is not None:
+            self._nap_count = 0
+            self._is_woken(due_s)
+        elif self._nap_s and self._nap_count < NAP_COUNT and not self._is_ending:
+            self._nap_count += 1
+            self._is_woken(self._nap_s)
+        else:
+            self._nap_count = 0
+            return self._is_woken_from_idleness() or not self._has_ended()
+        return True
+
+    def _is_woken_from_idleness(self) -> bool:
+        self.is_idle = True
+        try:
+            # what came before `is_idle` could be seen has woken nobody
+            return self._write_due() is not None or (not self._is_ending and self._is_woken(IDLE_S_MAX))
+        finally:
+            self.is_idle = False
+
+    def _has_ended(self) -> bool:
+        """With the locks held: whoever comes now starts another thread."""
+        with self._mutex, self._starting:
+            if self._calls or self._has_batches():
+                return False
+            self._thread = None
+            return True
+
+    def _is_woken(self, wait_s: float) -> bool:
+        """Wait; whether somebody asked to look again."""
+        try:
+            self._wakes.get(timeout=min(max(0.0, wait_s), threading.TIMEOUT_MAX))  # linger.ms may be for ever
+        except Empty:
+            return False
+        while not self._wakes.empty():
+            self._wakes.get()
+        return True

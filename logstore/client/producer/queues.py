@@ -1,0 +1,162 @@
+"""The records on their way into each partition of a topic, and which partition a record takes (`RecordAccumulator`).
+
+All queues belong to one producer, whose mutex is held wherever something is done with them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ...errors import InvalidTopicError, UnknownTopicOrPartitionError
+from ...layout.record import SEQUENCE_MAX
+from ...log.partition_log import PartitionLog
+from ...model import TopicPartition
+from ...store.store import Store
+from ...store.topics import INTERNAL_TOPICS
+from .batch import Batch
+from .partitioner import StickyPartitioner, partition_for_key
+
+KEY_CACHE_COUNT = 8192  # to hash a key in Python takes longer than all else that is done with it
+KEY_CACHE_SIZE_MAX = 256
+
+
+class PartitionQueue:
+    """The batches on their way into one partition, and the sequences that their producer has used up in it.
+
+    Attributes:
+        topic_partition, log, leader_epoch: where they go.
+        batches: to be written in this order; the last one may be open.
+        open: the batch that takes records; None if none does.
+        transaction: number of the last transaction that the partition was put into.
+    """
+
+    __slots__ = ("_sequence", "batches", "leader_epoch", "log", "open", "topic_partition", "transaction")
+
+    log: PartitionLog
+    leader_epoch: int
+
+    def __init__(self, topic_partition: TopicPartition, store: Store) -> None:
+        self.topic_partition = topic_partition
+        self.batches: deque[Batch] = deque()
+        self.open: Batch | None = None
+        self._bind(store)
+
+    def _bind(self, store: Store) -> None:
+        log = store.log(*self.topic_partition)
+        self.leader_epoch = store.leader_epoch(*self.topic_partition)
+        self._sequence: tuple[object, int] = (None, 0)
+        self.transaction = 0
+        self.log = log
+
+    def rebind_log(self, store: Store) -> bool:
+        """Go into the log that the partition has now; return whether it is another, of a topic that was made anew.
+
+        Raises:
+            UnknownTopicOrPartitionError: it is gone.
+        """
+        if store.log(*self.topic_partition) is self.log:
+            self.leader_epoch = store.leader_epoch(*self.topic_partition)
+            return False
+        self._bind(store)
+        return True
+
+    def next_sequence(self, identity: object) -> int:
+        """The sequence of the next record that is written; with another identity than before they begin anew."""
+        known, sequence = self._sequence
+        return sequence if known == identity else 0
+
+    def advance(self, identity: object, sequence: int) -> None:
+        """The log has taken all records below `sequence`; 0 follows 2147483647."""
+        self._sequence = (identity, sequence & SEQUENCE_MAX)
+
+
+class TopicQueues:
+    """The queues of one topic, and which of them a record takes.
+
+    Attributes:
+        sticky: the queue of records without a key; None when it is time to choose another.
+        by_key: the queues of some keys, as the partitioner has chosen them.
+        known_s: when the partitions were counted, by the monotonic clock.
+    """
+
+    __slots__ = ("_ignores_keys", "_partitioner", "_queues", "_store", "_topic", "by_key", "known_s", "sticky")
+
+    def __init__(
+        self, topic: str, store: Store, partitioner: StickyPartitioner, *, ignores_keys: bool, now_s: float
+    ) -> None:
+        """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
+        if topic in INTERNAL_TOPICS:  # what is in them decides whether the store opens again (`ReplicaManager`)
+            raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
+        self._topic, self._store = topic, store
+        self._partitioner = partitioner
+        self._ignores_keys = ignores_keys
+        self._queues: list[PartitionQueue] = []
+        self.by_key: dict[bytes, PartitionQueue] = {}
+        self.sticky: PartitionQueue | None = None
+        self.count(now_s)
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there were when they were counted."""
+        return len(self._queues)
+
+    def count(self, now_s: float) -> None:
+        """See whether the topic has got more partitions, or was made anew with fewer.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such topic.
+        """
+        topic = self._store.topics.get(self._topic)
+        if topic is None:
+            raise UnknownTopicOrPartitionError(
+                f"Topic {self._topic} not present in metadata", found=self._topic, advice="make it with create_topic"
+            )
+        if topic.partition_count != len(self._queues):
+            self.by_key.clear()
+            new = range(len(self._queues), topic.partition_count)
+            queues = self._queues[: topic.partition_count]
+            queues += [PartitionQueue(TopicPartition(self._topic, partition), self._store) for partition in new]
+            self._queues = queues
+            if self.sticky not in queues and self.sticky is not None and self.sticky.open is None:
+                self.sticky = None  # with an open batch it stays until that is sealed: `send` may be filling it
+        self.known_s = now_s
+
+    def queue(self, key: bytes | None, partition: int | None) -> PartitionQueue:
+        """The queue of a record that has this key, or is for this partition.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such partition.
+        """
+        if partition is not None:
+            return self.of_partition(partition)
+        if key is None or self._ignores_keys:
+            return self.sticky or self._draw()
+        queue = self.by_key.get(key)
+        if queue is None:
+            queue = self._queues[partition_for_key(key, len(self._queues))]
+            if len(self.by_key) >= KEY_CACHE_COUNT:
+                self.by_key.clear()
+            if len(key) <= KEY_CACHE_SIZE_MAX:
+                self.by_key[key] = queue
+        return queue
+
+    def of_partition(self, partition: int) -> PartitionQueue:
+        """The queue of a partition; raises UnknownTopicOrPartitionError."""
+        if not 0 <= partition < len(self._queues):
+            self.count(self.known_s)
+        if not 0 <= partition < len(self._queues):
+            raise UnknownTopicOrPartitionError(
+                f"Partition {partition} of topic {self._topic} with partition count {len(self._queues)} is not present",
+                found=f"{self._topic}-{partition}",
+            )
+        return self._queues[partition]
+
+    def batch_sealed(self, queue: PartitionQueue, size: int) -> None:
+        """A batch of `size` bytes is complete: a good moment for another sticky partition."""
+        if queue is self.sticky:
+            self._partitioner.appended(size, is_batch_full=True)
+            self.sticky = None
+
+    def _draw(self) -> PartitionQueue:
+        self.sticky = self._queues[self._partitioner.partition(len(self._queues))]
+        return self.sticky

@@ -1,0 +1,225 @@
+"""A producer's batches into the logs of their partitions: tried, tried again, or given up (`Sender`).
+
+Who a producer is to the partitions it writes: a producer id and an epoch, and sequences that begin at 0 with both.
+Batches come into a partition one after the other, each before the next is tried, so a sequence is only used up when the
+log has taken it: what is refused leaves no gap, and what is tried again is known by its sequence.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import cast
+
+from ...columns.record_columns import PythonRecord, RecordColumns
+from ...columns.small_batch import build_batch_from_records
+from ...coordinator.transaction import EPOCH_MAX
+from ...coordinator.transaction_outcome import ProducerIdentity
+from ...errors import (
+    KafkaStorageError,
+    LogstoreError,
+    OutOfOrderSequenceError,
+    ProducerFailedError,
+    RecordTooLargeError,
+    RequestTimedOutError,
+    UnknownTopicOrPartitionError,
+)
+from ...folds.verification import VerificationGuard
+from ...layout.batch import NO_SEQUENCE
+from ...log.append_info import AppendInfo
+from ...model import Codec
+from ...store.store import Store
+from .batch import Batch
+from .config import ProducerConfig
+from .queues import PartitionQueue
+from .retry import RETRIABLE, Backoff
+from .transactions import NO_IDENTITY, TransactionManager
+
+_LOGGER = logging.getLogger("logstore")
+
+
+class Sender:
+    """Appends the batches of one producer. Not thread-safe: the producer's mutex is held."""
+
+    def __init__(self, store: Store, config: ProducerConfig, transactions: TransactionManager | None) -> None:
+        self._store, self._transactions = store, transactions
+        self._is_idempotent: bool = config["enable.idempotence"]
+        self._identity = NO_IDENTITY  # of a producer without transactions
+        self._retries: int = config["retries"]
+        self._backoff = Backoff(config)
+        self._codec = Codec[config["compression.type"].upper()]
+        self._level: int | None = config.get(f"compression.{config['compression.type']}.level")
+        self._lost: tuple[Batch, KafkaStorageError] | None = None
+
+    @property
+    def unreported_error(self) -> KafkaStorageError | None:
+        """Why records are not on the disk whose futures nobody has asked; of a transaction its end tells."""
+        return None if self._lost is None or self._lost[0].is_reported else self._lost[1]
+
+    def raise_unreported_error(self) -> None:
+        """Raise the error of records that the disk did not take, if nobody has seen it: as a file's `close` does."""
+        if (error := self.unreported_error) is not None:
+            raise error
+
+    def try_append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
+        """Append what is left of the batch; what is then left is to be tried again at `batch.retry_s`."""
+        while batch.left_count:
+            error = None if self._transactions is None else self._transactions.error
+            if error is not None:
+                batch.settle(batch.left_count, error)
+            elif not self._try(queue, batch, batch.left_count, now_s):
+                return
+
+    def append_columns(self, queue: PartitionQueue, columns: RecordColumns) -> AppendInfo:
+        """Append columns, in one attempt.
+
+        When it is broken off and batches are in the log by then, the sequences begin anew: which are used up only the
+        log knows. In a transaction that has failed then, whoever broke it off, or half of the columns would count.
+        """
+        identity = self._current_identity()
+        sequence = queue.next_sequence(identity) if self._is_idempotent else NO_SEQUENCE
+        log = queue.log
+        end_offset = log.log_end_offset
+        try:
+            info = log.append_columns(
+                columns,
+                codec=self._codec,
+                level=self._level,
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=sequence,
+                is_transactional=self._transactions is not None,
+                leader_epoch=queue.leader_epoch,
+                guard=self._join(queue, sequence),
+            )
+            queue.advance(identity, sequence + len(columns))
+        except BaseException as error:
+            if log.log_end_offset != end_offset:
+                if self._transactions is not None and not isinstance(error, LogstoreError):
+                    broken_off = ProducerFailedError("Columns were broken off", found=repr(error))
+                    self._transactions.batch_failed(broken_off)
+                elif self._transactions is None and self._is_idempotent:
+                    self._bump()
+            raise
+        self._joined(queue)
+        return info
+
+    # -- a batch ------------------------------------------------------------------------------------------------------
+
+    def _try(self, queue: PartitionQueue, batch: Batch, count: int, now_s: float) -> bool:
+        """Append `count` records; those of a batch that is too large in halves. False: to be tried again."""
+        try:
+            self._append(queue, batch, count)
+        except RecordTooLargeError as error:
+            if count > 1:
+                half = count // 2
+                return self._try(queue, batch, half, now_s) and self._try(queue, batch, count - half, now_s)
+            self._refuse(batch, count, error)
+        except LogstoreError as error:
+            return self._fail(queue, batch, count, error, now_s)
+        except Exception as error:
+            failure = ProducerFailedError("Unexpected error while records were written", found=repr(error))
+            failure.__cause__ = error
+            self._refuse(batch, count, failure)
+        return True
+
+    def _fail(self, queue: PartitionQueue, batch: Batch, count: int, error: LogstoreError, now_s: float) -> bool:
+        """An append was refused; False if it is to be tried again (`Sender.completeBatch`, `canRetry`)."""
+        if isinstance(error, KafkaStorageError):
+            try:
+                if queue.rebind_log(self._store):
+                    return self._try(queue, batch, count, now_s)
+            except UnknownTopicOrPartitionError as gone:
+                error = gone
+        is_plain = self._is_idempotent and self._transactions is None
+        is_gap = isinstance(error, OutOfOrderSequenceError) and is_plain
+        if not (isinstance(error, RETRIABLE) or is_gap):
+            self._refuse(batch, count, error)
+            return True
+        batch.attempt_count += 1
+        if batch.attempt_count > self._retries:
+            self._refuse(batch, count, error)
+            return True
+        if now_s >= batch.expiry_s:
+            expired = RequestTimedOutError(
+                f"Expiring {count} record(s) for {batch.topic_partition}: delivery.timeout.ms has passed since batch "
+                "creation"
+            )
+            expired.__cause__ = error
+            self._refuse(batch, count, expired)
+            return True
+        if is_gap:
+            self._bump()
+        batch.postpone(error, now_s + self._backoff.wait_s(batch.attempt_count))
+        return False
+
+    def _refuse(self, batch: Batch, count: int, error: LogstoreError) -> None:
+        batch.settle(count, error)
+        if self._transactions is not None:
+            self._transactions.batch_failed(error)
+            return
+        _LOGGER.warning("%d record(s) for %s were not written: %s", count, batch.topic_partition, error)
+        if isinstance(error, KafkaStorageError) and self.unreported_error is None:
+            self._lost = batch, error
+
+    def _append(self, queue: PartitionQueue, batch: Batch, count: int) -> None:
+        start = batch.settled_count
+        identity = self._current_identity()
+        sequence = NO_SEQUENCE
+        if self._is_idempotent:
+            sequence = batch.sequence((start, identity, queue.log), queue.next_sequence(identity))
+        guard = self._join(queue, sequence)
+        records = batch.records if count == len(batch.records) else batch.records[start : start + count]
+        keys, values, timestamps, headers = zip(*records, strict=True)
+        if self._codec is Codec.NONE and not any(headers):
+            info = queue.log.append_records(
+                list(values),
+                None if keys.count(None) == count else list(keys),
+                list(timestamps),
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=sequence,
+                is_transactional=self._transactions is not None,
+                leader_epoch=queue.leader_epoch,
+                guard=guard,
+            )
+        else:
+            data = build_batch_from_records(
+                cast(list[PythonRecord], records),  # headers may be encoded
+                codec=self._codec,
+                level=self._level,
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=sequence,
+                is_transactional=self._transactions is not None,
+            )
+            info = queue.log.append_as_leader(data, leader_epoch=queue.leader_epoch, guard=guard)
+        queue.advance(identity, sequence + count)  # told by the batch's own sequence: may be done twice, see `Batch`
+        self._joined(queue)
+        batch.settle(count, info)
+
+    # -- who writes ---------------------------------------------------------------------------------------------------
+
+    def _current_identity(self) -> ProducerIdentity:
+        if self._transactions is not None:
+            return self._transactions.identity
+        if self._is_idempotent and self._identity is NO_IDENTITY:
+            self._identity = ProducerIdentity(self._store.next_producer_id(), 0)
+        return self._identity
+
+    def _bump(self) -> None:
+        """Begin all sequences anew, with the next epoch (`bumpIdempotentProducerEpoch`)."""
+        current = self._identity
+        is_exhausted = current.producer_epoch >= EPOCH_MAX
+        self._identity = (
+            NO_IDENTITY if is_exhausted else ProducerIdentity(current.producer_id, current.producer_epoch + 1)
+        )
+
+    def _join(self, queue: PartitionQueue, sequence: int) -> VerificationGuard | None:
+        """Let the queue's partition be in the transaction, if there is one; what to show with the first batch."""
+        if self._transactions is None or queue.transaction == self._transactions.number:
+            return None
+        return self._transactions.join(queue.topic_partition, sequence)
+
+    def _joined(self, queue: PartitionQueue) -> None:
+        if self._transactions is not None:
+            queue.transaction = self._transactions.number

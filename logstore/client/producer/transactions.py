@@ -1,0 +1,399 @@
+"""The transactions of one producer, and what it asks its coordinator for (`TransactionManager` of the Java client).
+
+Where the Java client waits for answers these are calls, so a method has done what it says when it returns. What a
+coordinator says to try again is tried until `max.block.ms` is over; then only the same method may be called again. So
+it is when a call was interrupted: the same method finishes what it began, or `close` does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from ... import clock
+from ...coordinator.transaction_outcome import ProducerIdentity
+from ...coordinator.transaction_states import supports_epoch_bump
+from ...errors import (
+    AbortRequiredError,
+    CommitFailedError,
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    IllegalStateError,
+    InvalidPidMappingError,
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    LogstoreError,
+    ProducerFailedError,
+    ProducerFencedError,
+    RequestTimedOutError,
+    TransactionAbortableError,
+    UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
+)
+from ...folds.verification import VerificationGuard
+from ...layout.batch import NO_PRODUCER_ID
+from ...model import TopicPartition
+from ...store.group_commits import GroupMemberIdentity
+from ...store.store import Store
+from ..group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
+from .config import ProducerConfig
+from .retry import RETRIABLE, Backoff
+from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, ProducerState
+
+T = TypeVar("T")
+
+_S = ProducerState
+NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, -1)
+CLOSED_FORCEFULLY = "Producer is closed forcefully."
+_CLOSE_PAUSE_S = 0.005
+_ERROR_STATE = "Cannot execute transactional method because we are in an error state"
+_RETRIES_EXHAUSTED = "Transaction Request was aborted after exhausting retries."
+
+
+class TransactionManager:
+    """For any thread, but one transaction at a time.
+
+    Attributes:
+        state: where the producer is.
+        error: why it is in an error state, else None.
+        identity: NO_IDENTITY before `init`.
+        number: of the transaction, 1 for the first.
+    """
+
+    def __init__(self, store: Store, config: ProducerConfig) -> None:
+        self.state = _S.UNINITIALIZED
+        self.error: LogstoreError | None = None
+        self.identity = NO_IDENTITY
+        self.number = 0
+        self._store = store
+        self._transactional_id: str = config["transactional.id"]
+        self._timeout_ms: int = config["transaction.timeout.ms"]
+        self._max_block_ms: int = config["max.block.ms"]
+        self._backoff = Backoff(config)
+        self._lock = threading.RLock()  # of the state
+        self._calling = threading.Lock()  # held by who waits for the coordinator
+        self._calling_thread = 0
+        self._pending: str | None = None  # the method that is to be called again
+        self._is_closed = self._is_forced = self._needs_bump = False  # forced: nobody is to wait any more
+        self._begun: tuple[int, ProducerIdentity] = (0, NO_IDENTITY)  # number and identity of what the coordinator has
+
+    # -- what a program calls ---------------------------------------------------------------------------------------
+
+    def init(self) -> None:
+        """Get the producer id and epoch, which shuts out whoever had the transactional id before."""
+        self._run("initTransactions", _S.INITIALIZING, lambda: self._initialize(NO_IDENTITY))
+
+    def begin(self) -> None:
+        """Begin a transaction; nobody else hears of it before the first record."""
+        with self._lock:
+            self._refuse_pending("beginTransaction")
+            self._refuse_error()
+            self._require_source(_S.IN_TRANSACTION)
+            self.number += 1
+            self._enter(_S.IN_TRANSACTION)
+
+    def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        """Let offsets of a group be committed with the transaction."""
+        commits = offset_commits(offsets)
+        member = GroupMemberIdentity(group.member_id, group.generation_id, group.group_instance_id)
+
+        def commit() -> None:
+            name, coordinator = self._transactional_id, self._store.transactions
+            if not self._has_epoch_bump:
+                coordinator.add_offsets(name, *self._identity_fields, group.group_id)
+            self._begun = (self.number, self.identity)
+            coordinator.commit_offsets(name, *self._identity_fields, group.group_id, commits, member)
+
+        self._refuse_inside()
+        self._refuse_offsets()
+        with self._calling:
+            self._calling_thread = threading.get_ident()
+            self._refuse_offsets()
+            self._call(commit, "TxnOffsetCommit")
+        self._calling_thread = 0
+
+    def commit(self, flush: Callable[[float], bool]) -> None:
+        """Write what is left, by `flush` with a time in seconds, and decide that the transaction counts."""
+
+        def end() -> None:
+            error = None if self.state is _S.READY else self._flush_for_commit(flush)
+            if error is not None:
+                self._pending = None
+                raise error
+            self._end(is_commit=True)
+
+        self._run("commitTransaction", _S.COMMITTING_TRANSACTION, end)
+
+    def abort(self, drop: Callable[[], None]) -> None:
+        """Drop what is left, and decide that the transaction does not count."""
+
+        def end() -> None:
+            drop()
+            self._end(is_commit=False)
+
+        self._run("abortTransaction", _S.ABORTING_TRANSACTION, end)
+
+    def close(self, timeout_s: float | None, flush: Callable[[float], bool], drop: Callable[[], None]) -> None:
+        """Begin nothing any more, finish a commit, and abort what else is not decided (`Sender.run`).
+
+        Other threads are waited for; after `timeout_s`, or if this is in a call of theirs, theirs fail instead.
+        """
+        self._is_closed = True
+        end_s = None if timeout_s is None else clock.monotonic_s() + timeout_s
+        while self._calling.locked():
+            if self._is_mine() or (end_s is not None and clock.monotonic_s() >= end_s):
+                self._is_forced = True
+                return
+            threading.Event().wait(_CLOSE_PAUSE_S)
+        if timeout_s is not None:
+            self._max_block_ms = min(self._max_block_ms, int(timeout_s * 1000))
+        if self.state is _S.COMMITTING_TRANSACTION and self._flush_for_commit(flush) is None:
+            self._end(is_commit=True)
+        elif self.state in ONGOING:
+            if self.state is not _S.ABORTING_TRANSACTION:
+                self._enter(_S.ABORTING_TRANSACTION)
+            drop()
+            self._end(is_commit=False)
+
+    # -- what the sending of batches calls, with the buffer's mutex held ----------------------------------------------
+
+    def require_sendable(self, topic_partition: TopicPartition) -> None:
+        """Raise what a record for this partition is refused with (`maybeAddPartition`)."""
+        if self.state is _S.IN_TRANSACTION and self._pending is None:
+            return
+        if self._is_closed:
+            raise IllegalStateError(CLOSED)
+        self._refuse_error()
+        self._refuse_pending("send")
+        if self.identity is NO_IDENTITY:
+            raise IllegalStateError(
+                f"Cannot add partition {topic_partition} to transaction before completing a call to initTransactions"
+            )
+        raise IllegalStateError(
+            f"Cannot add partition {topic_partition} to transaction while in state  {self.state.name}"
+        )
+
+    def join(self, topic_partition: TopicPartition, sequence: int) -> VerificationGuard | None:
+        """Let a partition join the transaction; what to show with the first batch.
+
+        Raises:
+            LogstoreError: as `TransactionCoordinator.begin_append` and `add_partitions`.
+        """
+        name, coordinator, identity = self._transactional_id, self._store.transactions, self._identity_fields
+        if not self._has_epoch_bump:
+            coordinator.add_partitions(name, *identity, [topic_partition])
+        self._begun = (self.number, self.identity)
+        return coordinator.begin_append(name, *identity, topic_partition, sequence=sequence)
+
+    def batch_failed(self, error: LogstoreError) -> None:
+        """Records could not be written for good (`maybeTransitionToErrorState`).
+
+        A fatal error stays the one there is: what waits when another thread meets it fails after it.
+        """
+        with self._lock:
+            if self.state is _S.FATAL_ERROR:
+                return
+            if isinstance(error, ProducerFencedError | InvalidPidMappingError):
+                self._fail(_S.FATAL_ERROR, error)
+                return
+            passing = (*RETRIABLE, RequestTimedOutError, UnknownTopicOrPartitionError, InvalidTxnStateError)
+            if isinstance(error, passing):
+                exhausted = TransactionAbortableError(_RETRIES_EXHAUSTED)
+                exhausted.__cause__ = error
+                error = exhausted
+            if self.state is not _S.ABORTING_TRANSACTION:
+                if not self._has_epoch_bump and self.state is not _S.COMMITTING_TRANSACTION:
+                    self._needs_bump = True
+                self._fail(_S.ABORTABLE_ERROR, error)
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_epoch_bump(self) -> bool:
+        return supports_epoch_bump(self._store.feature("transaction.version"))
+
+    @property
+    def _identity_fields(self) -> tuple[int, int]:
+        return self.identity.producer_id, self.identity.producer_epoch
+
+    def _is_mine(self) -> bool:
+        """Whether this thread is in a call of the coordinator."""
+        return self._calling.locked() and self._calling_thread == threading.get_ident()
+
+    def _refuse_inside(self) -> None:
+        if self._is_mine():
+            raise IllegalStateError("A transactional method is called from inside of another of the same producer")
+
+    def _run(self, operation: str, target: ProducerState, end: Callable[[], None]) -> None:
+        """Do `end` in the state `target`; the operation is pending until that is done."""
+        self._refuse_inside()
+        self._refuse_pending(operation)  # at once, not behind a call of another thread
+        with self._calling:
+            self._calling_thread = threading.get_ident()
+            self._begin_operation(operation, target)
+            end()
+            self._pending = None
+        self._calling_thread = 0
+
+    def _begin_operation(self, operation: str, target: ProducerState) -> None:
+        """Enter `target`, unless this is the second call of a method that was not finished and has done it."""
+        with self._lock:
+            if target is _S.INITIALIZING:
+                self._refuse_error()
+            self._refuse_pending(operation)
+            if self._pending is None:
+                if not (target is _S.ABORTING_TRANSACTION and self.state is _S.ABORTABLE_ERROR):
+                    self._refuse_error()
+                self._require_source(target)
+                self._pending = operation
+            if self.state in SOURCES[target]:
+                self._enter(target)
+
+    def _require_source(self, target: ProducerState) -> None:
+        if self.state not in SOURCES[target]:
+            raise IllegalStateError(
+                f"TransactionalId {self._transactional_id}: Invalid transition attempted from state {self.state.name} "
+                f"to state {target.name}"
+            )
+
+    def _enter(self, target: ProducerState) -> None:
+        self._require_source(target)
+        if target not in ERRORS:
+            self.error = None
+        self.state = target
+
+    def _fail(self, target: ProducerState, error: LogstoreError) -> LogstoreError:
+        with self._lock:
+            self._require_source(target)
+            self.error = error  # first: a failed transaction is never without it, or it could be committed
+            self.state = target
+            return error
+
+    def _refuse_pending(self, operation: str) -> None:
+        if self._is_closed:
+            raise IllegalStateError(CLOSED)
+        if self._pending not in (None, operation):
+            raise IllegalStateError(
+                f"Cannot attempt operation `{operation}` because the previous call to `{self._pending}` timed out and "
+                "must be retried"
+            )
+
+    def _refuse_offsets(self) -> None:
+        with self._lock:
+            self._refuse_pending("sendOffsetsToTransaction")
+            self._refuse_error()
+            if self.state is not _S.IN_TRANSACTION:
+                raise IllegalStateError(
+                    f"Cannot send offsets if a transaction is not in progress (currentState= {self.state.name})"
+                )
+
+    def _refuse_error(self) -> None:
+        """Raise what every call is refused with in an error state (`maybeFailWithError`)."""
+        if self.state not in ERRORS:
+            return
+        identity = self.identity
+        who = (
+            f"Producer with transactionalId '{self._transactional_id}' and (producerId="
+            f"{identity.producer_id}, epoch={identity.producer_epoch})"
+        )
+        if isinstance(self.error, ProducerFencedError):
+            raise ProducerFencedError(
+                f"{who} has been fenced by another producer with the same transactionalId"
+            ) from self.error
+        if isinstance(self.error, InvalidProducerEpochError):
+            raise InvalidProducerEpochError(f"{who} attempted to produce with an old epoch") from self.error
+        if self.state is _S.ABORTABLE_ERROR:
+            raise AbortRequiredError(_ERROR_STATE, found=self.error, advice="call abort_transaction") from self.error
+        raise ProducerFailedError(
+            _ERROR_STATE, found=self.error, advice="close this producer and open another"
+        ) from self.error
+
+    def _flush_for_commit(self, flush: Callable[[float], bool]) -> LogstoreError | None:
+        """Write what is left; why that does not let the transaction count."""
+        if not flush(self._max_block_ms / 1000):
+            raise self._timed_out("EndTxn(true)")
+        if self._is_forced and self.error is None:  # records were given up
+            return self._fail(_S.FATAL_ERROR, ProducerFailedError(CLOSED_FORCEFULLY))
+        return self.error
+
+    def _initialize(self, expected: ProducerIdentity) -> None:
+        if self.state is _S.READY:
+            return
+        fields = (expected.producer_id, expected.producer_epoch)
+
+        def init() -> tuple[int, int]:
+            return self._store.transactions.init_producer_id(self._transactional_id, self._timeout_ms, *fields)
+
+        identity = self._call(init, "InitProducerId")
+        with self._lock:
+            self.identity = ProducerIdentity(*identity)
+            self._needs_bump = False
+            self._enter(_S.READY)
+
+    def _end(self, *, is_commit: bool) -> None:
+        """Have the transaction decided; one without records and offsets is nobody's business.
+
+        May be done again: what the coordinator has decided it answers again, and then the identity is another.
+        """
+        if self.state is _S.READY:
+            return
+        if self._begun == (self.number, self.identity):
+            identity = self._call(
+                lambda: self._store.transactions.end_transaction(
+                    self._transactional_id, *self._identity_fields, is_commit=is_commit
+                ),
+                f"EndTxn({str(is_commit).lower()})",
+                is_abort=not is_commit,
+            )
+            self.identity = ProducerIdentity(*identity)
+        with self._lock:
+            if not self._needs_bump:
+                self._enter(_S.READY)
+                return
+            if self.state is not _S.INITIALIZING:
+                self._enter(_S.INITIALIZING)
+        self._initialize(self.identity)
+
+    def _call(self, call: Callable[[], T], awaited: str, *, is_abort: bool = False) -> T:
+        """What a coordinator answers in the end; an error changes the state."""
+        end_s = clock.monotonic_s() + self._max_block_ms / 1000
+        attempt_count = 0
+        while True:
+            if self._is_forced:
+                self._pending = None
+                raise self._refused(ProducerFailedError(CLOSED_FORCEFULLY), is_abort=is_abort)
+            try:
+                return call()
+            except RETRIABLE as error:
+                attempt_count += 1
+                wait_s = self._backoff.wait_s(attempt_count)
+                if clock.monotonic_s() + wait_s >= end_s:
+                    raise self._timed_out(awaited) from error
+            except LogstoreError as error:
+                self._pending = None
+                raise self._refused(error, is_abort=is_abort) from error
+            threading.Event().wait(wait_s)
+
+    def _refused(self, error: LogstoreError, *, is_abort: bool) -> LogstoreError:
+        """Enter the state that a coordinator's refusal leads to; the error to raise (`TxnRequestHandler`)."""
+        if isinstance(error, InvalidProducerEpochError | ProducerFencedError):
+            return self._fail(_S.FATAL_ERROR, ProducerFencedError())
+        if isinstance(error, TransactionAbortableError):
+            if is_abort:
+                return self._fail(_S.FATAL_ERROR, ProducerFailedError("Failed to abort transaction"))
+            return self._fail(_S.ABORTABLE_ERROR, error)
+        if isinstance(error, IllegalGenerationError | UnknownMemberIdError):
+            return self._fail(
+                _S.ABORTABLE_ERROR,
+                CommitFailedError(
+                    f"Transaction offset Commit failed due to consumer group metadata mismatch: {error.message}"
+                ),
+            )
+        is_abortable = isinstance(error, FencedInstanceIdError | UnknownTopicOrPartitionError)
+        return self._fail(_S.ABORTABLE_ERROR if is_abortable else _S.FATAL_ERROR, error)
+
+    def _timed_out(self, awaited: str) -> RequestTimedOutError:
+        return RequestTimedOutError(
+            f"Timeout expired after {self._max_block_ms}ms while awaiting {awaited}. {UNANSWERED[awaited]}"
+        )
