@@ -1,0 +1,248 @@
+"""Interrupts each call before each of its lines, in a process of its own, so that what hangs is a finding.
+
+    python -m tests.crash.interrupt_runs [NAME …]
+
+prints for each call how often it was interrupted and how often something was wrong then, and what, by line.
+
+| variable | says |
+|---|---|
+| `LOGSTORE_INTERRUPT_CALL` | part of the names of the calls to interrupt |
+| `LOGSTORE_INTERRUPT_STEP` | only before every so manieth line, from one on that is drawn |
+| `LOGSTORE_INTERRUPT_SIGNALS` | so many signals in all, at random moments, in place of lines |
+| `LOGSTORE_INTERRUPT_SEED` | what is drawn, again |
+| `LOGSTORE_INTERRUPT_KEEP` | a directory for those that something is wrong in |
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from tests.crash.interrupted_calls import CALLS, Interrupted
+from tests.crash.interrupted_world import World, described
+from tests.crash.interrupts import Alarm, Call, LineTracer
+
+HANGING_S = 20.0
+AGAIN_COUNT = 3
+_PLACE = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+@dataclass
+class Outcome:
+    """What came of interrupting one call.
+
+    Attributes:
+        count: interrupts.
+        wrong: by line of product code what was wrong, in the order of the lines.
+    """
+
+    count: int = 0
+    wrong: dict[str, list[str]] = field(default_factory=dict)
+
+
+# -- in the process of its own -------------------------------------------------------------------------------------------
+
+
+def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> World:
+    """A call that was interrupted, its world used, closed, opened again and looked at."""
+    root.mkdir(parents=True)
+    world = what.make(root)
+    for _ in range(what.warm_count):
+        what.before(world)
+        what.call(world)
+    what.before(world)
+    try:
+        tracer.run(partial(what.call, world))
+    except Exception as error:
+        world.problems.append(f"the call itself raised {described(error)}")
+    for _ in range(AGAIN_COUNT):
+        for name, call in (("the same", what.call), ("before it", what.before), *_named(what)):
+            world.attempt(name, partial(call, world))
+    world.close()
+    world.look()
+    return world
+
+
+def _named(what: Interrupted) -> Iterator[tuple[str, Any]]:
+    for call in what.others:
+        yield getattr(call, "__name__", "another"), call
+
+
+def _work() -> None:
+    """Answer each line with lines of JSON: {"at": number} before each try, {"place", "problems"} after it, {} at the end."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    place = Path(tempfile.mkdtemp(prefix="logstore-interrupts-", dir=_PLACE))
+    for line in sys.stdin:
+        asked = json.loads(line)
+        for answer in _answers(asked, place):
+            answers.write(json.dumps(answer) + "\n")
+            answers.flush()
+    shutil.rmtree(place, ignore_errors=True)
+    answers.flush()
+    os._exit(0)  # what an interrupt left open is not closed
+
+
+def _answers(asked: dict[str, Any], place: Path) -> Iterator[dict[str, Any]]:
+    what = CALLS[asked["name"]]
+    for _ in range(2):  # the first imports and compiles
+        dry = LineTracer()
+        world = interrupted(what, place / "dry", dry)
+        shutil.rmtree(place / "dry")
+    if world.problems:
+        yield {"at": 0, "place": "without an interrupt", "problems": world.problems}
+    tries = _lines(asked, dry.line_count) if asked["signals"] == 0 else _moments(asked, what, place)
+    for number, tracer in tries:
+        root = place / f"{number}"
+        yield {"at": number}
+        faulthandler.dump_traceback_later(HANGING_S, exit=True)
+        world = interrupted(what, root, tracer)
+        faulthandler.cancel_dump_traceback_later()
+        if tracer.was_interrupted:
+            yield {"place": tracer.place, "problems": world.problems}
+        if asked["keep"] and (world.problems or asked["keep_all"]):
+            shutil.copytree(root, Path(asked["keep"]) / f"{asked['name']} {number}".replace(" ", "-"))
+        shutil.rmtree(root)
+    yield {}
+
+
+def _lines(asked: dict[str, Any], count: int) -> Iterator[tuple[int, LineTracer]]:
+    for number in range(max(asked["start"] % asked["step"], asked["from"]), count, 1):
+        if (number - asked["start"]) % asked["step"] == 0:
+            yield number, LineTracer(number)
+
+
+def _moments(asked: dict[str, Any], what: Interrupted, place: Path) -> Iterator[tuple[int, Alarm]]:
+    duration_s = _duration_s(what, place)
+    dice = random.Random(f"{asked['start']} {asked['from']}")
+    for number in range(asked["from"], asked["signals"]):
+        yield number, Alarm(max(dice.random() * duration_s, 1e-6))
+
+
+def _duration_s(what: Interrupted, place: Path) -> float:
+    """How long the call takes."""
+    timer = _Timer()
+    interrupted(what, place / "timed", timer)  # type: ignore[arg-type]
+    shutil.rmtree(place / "timed")
+    return timer.seconds * 1.1 + 10e-6
+
+
+class _Timer:
+    """In place of a tracer."""
+
+    seconds = 0.0
+
+    def run(self, call: Call) -> None:
+        began_s = time.perf_counter()
+        call()
+        self.seconds = time.perf_counter() - began_s
+
+
+# -- in the other --------------------------------------------------------------------------------------------------------
+
+
+class Runs:
+    """The process that interrupts; another one when it hangs."""
+
+    def __init__(self, *, keep: str = "", keep_all: bool = False) -> None:
+        """`keep`: a directory for those that something is wrong in, or for all."""
+        self._keep, self._keep_all = keep, keep_all
+        self._process: subprocess.Popen[str] | None = None
+        self._stacks: IO[str] | None = None
+
+    def run(self, name: str, *, step: int = 1, start: int = 0, signals: int = 0) -> Outcome:
+        """Interrupt a call before every `step`th line from `start` on, or by so many signals."""
+        outcome, at = Outcome(), 0
+        asked = {"name": name, "step": step, "start": start, "signals": signals}
+        asked |= {"keep": self._keep, "keep_all": self._keep_all}
+        while at >= 0:
+            at = self._ask({**asked, "from": at}, outcome)
+        return outcome
+
+    def _ask(self, asked: dict[str, Any], outcome: Outcome) -> int:
+        """Returns where to go on if the process ended on the way, else -1."""
+        process, at, has_begun = self._started(), asked["from"], False
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            answer = json.loads(line)
+            if not answer:
+                return -1
+            at, has_begun = answer.get("at", at), True
+            if "place" in answer:
+                outcome.count += 1
+                if answer["problems"]:
+                    outcome.wrong.setdefault(answer["place"], []).extend(answer["problems"])
+        end = self._end()
+        if not has_begun:
+            raise RuntimeError(f"{asked['name']} cannot be done:\n{end}")
+        outcome.count += 1
+        outcome.wrong.setdefault(f"try {at}", []).append(f"hangs, or ends the process:\n{end}")
+        return at + 1
+
+    def _started(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            self._stacks = tempfile.TemporaryFile("w+")
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", "from tests.crash.interrupt_runs import _work; _work()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stacks,
+                text=True,
+            )
+        return self._process
+
+    def _end(self) -> str:
+        """The end of what the process said."""
+        self.close()
+        assert self._stacks is not None
+        self._stacks.seek(0)
+        return self._stacks.read()[-4000:]
+
+    def close(self) -> None:
+        """Let the process end."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
+def _main(names: list[str]) -> int:
+    part, seed = os.environ.get("LOGSTORE_INTERRUPT_CALL", ""), os.environ.get("LOGSTORE_INTERRUPT_SEED")
+    step, signals = (
+        int(os.environ.get(f"LOGSTORE_INTERRUPT_{name}", least)) for name, least in (("STEP", 1), ("SIGNALS", 0))
+    )
+    start = int(seed) if seed else random.randrange(1000)
+    chosen = names or [name for name in CALLS if part in name]
+    print(f"LOGSTORE_INTERRUPT_SEED={start}", flush=True)
+    runs, totals = Runs(keep=os.environ.get("LOGSTORE_INTERRUPT_KEEP", "")), Counter[str]()
+    for name in chosen:
+        outcome = runs.run(name, step=step, start=start, signals=-(-signals // len(chosen)))
+        print(
+            f"{name:40} {outcome.count:6} interrupts, after {len(outcome.wrong):4} lines of them something wrong",
+            flush=True,
+        )
+        for place, problems in outcome.wrong.items():
+            print(f"    {place}", *(f"        {problem}" for problem in dict.fromkeys(problems)), sep="\n", flush=True)
+        totals += Counter(interrupts=outcome.count, wrong=len(outcome.wrong))
+    runs.close()
+    print(f"{totals['interrupts']} interrupts, {totals['wrong']} lines with something wrong")
+    return 1 if totals["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

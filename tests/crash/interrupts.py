@@ -1,0 +1,135 @@
+"""An exception between any two lines of product code, as Ctrl-C may raise it, during one call.
+
+    tracer = LineTracer(at=17)
+    tracer.run(lambda: log.append_records([b"a"]))
+    tracer.was_interrupted, tracer.place
+
+Left out are lines before which no signal is delivered: `try:`, and a `with` line that is come to a second time, before
+its `__exit__`. Nothing keeps the traceback, whose frames may hold locks. Other threads are not traced.
+"""
+
+from __future__ import annotations
+
+import linecache
+import opcode
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import logstore
+
+PRODUCT = str(Path(logstore.__file__).parent) + os.sep
+# What the part of a `with` line begins with that calls `__exit__`, in order or after an exception.
+_EXIT_OPCODES = {opcode.opmap[name] for name in ("LOAD_CONST", "PUSH_EXC_INFO", "SWAP", "COPY", "POP_TOP", "NOP")}
+
+Call = Callable[[], object]
+
+
+class LineTracer:
+    """Counts the lines of product code that a call comes to, and raises KeyboardInterrupt before one of them.
+
+    Attributes:
+        line_count: lines that were come to.
+        place: the line of the interrupt, as `log/roll.py:17 roll`.
+    """
+
+    def __init__(self, at: int | None = None) -> None:
+        """`at`: the line before which to raise, the first being 0; None: never."""
+        self.line_count = 0
+        self.place = ""
+        self._at = at
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the call came so far."""
+        return self.place != ""
+
+    def run(self, call: Call) -> None:
+        """Make the call; what it raises is raised, but for the interrupt."""
+        before = sys.gettrace()
+        sys.settrace(self._on_call)
+        try:
+            call()
+        except KeyboardInterrupt:
+            if not self.was_interrupted:
+                raise
+        finally:
+            sys.settrace(before)
+
+    def _on_call(self, frame: FrameType, event: str, argument: object) -> Any:
+        return self._on_line if frame.f_code.co_filename.startswith(PRODUCT) else None
+
+    def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
+        if event == "line" and not _is_left_out(frame):
+            if self.line_count == self._at:
+                self.place = place_of(frame)
+                raise KeyboardInterrupt
+            self.line_count += 1
+        return self._on_line
+
+
+class Alarm:
+    """A signal handler that raises KeyboardInterrupt some time after a call began, wherever Python delivers signals.
+
+    Attributes:
+        place: the line of product code that was executed, or that called what was; "" if the call ended before.
+    """
+
+    def __init__(self, delay_s: float) -> None:
+        self.place = ""
+        self._delay_s = delay_s
+        self._is_armed = False
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the signal came in time."""
+        return self.place != ""
+
+    def run(self, call: Call) -> None:
+        """Make the call; what it raises is raised, but for the interrupt."""
+        before = signal.signal(signal.SIGALRM, self._on_signal)
+        self._is_armed = True
+        signal.setitimer(signal.ITIMER_REAL, self._delay_s)
+        try:
+            call()
+        except KeyboardInterrupt:
+            if not self.was_interrupted:
+                raise
+        finally:
+            self._is_armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        while frame is not None and not frame.f_code.co_filename.startswith(PRODUCT):
+            frame = frame.f_back
+        if self._is_armed and frame is not None:
+            self._is_armed = False
+            self.place = place_of(frame)
+            raise KeyboardInterrupt
+
+
+def place_of(frame: FrameType) -> str:
+    """The line that a frame of product code is at."""
+    name = frame.f_code.co_filename.removeprefix(PRODUCT)
+    return f"{name}:{frame.f_lineno} {frame.f_code.co_qualname}"
+
+
+def _is_left_out(frame: FrameType) -> bool:
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+    if line.startswith("try:"):
+        return True
+    return line.startswith("with ") and _instructions(frame.f_code)[frame.f_lasti] in _EXIT_OPCODES
+
+
+_known_instructions: dict[CodeType, bytes] = {}
+
+
+def _instructions(code: CodeType) -> bytes:
+    if code not in _known_instructions:
+        _known_instructions[code] = code.co_code
+    return _known_instructions[code]
