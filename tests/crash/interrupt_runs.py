@@ -35,7 +35,7 @@ from tests.crash.interrupted_calls import CALLS, Interrupted
 from tests.crash.interrupted_world import World, described
 from tests.crash.interrupts import Alarm, Call, LineTracer
 
-HANGING_S = 20.0
+HANGING_S = 10.0
 AGAIN_COUNT = 3
 _PLACE = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -53,7 +53,7 @@ class Outcome:
     wrong: dict[str, list[str]] = field(default_factory=dict)
 
 
-# -- in the process of its own -------------------------------------------------------------------------------------------
+# -- in the process of its own --------------------------------------------------------------------------------------
 
 
 def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> World:
@@ -66,13 +66,18 @@ def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> Wo
     what.before(world)
     try:
         tracer.run(partial(what.call, world))
+        if tracer.was_swallowed:
+            world.problems.append("the interrupt was swallowed")
     except Exception as error:
         world.problems.append(f"the call itself raised {described(error)}")
-    for _ in range(AGAIN_COUNT):
-        for name, call in (("the same", what.call), ("before it", what.before), *_named(what)):
+    for number in range(AGAIN_COUNT):
+        if number or not tracer.was_interrupted:
+            world.attempt("what goes before it", partial(what.before, world))
+        for name, call in (("the same call", what.call), *_named(what)):
             world.attempt(name, partial(call, world))
     world.close()
     world.look()
+    world.problems = [problem.replace(f"{root}/", "") for problem in world.problems]
     return world
 
 
@@ -82,7 +87,7 @@ def _named(what: Interrupted) -> Iterator[tuple[str, Any]]:
 
 
 def _work() -> None:
-    """Answer each line with lines of JSON: {"at": number} before each try, {"place", "problems"} after it, {} at the end."""
+    """Answer each line with lines of JSON: {"at"} before each try, {"place", "problems"} after it, {} at the end."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     place = Path(tempfile.mkdtemp(prefix="logstore-interrupts-", dir=_PLACE))
@@ -144,6 +149,7 @@ class _Timer:
     """In place of a tracer."""
 
     seconds = 0.0
+    was_interrupted = was_swallowed = False
 
     def run(self, call: Call) -> None:
         began_s = time.perf_counter()
@@ -151,7 +157,7 @@ class _Timer:
         self.seconds = time.perf_counter() - began_s
 
 
-# -- in the other --------------------------------------------------------------------------------------------------------
+# -- in the other ---------------------------------------------------------------------------------------------------
 
 
 class Runs:
@@ -197,7 +203,7 @@ class Runs:
 
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
-            self._stacks = tempfile.TemporaryFile("w+")
+            self._stacks = tempfile.TemporaryFile("w+")  # noqa: SIM115 - until the process ends
             self._process = subprocess.Popen(
                 [sys.executable, "-c", "from tests.crash.interrupt_runs import _work; _work()"],
                 stdin=subprocess.PIPE,

@@ -9,6 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.interrupted_log import COMPACTED, LogWorld
+from tests.crash.interrupted_store import (
+    CommittingConsumerWorld,
+    ConsumerWorld,
+    EagerProducerWorld,
+    ProducerWorld,
+    StoreWorld,
+    TransactionWorld,
+)
 from tests.crash.interrupted_world import World
 
 Action = Callable[[Any], object]
@@ -72,4 +80,104 @@ LOG_CALLS: dict[str, Interrupted] = {
     "log open": Interrupted(LogWorld, LogWorld.open, before=LogWorld.close_log, others=_USED, warm_count=1),
 }
 
-CALLS: dict[str, Interrupted] = LOG_CALLS
+_SENT = (ProducerWorld.send, ProducerWorld.flush, ProducerWorld.send_keyed)
+_SEND = ProducerWorld.send_some
+PRODUCER_CALLS: dict[str, Interrupted] = {
+    "send": Interrupted(ProducerWorld, ProducerWorld.send, others=_SENT),
+    "send with key": Interrupted(ProducerWorld, ProducerWorld.send_keyed, others=_SENT),
+    "send with headers": Interrupted(ProducerWorld, ProducerWorld.send_with_headers, others=_SENT),
+    "send cold": Interrupted(ProducerWorld, ProducerWorld.send, before=ProducerWorld.flush, others=_SENT),
+    "send at once": Interrupted(EagerProducerWorld, ProducerWorld.send, others=_SENT),
+    "send with key at once": Interrupted(EagerProducerWorld, ProducerWorld.send_keyed, others=_SENT),
+    "send columns": Interrupted(ProducerWorld, ProducerWorld.send_columns, before=_SEND, others=_SENT),
+    "producer flush": Interrupted(ProducerWorld, ProducerWorld.flush, before=_SEND, others=_SENT),
+    "producer close": Interrupted(
+        ProducerWorld, ProducerWorld.close_producer, before=ProducerWorld.new_producer, others=_SENT, warm_count=1
+    ),
+}
+
+_TRANSACTIONS = (TransactionWorld.finish, TransactionWorld.transact)
+_BEGIN, _BEGIN_AND_FLUSH = TransactionWorld.begin, TransactionWorld.begin_and_flush
+
+
+def _begin_and_offsets(world: TransactionWorld) -> None:
+    world.begin()
+    world.send_offsets()
+
+
+TRANSACTION_CALLS: dict[str, Interrupted] = {
+    "commit": Interrupted(TransactionWorld, TransactionWorld.commit, before=_BEGIN, others=_TRANSACTIONS),
+    "commit of what is flushed": Interrupted(
+        TransactionWorld, TransactionWorld.commit, before=_BEGIN_AND_FLUSH, others=_TRANSACTIONS
+    ),
+    "commit with offsets": Interrupted(
+        TransactionWorld, TransactionWorld.commit, before=_begin_and_offsets, others=_TRANSACTIONS
+    ),
+    "abort": Interrupted(TransactionWorld, TransactionWorld.abort, before=_BEGIN_AND_FLUSH, others=_TRANSACTIONS),
+    "begin and send in a transaction": Interrupted(
+        TransactionWorld, _BEGIN, others=_TRANSACTIONS, before=TransactionWorld.finish
+    ),
+    "send offsets to transaction": Interrupted(
+        TransactionWorld,
+        TransactionWorld.send_offsets,
+        before=lambda world: (world.finish(), world.begin()),
+        others=(TransactionWorld.commit, *_TRANSACTIONS),
+    ),
+    "init transactions": Interrupted(TransactionWorld, TransactionWorld.init, others=_TRANSACTIONS),
+    "init transactions behind an open one": Interrupted(
+        TransactionWorld,
+        TransactionWorld.init,
+        before=lambda world: (world.finish(), world.begin_and_flush()),
+        others=_TRANSACTIONS,
+    ),
+}
+
+_CONSUMED = (ConsumerWorld.poll, ConsumerWorld.commit)
+CONSUMER_CALLS: dict[str, Interrupted] = {
+    "poll": Interrupted(ConsumerWorld, ConsumerWorld.poll, others=_CONSUMED),
+    "poll that joins": Interrupted(ConsumerWorld, ConsumerWorld.poll, others=_CONSUMED, warm_count=0),
+    "poll that commits": Interrupted(CommittingConsumerWorld, ConsumerWorld.poll, others=_CONSUMED),
+    "iteration": Interrupted(
+        ConsumerWorld, ConsumerWorld.iterate, others=(ConsumerWorld.iterate, ConsumerWorld.commit)
+    ),
+    "commit of positions": Interrupted(
+        ConsumerWorld, ConsumerWorld.commit, before=ConsumerWorld.poll, others=_CONSUMED
+    ),
+    "commit of offsets": Interrupted(
+        ConsumerWorld, ConsumerWorld.commit_some, before=ConsumerWorld.poll, others=_CONSUMED
+    ),
+    "consumer close": Interrupted(
+        ConsumerWorld,
+        ConsumerWorld.close_consumer,
+        before=ConsumerWorld.poll,
+        others=(ConsumerWorld.again,),
+        warm_count=0,
+    ),
+    "close of one that commits": Interrupted(
+        CommittingConsumerWorld,
+        ConsumerWorld.close_consumer,
+        before=ConsumerWorld.poll,
+        others=(ConsumerWorld.again,),
+        warm_count=0,
+    ),
+}
+
+_ASKED = (StoreWorld.append, StoreWorld.use_topics)
+STORE_CALLS: dict[str, Interrupted] = {
+    "create topic": Interrupted(StoreWorld, StoreWorld.create_topic, others=_ASKED),
+    "delete topic": Interrupted(StoreWorld, StoreWorld.delete_topic, before=StoreWorld.create_topic, others=_ASKED),
+    "alter topic": Interrupted(StoreWorld, StoreWorld.alter_topic, others=_ASKED),
+    "add partitions": Interrupted(StoreWorld, StoreWorld.add_partition, others=_ASKED),
+    "store close": Interrupted(
+        StoreWorld, StoreWorld.close_store, before=StoreWorld.use_topics, others=_ASKED, warm_count=0
+    ),
+    "store close with clients": Interrupted(
+        TransactionWorld, StoreWorld.close_store, before=_BEGIN, others=_TRANSACTIONS, warm_count=0
+    ),
+    "store open": Interrupted(
+        StoreWorld, StoreWorld.open, before=lambda world: world.store.close(), others=_ASKED, warm_count=1
+    ),
+}
+
+#: every call by its name
+CALLS: dict[str, Interrupted] = {**LOG_CALLS, **PRODUCER_CALLS, **TRANSACTION_CALLS, **CONSUMER_CALLS, **STORE_CALLS}

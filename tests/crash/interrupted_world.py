@@ -1,4 +1,4 @@
-"""What is interrupted, how it is used afterwards, and how it is looked at in the end; `interrupted_calls` has the calls."""
+"""What is interrupted, how it is used then, and how it is looked at in the end; `interrupted_calls` has the calls."""
 
 from __future__ import annotations
 
@@ -76,6 +76,8 @@ class World:
     def audit(self, now_ms: int) -> None:
         """Note what an audit of the directory finds."""
         for finding in audit_directory(str(self.root), now_ms).findings:
+            if finding.rule == "offsets-lost" and self.acknowledged.keys:
+                continue  # records of a compacted log go
             self.problems.append(f"audit: {finding}"[:300])
 
     def compare(self, records: dict[Place, list[tuple[int, bytes]]]) -> None:

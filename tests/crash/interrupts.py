@@ -35,12 +35,14 @@ class LineTracer:
     Attributes:
         line_count: lines that were come to.
         place: the line of the interrupt, as `log/roll.py:17 roll`.
+        was_swallowed: the call ended in order after it.
     """
 
     def __init__(self, at: int | None = None) -> None:
         """`at`: the line before which to raise, the first being 0; None: never."""
         self.line_count = 0
         self.place = ""
+        self.was_swallowed = False
         self._at = at
 
     @property
@@ -54,6 +56,7 @@ class LineTracer:
         sys.settrace(self._on_call)
         try:
             call()
+            self.was_swallowed = self.was_interrupted
         except KeyboardInterrupt:
             if not self.was_interrupted:
                 raise
@@ -65,7 +68,7 @@ class LineTracer:
 
     def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line" and not _is_left_out(frame):
-            if self.line_count == self._at:
+            if not self.place and self._at is not None and self.line_count >= self._at and not _is_finalizer(frame):
                 self.place = place_of(frame)
                 raise KeyboardInterrupt
             self.line_count += 1
@@ -77,10 +80,12 @@ class Alarm:
 
     Attributes:
         place: the line of product code that was executed, or that called what was; "" if the call ended before.
+        was_swallowed: the call ended in order after it.
     """
 
     def __init__(self, delay_s: float) -> None:
         self.place = ""
+        self.was_swallowed = False
         self._delay_s = delay_s
         self._is_armed = False
 
@@ -96,6 +101,7 @@ class Alarm:
         signal.setitimer(signal.ITIMER_REAL, self._delay_s)
         try:
             call()
+            self.was_swallowed = self.was_interrupted
         except KeyboardInterrupt:
             if not self.was_interrupted:
                 raise
@@ -105,9 +111,10 @@ class Alarm:
             signal.signal(signal.SIGALRM, before)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        is_raised = self._is_armed and frame is not None and not _is_finalizer(frame)
         while frame is not None and not frame.f_code.co_filename.startswith(PRODUCT):
             frame = frame.f_back
-        if self._is_armed and frame is not None:
+        if is_raised and frame is not None:
             self._is_armed = False
             self.place = place_of(frame)
             raise KeyboardInterrupt
@@ -117,6 +124,13 @@ def place_of(frame: FrameType) -> str:
     """The line that a frame of product code is at."""
     name = frame.f_code.co_filename.removeprefix(PRODUCT)
     return f"{name}:{frame.f_lineno} {frame.f_code.co_qualname}"
+
+
+def _is_finalizer(frame: FrameType | None) -> bool:
+    """Whether Python runs a `__del__`, from which no exception comes out."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_left_out(frame: FrameType) -> bool:
