@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel lock clean
+.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,6 +43,10 @@ prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as
 
 crash: setup ## stop 100 random logs and their cleaning, stores and recoveries before each system call (half an hour)
 	LOGSTORE_CRASH_CASES=100 $(PYTEST) -q $(LONG) tests/crash tests/kafka/test_crashes_against_kafka.py
+
+prove-interrupts: setup ## raise an exception before every line of every call, then by 100,000 signals, and count (hours; LOGSTORE_INTERRUPT_CALL=commit: one)
+	$(BIN)/python -m tests.crash.interrupt_runs
+	LOGSTORE_INTERRUPT_SIGNALS=$${LOGSTORE_INTERRUPT_SIGNALS:-100000} $(BIN)/python -m tests.crash.interrupt_runs
 
 prove-exactly-once: setup ## kill a program that consumes, transforms and produces a thousand times, and count (an hour)
 	LOGSTORE_KILL_ROUNDS=1000 $(PYTEST) -q $(LONG) tests/stories/test_exactly_once.py

@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from tests.crash.interrupted_calls import CALLS, Interrupted
+from tests.crash.interrupted_calls import CALLS, Interrupted, nothing
 from tests.crash.interrupted_world import World, described
 from tests.crash.interrupts import Alarm, Call, LineTracer
 
@@ -65,7 +65,7 @@ def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> Wo
         what.call(world)
     what.before(world)
     try:
-        tracer.run(partial(what.call, world))
+        tracer.run(partial(_repeated, what, world, tracer) if isinstance(tracer, Alarm) else partial(what.call, world))
         if tracer.was_swallowed:
             world.problems.append("the interrupt was swallowed")
     except Exception as error:
@@ -79,6 +79,13 @@ def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> Wo
     world.look()
     world.problems = [problem.replace(f"{root}/", "") for problem in world.problems]
     return world
+
+
+def _repeated(what: Interrupted, world: World, alarm: Alarm) -> None:
+    """Make a call until the alarm comes, if it can be made again and again."""
+    what.call(world)
+    while what.before is nothing and what.warm_count and not alarm.was_interrupted:
+        what.call(world)
 
 
 def _named(what: Interrupted) -> Iterator[tuple[str, Any]]:

@@ -135,10 +135,17 @@ TRANSACTION_CALLS: dict[str, Interrupted] = {
 _CONSUMED = (ConsumerWorld.poll, ConsumerWorld.commit)
 CONSUMER_CALLS: dict[str, Interrupted] = {
     "poll": Interrupted(ConsumerWorld, ConsumerWorld.poll, others=_CONSUMED),
+    "poll that fetches": Interrupted(ConsumerWorld, ConsumerWorld.poll, before=ConsumerWorld.seek, others=_CONSUMED),
     "poll that joins": Interrupted(ConsumerWorld, ConsumerWorld.poll, others=_CONSUMED, warm_count=0),
     "poll that commits": Interrupted(CommittingConsumerWorld, ConsumerWorld.poll, others=_CONSUMED),
     "iteration": Interrupted(
         ConsumerWorld, ConsumerWorld.iterate, others=(ConsumerWorld.iterate, ConsumerWorld.commit)
+    ),
+    "iteration that fetches": Interrupted(
+        ConsumerWorld,
+        ConsumerWorld.iterate,
+        before=ConsumerWorld.seek,
+        others=(ConsumerWorld.iterate, ConsumerWorld.commit),
     ),
     "commit of positions": Interrupted(
         ConsumerWorld, ConsumerWorld.commit, before=ConsumerWorld.poll, others=_CONSUMED

@@ -335,6 +335,9 @@ class ConsumerWorld(StoreWorld):
         self._committed = self._next
 
     def seek(self) -> None:
+        """To the beginning; nothing is fetched any more."""
+        if not self.consumer.assignment():
+            self.poll()
         self.consumer.seek(("in", 0), 0)
         self._next = 0
 

@@ -26,6 +26,9 @@ PRODUCT = str(Path(logstore.__file__).parent) + os.sep
 # What the part of a `with` line begins with that calls `__exit__`, in order or after an exception.
 _EXIT_OPCODES = {opcode.opmap[name] for name in ("LOAD_CONST", "PUSH_EXC_INFO", "SWAP", "COPY", "POP_TOP", "NOP")}
 
+PLACE_DEPTH = 4
+AGAIN_S = 20e-6  # after a signal that came to no code of the product
+
 Call = Callable[[], object]
 
 
@@ -34,7 +37,7 @@ class LineTracer:
 
     Attributes:
         line_count: lines that were come to.
-        place: the line of the interrupt, as `log/roll.py:17 roll`.
+        place: the line of the interrupt, as `log/roll.py:17 roll < log/partition_log.py:113`.
         was_swallowed: the call ended in order after it.
     """
 
@@ -96,7 +99,8 @@ class Alarm:
 
     def run(self, call: Call) -> None:
         """Make the call; what it raises is raised, but for the interrupt."""
-        before = signal.signal(signal.SIGALRM, self._on_signal)
+        before, hook = signal.signal(signal.SIGALRM, self._on_signal), sys.unraisablehook
+        sys.unraisablehook = self._on_unraisable
         self._is_armed = True
         signal.setitimer(signal.ITIMER_REAL, self._delay_s)
         try:
@@ -109,21 +113,37 @@ class Alarm:
             self._is_armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            sys.unraisablehook = hook
+
+    def _on_unraisable(self, unraisable: object) -> None:
+        """Python ran a finalizer or a callback of a weak reference, from which no exception comes out."""
+        self.place = ""
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         is_raised = self._is_armed and frame is not None and not _is_finalizer(frame)
         while frame is not None and not frame.f_code.co_filename.startswith(PRODUCT):
             frame = frame.f_back
         if is_raised and frame is not None:
-            self._is_armed = False
+            self._is_armed = False  # once
             self.place = place_of(frame)
             raise KeyboardInterrupt
+        if self._is_armed:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
 
 
 def place_of(frame: FrameType) -> str:
-    """The line that a frame of product code is at."""
-    name = frame.f_code.co_filename.removeprefix(PRODUCT)
-    return f"{name}:{frame.f_lineno} {frame.f_code.co_qualname}"
+    """The line that a frame of product code is at, and those that called it, the nearest first."""
+    places = [f"{_line(frame)} {frame.f_code.co_qualname}"]
+    while (
+        frame.f_back is not None and len(places) < PLACE_DEPTH and frame.f_back.f_code.co_filename.startswith(PRODUCT)
+    ):
+        frame = frame.f_back
+        places.append(_line(frame))
+    return " < ".join(places)
+
+
+def _line(frame: FrameType) -> str:
+    return f"{frame.f_code.co_filename.removeprefix(PRODUCT)}:{frame.f_lineno}"
 
 
 def _is_finalizer(frame: FrameType | None) -> bool:

@@ -1,0 +1,46 @@
+"""An exception before any line of a call, or by a signal at any moment, loses an answer at most.
+
+The call was interrupted in a store or log that was in use. Afterwards the same call and others work or say why not,
+closing does not hang, and after opening again everything acknowledged is there, once, where it was said to be; an audit
+finds nothing. Here each call is interrupted before every `LOGSTORE_INTERRUPT_STEP`th line (default 60), and by a few
+signals; `make prove-interrupts` takes every line and 100,000 signals.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crash.interrupt_runs import Runs
+from tests.crash.interrupted_calls import CALLS
+
+STEP = int(os.environ.get("LOGSTORE_INTERRUPT_STEP", "60"))
+START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED", "7"))
+SIGNAL_COUNT = int(os.environ.get("LOGSTORE_INTERRUPT_SIGNALS", "300"))
+#: Calls that something is wrong after when they are interrupted; each goes from here with the bug.
+WRONG: frozenset[str] = frozenset()
+CLEAN = [name for name in CALLS if name not in WRONG]
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Runs]:
+    """The process in which calls are interrupted."""
+    made = Runs()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_an_interrupt_before_any_line_loses_an_answer_at_most(name: str, runs: Runs) -> None:
+    step = min(STEP, 10) if name.startswith("log append") or "send" in name else STEP  # those that are short
+    outcome = runs.run(name, step=step, start=START % step)
+    assert outcome.count > 0
+    assert outcome.wrong == {}, f"LOGSTORE_INTERRUPT_SEED={START} LOGSTORE_INTERRUPT_STEP={step}"
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_signal_at_any_moment_loses_an_answer_at_most(name: str, runs: Runs) -> None:
+    outcome = runs.run(name, signals=max(SIGNAL_COUNT // len(CLEAN), 1), start=START)
+    assert outcome.wrong == {}, f"LOGSTORE_INTERRUPT_SEED={START}"
