@@ -6,6 +6,7 @@ A mapping of such a file can be shorter than it was the moment before, and touch
 from __future__ import annotations
 
 import os
+import weakref
 from types import TracebackType
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ class FileIdentity(NamedTuple):
 
 
 class FileRange:
-    """A file that is open for reading; use it in a `with` block.
+    """A file that is open for reading, until the `with` block ends, or nobody has this any more.
 
     Attributes:
         path: as Java prints it.
@@ -40,6 +41,8 @@ class FileRange:
             self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
         except OSError as error:
             raise nio_error(error, self.path) from error
+        self._close = weakref.finalize(self, os.close, self._descriptor)
+        self._close.atexit = False
         status = os.fstat(self._descriptor)
         self.size = status.st_size
         self.identity = FileIdentity(status.st_dev, status.st_ino)
@@ -58,7 +61,7 @@ class FileRange:
 
     def close(self) -> None:
         """Let go of the file."""
-        os.close(self._descriptor)
+        self._close()
 
     def __enter__(self) -> FileRange:
         return self

@@ -6,25 +6,26 @@ broker to. Where all is as it should be a search reads a few headers one by one,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, scan_chunk
+from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..errors import InvalidRecordError
 from ..kernels import scan as fields
 from ..layout import legacy
-from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
+from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 
 _MAGIC_V2 = 2
 SEARCH_COUNT = 128  # batches that a search looks at together: more than the index leaves between two entries
 _QUICK_COUNT = 16  # batches that are looked at one by one before that
 _GROWTH = 8
+_WINDOW_SIZE_MIN = 1 << 16  # bytes that are read first: an index leads near
 _OFFSET_MAX = 2**63 - 1
 _HEADER = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 ByteArray = npt.NDArray[np.uint8]
@@ -56,22 +57,60 @@ def batch_tables(data: ByteArray, position: int, path: str, *, capacity: int = C
         capacity = min(_GROWTH * capacity, CHUNK_ROW_COUNT)
 
 
-def search(data: ByteArray, offset: int, position: int, path: Callable[[], str]) -> BatchPlace | None:
-    """The batch from `position` on that a read of `offset` starts with (`FileRecords.searchForOffsetFromPosition`).
+def read_batch_tables(
+    read: Callable[[int, int], ByteArray], position: int, end: int, path: str, *, capacity: int
+) -> Iterator[tuple[int, ByteArray, BatchTable]]:
+    """Yield `batch_tables` of a file that is read piece by piece: byte number, the piece from there on, its table.
 
     Args:
-        data: uint8, the segment.
-        path: says its path, for errors.
+        read: returns the bytes at a position, as many as it is told.
+        end: bytes of the file that count.
 
     Raises:
-        CorruptRecordError, InvalidRecordError: the batches do not lead there.
+        CorruptRecordError: as `batch_tables`.
     """
-    found, place = _quick_search(data, offset, position)
-    return place if found else _whole_search(data, offset, position, path())
+    window = _WINDOW_SIZE_MIN
+    while True:
+        data = read(position, min(window, end - position))
+        table = scan_chunk(data, 0, data.size, capacity=capacity)
+        is_whole = position + data.size == end
+        if not len(table) and not is_whole and table.status != fields.LENGTH_TOO_SMALL:
+            window = max(_GROWTH * window, first_batch_size(data))
+            continue
+        yield position, data, table
+        if is_whole or table.status == fields.LENGTH_TOO_SMALL:
+            absolute = BatchTable(
+                table.matrix, 0, table.status, position + table.next_position, bad_length=table.bad_length
+            )
+            error = absolute.error(path, end)
+            if error is not None:
+                raise error
+            if table.status != fields.MORE:
+                return
+        position += table.next_position
+        window, capacity = min(_GROWTH * window, WINDOW_SIZE), min(_GROWTH * capacity, CHUNK_ROW_COUNT)
 
 
-def _quick_search(data: ByteArray, offset: int, position: int) -> tuple[bool, BatchPlace | None]:
-    """(whether this is the answer, the answer): of the next few batches, if all of them are whole and of magic 2."""
+def first_batch_size(data: ByteArray) -> int:
+    """Bytes of the first batch, by its header; 0 if that is not there yet, or cannot be right."""
+    if data.size < HEADER_UP_TO_MAGIC_SIZE:
+        return 0
+    length = int.from_bytes(data[BATCH_LENGTH:LOG_OVERHEAD_SIZE].tobytes(), "big", signed=True)
+    return length + LOG_OVERHEAD_SIZE if length >= LENGTH_MIN else 0
+
+
+class QuickAnswer(NamedTuple):
+    """What a quick search came to; `place` counts if `is_answer`."""
+
+    is_answer: bool
+    place: BatchPlace | None
+
+
+_NO_ANSWER = QuickAnswer(False, None)
+
+
+def quick_search(data: ByteArray, offset: int, position: int) -> QuickAnswer:
+    """Look for what `search` finds in the next few batches, if all of them are whole and of magic 2."""
     view, end = data.data, data.size
     previous: BatchPlace | None = None
     previous_last_offset = -1
@@ -81,19 +120,19 @@ def _quick_search(data: ByteArray, offset: int, position: int) -> tuple[bool, Ba
         base_offset, length, magic, last_offset_delta = _HEADER.unpack_from(view, position)
         size = length + LOG_OVERHEAD_SIZE
         if magic != _MAGIC_V2 or size < HEADER_SIZE or size > end - position:
-            return False, None
+            return _NO_ANSWER
         place = BatchPlace(base_offset, position, size)
         if base_offset >= offset:
             if base_offset != offset and previous is not None and previous_last_offset >= offset:
-                return True, previous
-            return True, place
+                return QuickAnswer(True, previous)
+            return QuickAnswer(True, place)
         previous, previous_last_offset = place, base_offset + last_offset_delta
         if abs(previous_last_offset) > _OFFSET_MAX:  # it wraps in Java
-            return False, None
+            return _NO_ANSWER
         position += size
     if position != end:
-        return False, None
-    return True, previous if previous_last_offset >= offset else None
+        return _NO_ANSWER
+    return QuickAnswer(True, previous if previous_last_offset >= offset else None)
 
 
 def quick_end(data: ByteArray, offset: int) -> int | None:
@@ -115,16 +154,24 @@ def quick_end(data: ByteArray, offset: int) -> int | None:
     return None
 
 
-def _whole_search(data: ByteArray, offset: int, position: int, path: str) -> BatchPlace | None:
+def search(batches: Iterable[tuple[int, ByteArray, BatchTable]], offset: int) -> BatchPlace | None:
+    """The batch that a read of `offset` starts with (`FileRecords.searchForOffsetFromPosition`).
+
+    Args:
+        batches: of `Segment.batches`, from where an index leads to.
+
+    Raises:
+        CorruptRecordError, InvalidRecordError: the batches do not lead there.
+    """
     previous: BatchPlace | None = None
     previous_last_offset = -1
-    for table in batch_tables(data, position, path, capacity=SEARCH_COUNT):
+    for start, data, table in batches:
         row = _first_row_from(data, table, offset)
         if row:
-            previous = _place(data, table, row - 1)
+            previous = _place(start, data, table, row - 1)
             previous_last_offset = int(table.last_offset[row - 1])
         if row < len(table):
-            place = _place(data, table, row)
+            place = _place(start, data, table, row)
             if place.base_offset != offset and previous is not None and previous_last_offset >= offset:
                 return previous
             return place
@@ -142,9 +189,9 @@ def _first_row_from(data: ByteArray, table: BatchTable, offset: int) -> int:
     return end
 
 
-def _place(data: ByteArray, table: BatchTable, row: int) -> BatchPlace:
+def _place(start: int, data: ByteArray, table: BatchTable, row: int) -> BatchPlace:
     base_offset = _base_offset(data, table, row) if _is_wrapper(table)[row] else int(table.base_offset[row])
-    return BatchPlace(base_offset, int(table.position[row]), int(table.size[row]))
+    return BatchPlace(base_offset, start + int(table.position[row]), int(table.size[row]))
 
 
 def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:

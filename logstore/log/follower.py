@@ -18,8 +18,8 @@ from ..disk.side_files import read_producer_snapshot
 from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, LogstoreError
 from ..folds import producer_update
 from ..folds.producer_state import ProducerState
-from ..layout.batch import BATCH_LENGTH, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from ..layout.file_names import LOG_SUFFIX
+from .batch_search import first_batch_size
 from .directory import PartitionDirectory
 from .live_segment import DirectoryChangedError, LiveSegment
 from .segment_listing import segment_names, settled_names, snapshot_names
@@ -141,7 +141,7 @@ class LogFollower:
             self.problem = None
             while segment.size < file.size and self.problem is None:
                 chunk = file.read(segment.size, _READ_SIZE)
-                needed_size = _batch_size(chunk)
+                needed_size = first_batch_size(chunk)
                 if chunk.size < needed_size <= file.size - segment.size:
                     chunk = file.read(segment.size, needed_size)
                 if not self._step(segment, chunk):
@@ -179,14 +179,6 @@ class LogFollower:
         self.end_offset = max(self.end_offset, next_offset)
         self.producers.map_end_offset = self.end_offset
         return True
-
-
-def _batch_size(chunk: ByteArray) -> int:
-    """Bytes of the first batch, by its header; 0 if that is not there yet, or cannot be right."""
-    if chunk.size < HEADER_UP_TO_MAGIC_SIZE:
-        return 0
-    length = int.from_bytes(chunk[BATCH_LENGTH:LOG_OVERHEAD_SIZE].tobytes(), "big", signed=True)
-    return length + LOG_OVERHEAD_SIZE if length >= LENGTH_MIN else 0
 
 
 def _valid_row_count(chunk: ByteArray, table: BatchTable) -> int:

@@ -1,16 +1,18 @@
 """A segment of a directory that another process writes: its bytes as far as they are known to be whole.
 
-The `.log` is mapped when the segment is met, and stays what it was whatever is done to its name. A segment that is
-followed, because it is or was the last, is indexed here; of any other the files tell, if they are of the same cleaning.
+The `.log` is opened when the segment is met, and stays what it was whatever is done to its name. It is read, never
+mapped: a broker that starts after a crash, or follows another leader, cuts files in place, and touching a mapping
+behind the new end ends the process (SIGBUS). A segment that is followed, because it is or was the last, is indexed
+here; of any other the files tell, if they are of the same cleaning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ..columns.batch_table import BatchTable, ByteArray
 from ..disk.file_range import FileIdentity, FileRange, file_identity, is_missing
-from ..disk.mapped import MappedFile
+from ..disk.mapped import segment_size
 from ..errors import DataDirectoryError
 from ..folds import aborted_transactions, segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
@@ -43,7 +45,7 @@ class LiveSegment(Segment):
     """
 
     def __init__(self, directory: PartitionDirectory, base_offset: int, names: Mapping[str, str]) -> None:
-        """Map the `.log`, and read the `.txnindex` that belongs to it.
+        """Open the `.log`, and read the `.txnindex` that belongs to it.
 
         Args:
             names: of the files, by suffix; see `segment_listing`.
@@ -60,14 +62,14 @@ class LiveSegment(Segment):
         self._time_index_read: TimeIndex | None = None
         before = self._identities(directory)
         try:
-            with MappedFile(directory.file(self._names[LOG_SUFFIX])) as log:
-                mapped, self.identity, size = log.data, log.identity, log.size
-            super().__init__(directory, base_offset, "", size)
+            file = FileRange(directory.file(self._names[LOG_SUFFIX]))
+            segment_size(file.path)  # refuses what is no segment's file
+            super().__init__(directory, base_offset, "", file.size, file=file)
         except DataDirectoryError as error:
             if is_missing(error):
                 raise DirectoryChangedError from error
             raise
-        self._mapped = mapped
+        self.identity = file.identity
         if before != self._identities(directory):
             raise DirectoryChangedError
 
@@ -91,7 +93,7 @@ class LiveSegment(Segment):
         if self.indexes is not None:
             return self._stepped_offset_index(self.indexes)
         if self._offset_index_read is None:
-            content = without_zero_tail(self._optional_content(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
+            content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
             path = self.path(OFFSET_INDEX_SUFFIX)
             index = parse_offset_index(content, base_offset=self.base_offset, path=path)
             is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
@@ -106,7 +108,7 @@ class LiveSegment(Segment):
         if self.indexes is not None:
             return self._stepped_time_index(self.indexes)
         if self._time_index_read is None:
-            content = without_zero_tail(self._optional_content(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
+            content = without_zero_tail(self._content_beside_log(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
             self._time_index_read = parse_time_index(
                 content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
             )
@@ -174,27 +176,19 @@ class LiveSegment(Segment):
         position = int(index.positions[slot])
         if not 0 <= position < self.size:
             return False
-        table = scan_chunk(self.data, position, self.size, capacity=1)
+        _, _, table = next(self.batches(position, capacity=1))
         return len(table) == 1 and int(table.last_offset[0]) == int(index.offsets[slot])
 
-    def _optional_content(self, kind: str) -> bytes:
+    def _content_beside_log(self, kind: str) -> bytes:
+        """An index, while the `.log` still has its name; nothing if it has not: then searches scan instead."""
         try:
-            return self.directory.read(self.file_name(kind))
+            content = self.directory.read(self.file_name(kind))
         except DataDirectoryError as error:
             if is_missing(error):
                 return b""
             raise
-
-    def _map(self) -> ByteArray:
-        """The file as it is now, if it is still the same one."""
-        try:
-            with MappedFile(self.path(LOG_SUFFIX)) as log:
-                if log.identity == self.identity and log.size >= self.size:
-                    return log.data
-        except DataDirectoryError as error:
-            if not is_missing(error):
-                raise
-        raise DirectoryChangedError
+        # a cleaner renames the old `.log` before any new index gets its name
+        return content if file_identity(self.path(LOG_SUFFIX)) == self.identity else b""
 
 
 def without_zero_tail(content: bytes, entry_size: int) -> bytes:

@@ -26,7 +26,7 @@ from .directory import PartitionDirectory
 from .left_overs import finish_left_overs
 from .producers import PartitionProducers
 from .segment import Segment
-from .segment_recovery import recover_segment
+from .segment_recovery import empty_segment, recover_segment
 from .segments import Segments
 from .split import split_overflowed_segment
 
@@ -267,7 +267,7 @@ class LogLoader:
             except InvalidOffsetError as error:
                 if error.java_class != InvalidOffsetError.java_class:
                     raise
-                truncated_size = segment.empty()
+                truncated_size = empty_segment(segment)
                 segment.problem = error
             if truncated_size:
                 # first what is removed because of the cut, then the cut

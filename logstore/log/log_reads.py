@@ -12,14 +12,11 @@ from .log_state import LogState
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
 from .read import INT_MAX, Fetched, ReadBounds, read
 from .records import RecordReader
-from .segment_view import SegmentView
 from .segments import Segments
 
 
 class LogReads(LogState):
     """The log as those know it who read it, in any thread."""
-
-    _seen: tuple[tuple[int, int], Segments] | None = None
 
     def read(
         self,
@@ -68,11 +65,4 @@ class LogReads(LogState):
                 self.high_watermark,
                 self.last_stable_offset,
             )
-            last = self.segments.last
-            assert last is not None
-            state = self.segments.change_count, last.size
-            if self._seen is None or self._seen[0] != state:
-                segments = self.segments.copy()
-                segments.add(SegmentView(last))
-                self._seen = state, segments
-            return self._seen[1], bounds
+            return self.segments.view(), bounds

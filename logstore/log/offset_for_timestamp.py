@@ -22,7 +22,6 @@ from ..folds.leader_epochs import LeaderEpochs
 from ..kernels import scan
 from ..layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX
 from ..model import FetchIsolation
-from .batch_search import batch_tables
 from .read import ReadBounds
 from .segment import Segment
 from .segments import Segments
@@ -96,16 +95,15 @@ def fetchable_offset_for_timestamp(
 def find_offset_by_timestamp(segment: Segment, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
     """The first record of a segment, from `start_offset` on, with this timestamp or a later one; None without one."""
     _, indexed_offset = segment.time_index.lookup(timestamp)
-    data = segment.data
-    for table in _batches_from(segment, data, max(indexed_offset, start_offset)):
+    for data, table in _batches_from(segment, max(indexed_offset, start_offset)):
         for row in np.flatnonzero(table.max_timestamp >= timestamp).tolist():
             for first_timestamp, offset in _records(data, table, row, timestamp, start_offset):
                 return TimestampAndOffset(first_timestamp, offset, _epoch(table, row))
     return None
 
 
-def _batches_from(segment: Segment, data: ByteArray, offset: int) -> Iterator[BatchTable]:
-    """Those from where the offset index leads to."""
+def _batches_from(segment: Segment, offset: int) -> Iterator[tuple[ByteArray, BatchTable]]:
+    """Those from where the offset index leads to; positions in a table count in the bytes beside it."""
     _, position = segment.offset_index.lookup(offset)
     if position < 0:
         raise CorruptIndexError(
@@ -117,7 +115,8 @@ def _batches_from(segment: Segment, data: ByteArray, offset: int) -> Iterator[Ba
             advice="recover the directory as not cleanly closed, which makes its indexes anew",
             java_class="java.lang.IllegalArgumentException",
         )
-    yield from batch_tables(data, position, segment.path(LOG_SUFFIX), capacity=_FIRST_COUNT)
+    for _, data, table in segment.batches(position, capacity=_FIRST_COUNT):
+        yield data, table
 
 
 def _records(
@@ -142,8 +141,7 @@ def _first_of_max_timestamp(segments: Segments) -> TimestampAndOffset | None:
     if segment is None:
         return None
     timestamp, offset = segment.max_timestamp_and_offset()
-    data = segment.data
-    for table in _batches_from(segment, data, offset):
+    for data, table in _batches_from(segment, offset):
         for row in np.flatnonzero(table.max_timestamp == timestamp).tolist():
             return _with_timestamp(data, table, row, timestamp)
     return None

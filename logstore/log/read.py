@@ -220,7 +220,7 @@ def _slice(
             advice="recover the directory as not cleanly closed, which makes its indexes anew",
             java_class=_ILLEGAL_ARGUMENT,
         )
-    data = segment.data[place.position : place.position + size]
+    data = segment.read(place.position, size)
     aborted = _aborted(segments, segment, place, start_offset, data.size, bounds) if is_committed else None
     return Fetched(
         data=data,

@@ -11,8 +11,11 @@ stable offset and the aborted transactions are those of the log at that moment, 
 The high watermark is not in the files of a partition. Here it is the log's end: right for a partition with one replica,
 and ahead of what a broker gives its consumers where other replicas are behind.
 
-What was read stays good when segments roll, are cleaned or deleted, but not when one is cut: a broker does that when it
-starts after a crash, or follows another leader. Nothing that was read before may be touched then, see `read`.
+What was read is a copy and stays good, whatever becomes of the files. What was not read yet can still be read when
+segments roll, are cleaned or deleted after a `refresh`, for their files stay open. When one is cut, which a broker does
+that starts after a crash, or follows another leader, a read of what is gone raises DataDirectoryError, and the next
+`refresh` sees the log as it is then. A cut that comes while bytes are copied may leave some of them from before it and
+some from after: checksums are computed on the copies, so `records` never gives such a batch.
 """
 
 from __future__ import annotations
@@ -34,10 +37,10 @@ from .live_segment import DirectoryChangedError
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
 from .read import Fetched, ReadBounds, read
 from .records import RecordReader
-from .segment_view import SegmentView
 from .segments import Segments
 
 _TRY_COUNT_MAX = 1000
+_READ_SIZE_MAX = 16 * 1024 * 1024  # bytes that one read copies, but for a batch that is larger
 
 
 class PartitionReader:
@@ -110,9 +113,9 @@ class PartitionReader:
         *,
         min_one_message: bool = True,
     ) -> Fetched:
-        """Data from an offset on, mapped, not copied; arguments, what comes and what is raised as in `read.read`."""
-        segments, bounds = self._segments, self.bounds
-        return read(segments, bounds, start_offset, max_size, isolation, min_one_message=min_one_message)
+        """Data from an offset on, copied, at most 16 MiB or one batch; arguments and errors as in `read.read`."""
+        segments, bounds, size = self._segments, self.bounds, min(max_size, _READ_SIZE_MAX)
+        return read(segments, bounds, start_offset, size, isolation, min_one_message=min_one_message)
 
     def offset_for_timestamp(
         self, timestamp: int, isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED
@@ -131,18 +134,23 @@ class PartitionReader:
         """A reader of the records that were there at the last `refresh`, by default from the log's start."""
         start_offset = self.bounds.log_start_offset if start_offset is None else start_offset
         return RecordReader(
-            self._segments, self.bounds, start_offset, isolation, end_offset=end_offset, check_crc=check_crc
+            self._segments,
+            self.bounds,
+            start_offset,
+            isolation,
+            end_offset=end_offset,
+            check_crc=check_crc,
+            fetch_size=_READ_SIZE_MAX,
         )
 
     def _look(self, log_start_offset: int) -> None:
         """Take over what the follower knows."""
         follower = self._follower
-        segments = follower.segments.copy()
-        first, last = segments.first, segments.last
-        if first is None or last is None or follower.producers is None:
+        segments = follower.segments.view()
+        first = segments.first
+        if first is None or follower.producers is None:
             self._segments, self.bounds = segments, ReadBounds(self._topic_partition, 0, 0, 0, 0)
             return
-        segments.add(SegmentView(last))
         start = max(log_start_offset, first.base_offset)
         end = max(follower.end_offset, start)
         transactions = follower.producers.transactions

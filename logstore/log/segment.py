@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
+from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable
 from ..disk.file_range import FileRange
 from ..disk.mapped import MappedFile, segment_size
 from ..errors import DataDirectoryError, LogstoreError
@@ -28,7 +29,15 @@ from ..layout.file_names import (
 from ..layout.offset_index import OffsetIndex, parse_offset_index
 from ..layout.time_index import UNKNOWN_TIMESTAMP, TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
-from .batch_search import SEARCH_COUNT, BatchPlace, batch_tables, quick_end, search
+from .batch_search import (
+    SEARCH_COUNT,
+    BatchPlace,
+    batch_tables,
+    quick_end,
+    quick_search,
+    read_batch_tables,
+    search,
+)
 from .directory import PartitionDirectory
 
 NO_TIMESTAMP = -1
@@ -61,8 +70,13 @@ class Segment:
         *,
         reads_indexes: bool = True,
         known: Segment | None = None,
+        file: FileRange | None = None,
     ) -> None:
-        """Read the indexes, two of them only if `reads_indexes`, or take those of `known`: of the same files."""
+        """Read the indexes, two of them only if `reads_indexes`, or take those of `known`: of the same files.
+
+        Args:
+            file: the `.log` of a segment that another process writes; it is read, never mapped.
+        """
         self.directory = directory
         self.base_offset = base_offset
         self.size = size
@@ -74,7 +88,10 @@ class Segment:
         self.created_ms = 0
         self.roll_jitter_ms = 0
         self._suffix = suffix
+        self._file: FileRange | None = file if known is None else known._file
         self._mapped = np.empty(0, np.uint8)
+        self._renaming = threading.Lock()
+        self._max_timestamp_and_offset: tuple[int, int] | None = None  # None: the time index has it
         if known is not None:
             self._offset_index, self._time_index = known.offset_index, known.time_index
             self._transaction_index = known.transaction_index
@@ -142,9 +159,55 @@ class Segment:
             DataDirectoryError: the file cannot be read, or became shorter.
         """
         size = self.size
+        if self._file is not None:
+            return self.read(0, size)
         if self._mapped.size < size:
-            self._mapped = self._map()
+            # a cleaning gives the name to another file: not between this choice of a name and its opening
+            with self._renaming:
+                if self._mapped.size < size:
+                    self._mapped = self._map()
         return self._mapped[:size]
+
+    def read(self, position: int, size: int) -> ByteArray:
+        """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file.
+
+        Raises:
+            DataDirectoryError: the file cannot be read, or became shorter.
+        """
+        if self._file is None:
+            return self.data[position : position + size]
+        data = self._file.read(position, size)
+        if data.size < size:
+            raise _became_shorter(self._file.path, position + size, position + data.size)
+        return data
+
+    def batches(self, position: int, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[tuple[int, ByteArray, BatchTable]]:
+        """Yield the batches from `position` to the end, see `batch_tables`: byte number, bytes from there on, table.
+
+        Positions in the table count in those bytes. Nothing is asked of checksums.
+
+        Raises:
+            CorruptRecordError: the batches do not go on to the end, in Kafka's words.
+            DataDirectoryError: as `read`.
+        """
+        path = self.path(LOG_SUFFIX)
+        if self._file is not None:
+            yield from read_batch_tables(self.read, position, self.size, path, capacity=capacity)
+            return
+        data = self.data
+        for table in batch_tables(data, position, path, capacity=capacity):
+            yield 0, data, table
+
+    def view(self) -> Segment:
+        """Return the segment as it is now, for readers while it is written on.
+
+        Its bytes are mapped, or their file is open, so it may be renamed or removed.
+        """
+        view = Segment(self.directory, self.base_offset, self._suffix, self.size, known=self)
+        if self._file is None:
+            view._mapped = self.data
+        view._max_timestamp_and_offset = self.max_timestamp_and_offset()
+        return view
 
     def unmap(self) -> None:
         """Let go of the bytes of the `.log`: while a file is mapped, its space is not free when it is deleted."""
@@ -162,16 +225,35 @@ class Segment:
         """Whether the segment has this file."""
         return self.directory.exists(self.file_name(kind))
 
+    def keep_bytes(self) -> None:
+        """Map the bytes now: other files are about to get the names, and who has this segment goes on with it."""
+        with self._keeping_bytes():
+            pass
+
     def rename_files(self, suffix: str, reason: str) -> None:
         """Give all files this suffix in place of theirs (`changeFileSuffixes`).
 
         What has the bytes of the `.log` goes on with them, and may go on to get them here.
         """
-        self._mapped = self.data if self.size else self._mapped
-        names = {kind: self.file_name(kind) for kind in SEGMENT_SUFFIXES if self.has(kind)}
-        for kind, name in names.items():
-            self.directory.rename(name, segment_file_name(self.base_offset, kind + suffix), reason)
-        self._suffix = suffix
+        with self._keeping_bytes():
+            names = {kind: self.file_name(kind) for kind in SEGMENT_SUFFIXES if self.has(kind)}
+            for kind, name in names.items():
+                self.directory.rename(name, segment_file_name(self.base_offset, kind + suffix), reason)
+            self._suffix = suffix
+
+    def delete_files(self, reason: str) -> None:
+        """Remove all files; who reads the segment goes on, as with `rename_files`."""
+        with self._keeping_bytes():
+            for kind in SEGMENT_SUFFIXES:
+                self.directory.delete(self.file_name(kind), reason)
+
+    @contextmanager
+    def _keeping_bytes(self) -> Iterator[None]:
+        """A `with` block that changes the names of the files: the bytes are mapped before, and by nobody meanwhile."""
+        with self._renaming:
+            if self._mapped.size < self.size:
+                self._mapped = self._map()
+            yield
 
     def read_indexes(self) -> None:
         """Take the indexes from their files."""
@@ -220,7 +302,10 @@ class Segment:
             CorruptRecordError, DataDirectoryError: there is no batch where the index leads.
         """
         _, position = self.offset_index.lookup(offset)
-        return search(self.data, offset, max(position, 0), lambda: self.path(LOG_SUFFIX))
+        position = max(position, 0)
+        if self._file is None and (found := quick_search(self.data, offset, position)).is_answer:
+            return found.place
+        return search(self.batches(position, capacity=SEARCH_COUNT), offset)
 
     def next_offset(self) -> int:
         """The offset behind the last batch, the base offset if there is none (`readNextOffset`).
@@ -240,8 +325,8 @@ class Segment:
         place = self.place_of(last_indexed_offset)
         next_offset, position = self.base_offset, 0
         if place is not None:
-            for table in batch_tables(self.data, place.position, self.path(LOG_SUFFIX), capacity=SEARCH_COUNT):
-                position = table.next_position
+            for start, _, table in self.batches(place.position, capacity=SEARCH_COUNT):
+                position = start + table.next_position
                 if len(table):
                     next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
         return next_offset, position
@@ -261,6 +346,8 @@ class Segment:
 
         A segment that is not written to has its largest timestamp there (`readMaxTimestampAndOffsetSoFar`).
         """
+        if self._max_timestamp_and_offset is not None:
+            return self._max_timestamp_and_offset
         index = self.time_index
         if not index.entry_count:
             return UNKNOWN_TIMESTAMP, self.base_offset
@@ -274,28 +361,6 @@ class Segment:
         )
         self._time_index = parse_time_index(times, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
         return offsets, times
-
-    def empty(self) -> int:
-        """Let the segment begin anew, its indexes too; returns the bytes to be cut (`truncateTo(base)`).
-
-        What stays are the batches before the one that the index gives for the base offset: none, unless that offset is
-        there twice. Their largest timestamp goes to the time index, as when the log is closed.
-        """
-        place = self.place_of(self.base_offset)
-        truncated_size = 0 if place is None else self.size - place.position
-        self.size -= truncated_size
-        kept = SegmentIndexes(self.base_offset)
-        with self.log_data() as data:
-            for table in batch_tables(data, 0, self.path(LOG_SUFFIX)):
-                kept.raise_timestamp(table, 0, len(table))
-        kept.finish()
-        self.set_indexes(SegmentIndexes(self.base_offset))
-        contents = {OFFSET_INDEX_SUFFIX: b"", TIME_INDEX_SUFFIX: kept.time_index_bytes(), TRANSACTION_INDEX_SUFFIX: b""}
-        for kind, content in contents.items():
-            if self.has(kind):
-                self.directory.replace(self.file_name(kind), content, "offsets in the segment go back")
-        self._transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
-        return truncated_size
 
     def cut(self) -> None:
         """Make the `.log` as long as what counts, on the disk."""
@@ -311,15 +376,19 @@ class Segment:
         """The whole file, uint8; the mapping goes when the last array over it does."""
         with MappedFile(self.path(LOG_SUFFIX)) as log:
             if log.size < self.size:
-                raise DataDirectoryError(
-                    "A segment became shorter while it was read",
-                    path=log.path,
-                    expected=f"{self.size} bytes",
-                    found=log.size,
-                    advice="stop the process that writes to this directory",
-                    java_class="java.io.EOFException",
-                )
+                raise _became_shorter(log.path, self.size, log.size)
             return log.data
 
     def _content(self, kind: str) -> bytes:
         return self.directory.read(self.file_name(kind)) if self.has(kind) else b""
+
+
+def _became_shorter(path: str, expected_size: int, size: int) -> DataDirectoryError:
+    return DataDirectoryError(
+        "A segment became shorter while it was read",
+        path=path,
+        expected=f"{expected_size} bytes",
+        found=size,
+        advice="refresh the reader, or open the log anew: another process has cut the log",
+        java_class="java.io.EOFException",
+    )

@@ -29,6 +29,7 @@ from ..layout.file_names import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
+from .batch_search import batch_tables
 from .config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from .segment import Segment
 
@@ -75,6 +76,29 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     _write_indexes(segment, scan)
     segment.problem = scan.problem
     segment.is_timestamp_known = scan.indexes.largest_timestamp >= 0
+    return truncated_size
+
+
+def empty_segment(segment: Segment) -> int:
+    """Let the segment begin anew, its indexes too; returns the bytes to be cut (`truncateTo(base)`).
+
+    What stays are the batches before the one that the index gives for the base offset: none, unless that offset is
+    there twice. Their largest timestamp goes to the time index, as when the log is closed.
+    """
+    place = segment.place_of(segment.base_offset)
+    truncated_size = 0 if place is None else segment.size - place.position
+    segment.size -= truncated_size
+    kept = SegmentIndexes(segment.base_offset)
+    with segment.log_data() as data:
+        for table in batch_tables(data, 0, segment.path(LOG_SUFFIX)):
+            kept.raise_timestamp(table, 0, len(table))
+    kept.finish()
+    segment.set_indexes(SegmentIndexes(segment.base_offset))
+    contents = {OFFSET_INDEX_SUFFIX: b"", TIME_INDEX_SUFFIX: kept.time_index_bytes(), TRANSACTION_INDEX_SUFFIX: b""}
+    for kind, content in contents.items():
+        if segment.has(kind):
+            segment.directory.replace(segment.file_name(kind), content, "offsets in the segment go back")
+    segment.read_transaction_index()
     return truncated_size
 
 

@@ -19,6 +19,7 @@ class Segments:
         self.change_count = 0
         self._by_base_offset: dict[int, Segment] = {}
         self._base_offsets: list[int] = []
+        self._view: Segments | None = None
 
     def __len__(self) -> int:
         return len(self._base_offsets)
@@ -46,26 +47,40 @@ class Segments:
         if segment.base_offset not in self._by_base_offset:
             insort(self._base_offsets, segment.base_offset)
         self._by_base_offset[segment.base_offset] = segment
-        self.change_count += 1
+        self._note_change()
 
     def remove(self, base_offset: int) -> None:
         """Take the segment out, if there is one."""
         if self._by_base_offset.pop(base_offset, None) is not None:
             self._base_offsets.remove(base_offset)
-            self.change_count += 1
+            self._note_change()
 
     def clear(self) -> None:
         """Take all out."""
         self._by_base_offset.clear()
         self._base_offsets.clear()
-        self.change_count += 1
+        self._note_change()
 
-    def copy(self) -> Segments:
-        """The same segments, for who must not see what is changed later."""
-        copied = Segments()
-        copied._by_base_offset = dict(self._by_base_offset)
-        copied._base_offsets = list(self._base_offsets)
-        return copied
+    def view(self) -> Segments:
+        """Return these segments as they are now, for readers; the last as `Segment.view` gives it.
+
+        The same object comes as long as nothing changes. It is let go of with the first change, not with the next
+        call: a view holds the bytes of segments that were deleted since.
+        """
+        last = self.last
+        viewed = None if self._view is None else self._view.last
+        if self._view is None or last is None or viewed is None or viewed.size != last.size:
+            view = Segments()
+            view._by_base_offset = dict(self._by_base_offset)
+            view._base_offsets = list(self._base_offsets)
+            if last is not None:
+                view._by_base_offset[last.base_offset] = last.view()
+            self._view = view
+        return self._view
+
+    def _note_change(self) -> None:
+        self.change_count += 1
+        self._view = None
 
     def floor(self, offset: int) -> Segment | None:
         """The segment with the highest base offset that is not above `offset`."""

@@ -38,6 +38,7 @@ def split_overflowed_segment(segment: Segment, config: LogConfig) -> list[Segmen
         CorruptRecordError: the segment does not end with a whole batch.
     """
     _require_overflow(segment)
+    segment.keep_bytes()
     directory = segment.directory
     base_offsets = _write_cleaned(segment, config)
     for kind in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):

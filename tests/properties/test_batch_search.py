@@ -1,15 +1,18 @@
-"""The quick search of a batch finds what the whole one finds, also where offsets, sizes or bytes are wrong."""
+"""The quick search of a batch, the whole one and the one piece by piece agree, also where bytes are wrong."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from logstore.columns.batch_table import BatchTable
 from logstore.errors import LogstoreError
 from logstore.log import batch_search
-from logstore.log.batch_search import BatchPlace, search
+from logstore.log.batch_search import BatchPlace, batch_tables, quick_search, read_batch_tables, search
 from tests.naive.encoder import Batch, Rec
 
 OFFSETS = st.integers(0, 30) | st.sampled_from([2**63 - 1, -(2**63), 2**63 - 3])
@@ -32,19 +35,33 @@ def segments(draw: st.DrawFn) -> bytes:
     return bytes(content[: draw(st.integers(0, len(content)))] if draw(st.booleans()) else content)
 
 
-def answer(data: np.ndarray, offset: int, position: int) -> BatchPlace | str | None:
+PATH = "/d/0.log"
+Batches = Iterator[tuple[int, np.ndarray, BatchTable]]
+
+
+def whole(data: np.ndarray, position: int) -> Batches:
+    return ((0, data, table) for table in batch_tables(data, position, PATH, capacity=128))
+
+
+def piece_by_piece(data: np.ndarray, position: int) -> Batches:
+    return read_batch_tables(lambda start, size: data[start : start + size], position, data.size, PATH, capacity=128)
+
+
+def answer(batches: Batches, offset: int) -> BatchPlace | str | None:
     try:
-        return search(data, offset, position, lambda: "/d/0.log")
+        return search(batches, offset)
     except LogstoreError as error:
         return f"{type(error).__name__} {error}"
 
 
 @example(content=b"", offset=0, position=0)
 @given(content=segments(), offset=OFFSETS, position=st.sampled_from([0, 0, 0, 1, 70, 5000]))
-def test_quick_and_whole_searches_agree(content: bytes, offset: int, position: int) -> None:
+def test_all_searches_agree(content: bytes, offset: int, position: int) -> None:
     data = np.frombuffer(content, np.uint8)
-    quick = answer(data, offset, position)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_search, "_QUICK_COUNT", 0)
-        patch.setattr(batch_search, "_quick_search", lambda *_: (False, None))
-        assert answer(data, offset, position) == quick
+    found = answer(whole(data, position), offset)
+    quick = quick_search(data, offset, position)
+    assert not quick.is_answer or quick.place == found
+    if position <= data.size:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batch_search, "_WINDOW_SIZE_MIN", 64)
+            assert answer(piece_by_piece(data, position), offset) == found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +15,13 @@ import pytest
 from logstore.columns import batch_table
 from logstore.errors import CorruptRecordError, DataDirectoryError, InvalidNameError, InvalidTxnStateError
 from logstore.log import records
+from logstore.log.config import parse_config
 from logstore.log.directory import PartitionDirectory
 from logstore.log.live_segment import DirectoryChangedError
+from logstore.log.loader import LoadSettings
 from logstore.log.reader import PartitionReader
+from logstore.log.recover import recover_partition
+from logstore.log.recovered import RecoveredLog
 from logstore.log.segment_listing import settled_names
 from logstore.model import FetchIsolation
 from tests.naive.encoder import TRANSACTIONAL, Batch, Rec
@@ -42,6 +49,12 @@ def offsets(reader: PartitionReader, isolation: FetchIsolation = COMMITTED, star
     return [
         int(offset) for chunk in reader.records(start, isolation=isolation).chunks() for offset in chunk.records.offset
     ]
+
+
+def recover(directory: Path) -> RecoveredLog:
+    config = parse_config({"segment.index.bytes": 65536})
+    settings = LoadSettings(was_clean=False, recovery_point=0, log_start_offset=0, now_ms=0, config=config)
+    return recover_partition(str(directory), settings)
 
 
 def visible(log: TransactionalLog, isolation: FetchIsolation) -> list[int]:
@@ -262,24 +275,75 @@ def test_a_refusal_of_the_log_is_told_and_the_next_look_begins_anew(directory: P
 
 
 def test_a_snapshot_spares_the_segments_before_it(directory: Path, log: TransactionalLog) -> None:
-    from logstore.log.config import parse_config
-    from logstore.log.loader import LoadSettings
-    from logstore.log.recover import recover_partition
-
     copy = Path(shutil.copytree(directory, directory.parent / "copy" / "made-0"))
-    settings = LoadSettings(
-        was_clean=False,
-        recovery_point=0,
-        log_start_offset=0,
-        now_ms=0,
-        config=parse_config({"segment.index.bytes": 65536}),
-    )
-    recovered = recover_partition(str(copy), settings)
+    recovered = recover(copy)
     reader = PartitionReader(str(copy))
     assert reader.bounds.last_stable_offset == recovered.last_stable_offset
     followed = [getattr(segment, "indexes", None) is not None for segment in reader._follower.segments]
     assert followed == [False] * (len(followed) - 1) + [True]
     assert offsets(reader) == visible(log, COMMITTED)
+
+
+def test_a_followed_segment_that_grew_rolled_and_went_is_still_read(directory: Path, log: TransactionalLog) -> None:
+    last = max(log.segments)
+    path = directory / f"{last:020}.log"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    reader = PartitionReader(str(directory))
+    path.write_bytes(content)
+    (directory / f"{log.end_offset:020}.log").write_bytes(Batch(log.end_offset, [Rec(value=b"next")]).to_bytes())
+    reader.refresh()
+    renamed(directory, last, "", ".deleted")
+    for deleted in directory.glob("*.deleted"):
+        deleted.unlink()
+    assert offsets(reader, UNCOMMITTED, last)[:-1] == [offset for offset in visible(log, UNCOMMITTED) if offset >= last]
+
+
+def test_a_time_index_of_another_cleaning_is_not_believed(directory: Path, log: TransactionalLog) -> None:
+    """By the new one the segment has nothing as late; the reader still has the old segment."""
+    base_offset = sorted(log.segments)[1]
+    path = directory / f"{base_offset:020}.log"
+    late = Batch(base_offset, [Rec()], base_timestamp=2**42, max_timestamp=2**42)
+    path.write_bytes(late.to_bytes())
+    recover(directory)  # with a snapshot only the last segment is read
+    reader = PartitionReader(str(directory))
+    path.rename(path.with_suffix(".log.deleted"))
+    path.write_bytes(b"")
+    os.utime(path, (2**33, 2**33))
+    path.with_suffix(".timeindex").write_bytes(struct.pack(">qi", 1, 0))
+    found = reader.offset_for_timestamp(2**42)
+    assert found is not None
+    assert found.offset == base_offset
+
+
+CUT = """
+import os, sys
+from logstore.errors import DataDirectoryError
+from logstore.log.reader import PartitionReader
+
+reader = PartitionReader(sys.argv[1])
+for name in os.listdir(sys.argv[1]):
+    os.truncate(os.path.join(sys.argv[1], name), 0)
+for ask in (
+    lambda: reader.read(0, 10),
+    lambda: reader.read(reader.bounds.log_end_offset - 1, 10),
+    lambda: list(reader.records().chunks()),
+    lambda: reader.offset_for_timestamp(1),
+):
+    try:
+        ask()
+    except DataDirectoryError as error:
+        assert "became shorter" in str(error), error
+    else:
+        raise AssertionError("nothing was told")
+reader.refresh()
+print(reader.bounds.log_end_offset)
+"""
+
+
+def test_a_log_that_is_cut_in_place_ends_a_read_but_not_the_process(directory: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", CUT, str(directory)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.returncode, done.stderr)
 
 
 def test_names_that_never_settle_are_given_up(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from logstore.disk import mapped
 from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
@@ -120,6 +123,52 @@ def test_what_is_deleted_is_still_there_for_who_reads_it(log: PartitionLog) -> N
         log.read(0, 100)
     rest = [record for chunk in chunks for record in chunk.to_records()]
     assert [record.offset for record in first + rest] == list(range(300))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the system which files are mapped")
+def test_what_is_deleted_keeps_no_space_once_nobody_reads_it(log: PartitionLog) -> None:
+    for number in range(100):
+        log.append_as_leader(batch(b"%03d" % number))
+    assert len(values(log)) == 300
+    log.delete_records(200)
+    assert log.delete_old_segments(SOME_TIME)
+    assert log.remove_deleted_files(SOME_TIME + 10**9)
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    assert [line for line in maps if log.directory.path in line and line.endswith("(deleted)")] == []
+
+
+@pytest.mark.parametrize("is_cleaned", [True, False])
+def test_a_segment_that_is_first_read_while_it_gets_another_name(
+    log: PartitionLog, is_cleaned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name may be a cleaned segment's the moment after it was chosen, or nobody's."""
+    for number in range(100):
+        log.append_records([b"%03d" % number], [b"the key"], [SOME_TIME])
+    log.roll()
+    reader = log.records(0)
+
+    def change() -> None:
+        if is_cleaned:
+            log.clean(log.cleanable(None, SOME_TIME), SOME_TIME)
+        else:
+            log.delete_records(log.log_end_offset)
+            log.delete_old_segments(SOME_TIME)
+
+    open_file, threads, this = os.open, list[threading.Thread](), threading.current_thread()
+
+    def change_then_open(path: str, flags: int, *mode: int) -> int:
+        if path.endswith(f"{0:020}.log") and threading.current_thread() is this and not threads:
+            threads.append(threading.Thread(target=change))
+            threads[0].start()
+            threads[0].join(0.5)
+        return open_file(path, flags, *mode)
+
+    monkeypatch.setattr(mapped.os, "open", change_then_open)
+    found = [record.offset for chunk in reader.chunks() for record in chunk.to_records()]
+    threads[0].join()
+    assert found == list(range(100))
+    assert log.segments.first is not None
+    assert (log.segments.first.size < 4000) is is_cleaned or log.segments.first.base_offset > 0
 
 
 def test_offsets_by_time(log: PartitionLog) -> None:
