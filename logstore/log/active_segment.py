@@ -3,7 +3,7 @@
     active = ActiveSegment.create(directory, base_offset, config, …)      empty
     active = ActiveSegment.resume(segment, config, …)                     loaded
     active.append(data, table)
-    active.close()                                                        all is written, and no more is
+    active.close()                                                        all is written, and no more will be
 
 The entries of `.index` and `.timeindex` are written on close only: a segment that was not closed is recovered on load,
 and gets both anew from its log. A `.txnindex` entry is written at once, for readers in other processes.
@@ -36,6 +36,7 @@ from .batch_search import batch_tables
 from .config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from .directory import PartitionDirectory
 from .segment import Segment
+from .unsynced_files import UnsyncedFiles
 
 _PREALLOCATE = "preallocate"
 _CLOSED = -1  # no descriptor
@@ -64,7 +65,7 @@ class ActiveSegment(Segment):
         super().__init__(directory, base_offset, "", size, known=known)
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
-        self.is_synced = False
+        self.unsynced = self._files = UnsyncedFiles(directory.seam)
         self.indexes = SegmentIndexes.resume(
             self._offset_index,
             self._time_index,
@@ -77,7 +78,7 @@ class ActiveSegment(Segment):
         self._time_entry_count_on_disk = self._time_index.entry_count
         self._first_batch_timestamp: int | None = None
         self._is_preallocated = config[_PREALLOCATE]
-        self._descriptor = directory.seam.open_at(self.path(LOG_SUFFIX), size)
+        self._descriptor = self._files.add(LOG_SUFFIX, directory.seam.open_at(self.path(LOG_SUFFIX), size))
         self.space = ReservedSpace(directory.seam, self._descriptor, size, segment_size_max(config))
         self.file = np.array([directory.seam.write_address(), self._descriptor], np.int64)
 
@@ -190,8 +191,8 @@ class ActiveSegment(Segment):
             aborted_transactions.step(self._aborted, completed)
         finally:
             if self._aborted.entry_count > entry_count:
-                name = self.file_name(TRANSACTION_INDEX_SUFFIX)
-                self.directory.append(name, self._aborted.to_bytes(entry_count), "a transaction was aborted")
+                data = self._aborted.to_bytes(entry_count)
+                self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
 
     def truncated_to(self, offset: int, config: LogConfig, now_ms: int) -> ActiveSegment:
         """This segment without the batches from the one that holds `offset` on (`LogSegment.truncateTo`).
@@ -234,19 +235,17 @@ class ActiveSegment(Segment):
             self.directory.replace(self.file_name(kind), content, reason)
 
     def sync(self) -> None:
-        """Put the `.log` on the disk, unless it is closed; of any thread.
+        """Put the `.log` on the disk, unless it is closed as it was; of any thread.
 
         What is beside it, the `.txnindex` too, is made anew should the segment not be closed: the recovery point, at
         the log's end, is in this segment, and a load that is not clean recovers the one that holds it.
         """
-        with self.syncing():
-            if self._descriptor != _CLOSED:
-                self.directory.seam.sync(self._descriptor)
+        self._files.sync(LOG_SUFFIX)
 
     def close(self) -> Segment:
-        """Write the indexes with their last entry, and close the `.log`; the segment as one that is only read.
+        """Write the indexes with their last entry; the segment as one that is only read.
 
-        Nothing of it is synced, see `sync_segment`.
+        Nothing of it is synced, and nothing waits for a sync that goes on: its files stay open until `sync_segment`.
         """
         if self.is_timestamp_known:
             self.indexes.finish()
@@ -254,37 +253,41 @@ class ActiveSegment(Segment):
         self.space.give_back(self.size)
         if self._is_preallocated:
             self.directory.seam.truncate(self._descriptor, self.size)
-        self.release()
+        self._end_writing()
         closed = Segment(self.directory, self.base_offset, "", self.size, known=self)
         closed.is_timestamp_known = True  # as when a segment becomes inactive
-        closed.is_synced, closed.sync_failure = False, self.sync_failure
+        closed.unsynced = self.unsynced
         closed.created_ms, closed.roll_jitter_ms = self.created_ms, self.roll_jitter_ms
         return closed
 
     def release(self) -> None:
-        """Close the `.log` as it is, once: the descriptor may be another file's then. Waits for a sync that goes on."""
-        with self._sync_lock:
-            if self._descriptor != _CLOSED:
-                descriptor, self._descriptor = self._descriptor, _CLOSED
-                self.file[append_slots.DESCRIPTOR] = _CLOSED
-                self.directory.seam.close(descriptor)
+        """Close the files as they are; waits for a sync that goes on."""
+        self._end_writing()
+        super().release()
+
+    def _end_writing(self) -> None:
+        """Let nobody, a kernel neither, write to the descriptor any more."""
+        self._descriptor = self.file[append_slots.DESCRIPTOR] = _CLOSED
 
     def _write_indexes(self) -> None:
         reason = "entries of a segment that is closed"
         offset_entries = self.indexes.offset_index_bytes(self._offset_entry_count_on_disk)
         time_entries = self.indexes.time_index_bytes(self._time_entry_count_on_disk)
-        if offset_entries:
-            self.directory.append(self.file_name(OFFSET_INDEX_SUFFIX), offset_entries, reason)
-        if time_entries:
-            self.directory.append(self.file_name(TIME_INDEX_SUFFIX), time_entries, reason)
+        self._write_behind(OFFSET_INDEX_SUFFIX, offset_entries, reason)
+        self._write_behind(TIME_INDEX_SUFFIX, time_entries, reason)
+        if self.has(TRANSACTION_INDEX_SUFFIX):
+            self._write_behind(TRANSACTION_INDEX_SUFFIX, b"", reason)  # to be synced with the others
+
+    def _write_behind(self, kind: str, data: bytes, reason: str) -> None:
+        """Add bytes to a file beside the `.log`; it stays open, to be synced."""
+        descriptor = self._files.get(kind)
+        if descriptor is None:
+            descriptor = self._files.add(kind, self.directory.open_end(self.file_name(kind), reason))
+        if data:
+            self.directory.seam.write(descriptor, data)
 
 
 def sync_segment(segment: Segment) -> None:
     """Put all files of a closed segment on the disk; raises DataDirectoryError, also if that failed before."""
-    with segment.syncing():
-        if segment.is_synced:
-            return
-        for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
-            if segment.has(kind):
-                segment.directory.sync_file(segment.file_name(kind))
-        segment.is_synced = True
+    if segment.unsynced is not None:
+        segment.unsynced.finish()

@@ -93,21 +93,18 @@ class PartitionDirectory:
     def create(self, name: str, reason: str) -> int:
         """A descriptor for writing a new file, in place of one that is there."""
         self._remember(name, "made", reason)
-        self._has_unsynced_names = True
         self._note_names(made=name)
-        return self.seam.create(self.file(name))
-
-    def append(self, name: str, data: bytes, reason: str) -> None:
-        """Add bytes to the end of the file, which is made if need be; they are not synced."""
-        if self.exists(name):
-            self._remember(name, "extended", reason)
-            descriptor = self.seam.open_at(self.file(name), self.size(name))
-        else:
-            descriptor = self.create(name, reason)
         try:
-            self.seam.write(descriptor, data)
+            return self.seam.create(self.file(name))
         finally:
-            self.seam.close(descriptor)
+            self._has_unsynced_names = True
+
+    def open_end(self, name: str, reason: str) -> int:
+        """Return a descriptor for writing behind the end of the file, which is made if need be."""
+        if not self.exists(name):
+            return self.create(name, reason)
+        self._remember(name, "extended", reason)
+        return self.seam.open_at(self.file(name), self.size(name))
 
     def modified_ms(self, name: str) -> int:
         """When the file was last written to, ms since 1970; 0 if there is no such file (`File.lastModified`)."""
@@ -163,15 +160,19 @@ class PartitionDirectory:
         if not self.exists(name):
             return
         self._remember(name, "deleted", reason)
-        self.seam.unlink(self.file(name))
-        self._has_unsynced_names = True
+        try:
+            self.seam.unlink(self.file(name))
+        finally:  # behind the change: a sync of another thread may end before it
+            self._has_unsynced_names = True
         self._note_names(removed=name)
 
     def rename(self, name: str, new_name: str, reason: str) -> None:
         """Give the file another name, in place of the file that had it."""
         self._remember(name, f"renamed to {new_name}", reason)
-        self.seam.rename(self.file(name), self.file(new_name))
-        self._has_unsynced_names = True
+        try:
+            self.seam.rename(self.file(name), self.file(new_name))
+        finally:
+            self._has_unsynced_names = True
         self._note_names(made=new_name, removed=name)
 
     def sync(self) -> None:
@@ -179,12 +180,13 @@ class PartitionDirectory:
         if self._sync_failure is not None:
             raise self._sync_failure
         if self._has_unsynced_names:
+            self._has_unsynced_names = False  # before: another thread's change meanwhile waits for the next sync
             try:
                 self.seam.sync_directory(self.path)
-            except DataDirectoryError as error:
-                self._sync_failure = error
+            except BaseException as error:
+                self._has_unsynced_names = True
+                self._sync_failure = error if isinstance(error, DataDirectoryError) else None
                 raise
-            self._has_unsynced_names = False
 
     def _listed(self) -> dict[str, bool]:
         names = {}

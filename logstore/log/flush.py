@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import DataDirectoryError
 from .active_segment import ActiveSegment, sync_segment
 from .segment import Segment
 
@@ -46,7 +45,7 @@ def flush_beside(log: LogState) -> None:
                 return
             unsynced = _unsynced(log, end_offset)
         for segment in unsynced:
-            _sync_unless_removed(log, segment)
+            sync_segment(segment)
         active.sync()
         with log.lock:
             if log.active is not active:  # rolled, or truncated and perhaps written anew, meanwhile
@@ -69,7 +68,7 @@ def flush_closed(log: LogState, end_offset: int) -> None:
         unsynced = _unsynced(log, min(end_offset, log.active.base_offset))
     with log.flushing:
         for segment in unsynced:
-            _sync_unless_removed(log, segment)
+            sync_segment(segment)
         with log.lock:
             # a truncation may have come first, and appends in place of what it dropped
             below = [segment for segment in log.segments if segment.base_offset < end_offset]
@@ -95,15 +94,6 @@ def _unsynced(log: LogState, end_offset: int) -> list[Segment]:
     """The closed segments that begin below `end_offset` and are not on the disk."""
     behind = log.segments.between(log.recovery_point, end_offset)
     return [segment for segment in behind if not segment.is_synced and not isinstance(segment, ActiveSegment)]
-
-
-def _sync_unless_removed(log: LogState, segment: Segment) -> None:
-    try:
-        sync_segment(segment)
-    except DataDirectoryError:
-        with log.lock:
-            if log.segments.floor(segment.base_offset) is segment:
-                raise
 
 
 def _mark(log: LogState, end_offset: int) -> None:

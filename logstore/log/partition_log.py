@@ -198,8 +198,7 @@ class PartitionLog(LogAppends, LogReads):
                 return
             if self.failure is not None:
                 self._is_closed = True
-                self.active.release()
-                self._unmap()
+                self._let_go()
                 return
             with self.flushing:
                 self.producers.take_snapshot()
@@ -208,9 +207,11 @@ class PartitionLog(LogAppends, LogReads):
                 sync_segment(closed)
                 flush(self)
                 self.directory.sync()
-            self._is_closed = True
-            self._unmap()
+                self._is_closed = True  # within: a second close must not write the indexes again
+            self._let_go()
 
-    def _unmap(self) -> None:
+    def _let_go(self) -> None:
+        """Close and unmap all files."""
         for segment in (*self.segments, self.active):
+            segment.release()
             segment.unmap()

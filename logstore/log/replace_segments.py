@@ -66,6 +66,7 @@ def _delete_files(log: PartitionLog, segment: Segment, reason: str, now_ms: int)
     segment.rename_files(DELETED_SUFFIX, reason)
     names = [segment.file_name(kind) for kind in SEGMENT_SUFFIXES if segment.has(kind)]
     log.deleted_files.add(names, _due_ms(log, now_ms))
+    segment.release()
 
 
 def _due_ms(log: PartitionLog, now_ms: int) -> int:

@@ -39,6 +39,7 @@ from .batch_search import (
     search,
 )
 from .directory import PartitionDirectory
+from .unsynced_files import UnsyncedFiles
 
 NO_TIMESTAMP = -1
 _TAIL_SIZE_MAX = 1 << 16  # bytes
@@ -55,8 +56,7 @@ class Segment:
         problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
         is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for. A
             truncation then finds it anew, and else only if the time index still has one (`maxTimestampSoFar`).
-        is_synced: the files are on the disk.
-        sync_failure: why a sync of them failed; None if none did.
+        unsynced: the files that were written and may not be on the disk; None: they are.
         created_ms: when this process made or loaded it.
         roll_jitter_ms: how much sooner than after `segment.ms` it is full.
     """
@@ -82,9 +82,7 @@ class Segment:
         self.size = size
         self.problem: LogstoreError | None = None
         self.is_timestamp_known = False
-        self.is_synced = True
-        self.sync_failure: DataDirectoryError | None = None
-        self._sync_lock = threading.Lock()
+        self.unsynced: UnsyncedFiles | None = None
         self.created_ms = 0
         self.roll_jitter_ms = 0
         self._suffix = suffix
@@ -209,6 +207,16 @@ class Segment:
         view._max_timestamp_and_offset = self.max_timestamp_and_offset()
         return view
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether the files are on the disk."""
+        return self.unsynced is None or self.unsynced.is_synced
+
+    def release(self) -> None:
+        """Close the files that were to be synced; they are not any more."""
+        if self.unsynced is not None:
+            self.unsynced.close()
+
     def unmap(self) -> None:
         """Let go of the bytes of the `.log`: while a file is mapped, its space is not free when it is deleted."""
         self._mapped = np.empty(0, np.uint8)
@@ -246,6 +254,7 @@ class Segment:
         with self._keeping_bytes():
             for kind in SEGMENT_SUFFIXES:
                 self.directory.delete(self.file_name(kind), reason)
+        self.release()
 
     @contextmanager
     def _keeping_bytes(self) -> Iterator[None]:
@@ -270,21 +279,6 @@ class Segment:
         self._transaction_index = parse_transaction_index(
             self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
         )
-
-    @contextmanager
-    def syncing(self) -> Iterator[None]:
-        """A `with` block that syncs files of the segment: none behind one that failed.
-
-        Two threads may sync the same segment, and the system tells a failure only once.
-        """
-        with self._sync_lock:
-            if self.sync_failure is not None:
-                raise self.sync_failure
-            try:
-                yield
-            except DataDirectoryError as error:
-                self.sync_failure = error
-                raise
 
     @contextmanager
     def log_data(self) -> Iterator[ByteArray]:

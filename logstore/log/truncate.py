@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..layout.file_names import SEGMENT_SUFFIXES
 from .active_segment import ActiveSegment
 from .roll import begin_segment
 from .segment import Segment
@@ -82,6 +81,7 @@ def _cut_segments(log: LogState, target_offset: int) -> None:
     last = log.segments.last
     assert last is not None
     if not isinstance(last, ActiveSegment):
+        last.keep_bytes()
         last = ActiveSegment.resume(last, log.config)
     log.active = last.truncated_to(target_offset, log.config, log.now_ms())
     log.segments.add(log.active)
@@ -91,8 +91,7 @@ def _remove(log: LogState, segments: Sequence[Segment], reason: str) -> None:
     """Remove segments with their snapshots, the last first, so that no crash leaves a gap."""
     for segment in reversed(segments):
         log.segments.remove(segment.base_offset)
-        for kind in SEGMENT_SUFFIXES:
-            log.directory.delete(segment.file_name(kind), reason)
+        segment.delete_files(reason)
     log.producers.remove_snapshots_of(segments)
     log.directory.sync()
 

@@ -418,3 +418,90 @@ def test_a_change_is_counted_with_the_lock_held(tmp_path: Path) -> None:
     flush_closed(log, 1)
     assert log.recovery_point == 1
     log.close()
+
+
+class ToldOnce(Seam):
+    """A system that tells a write that failed later on to whoever has the file open then, and forgets it."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._failed: set[int] = set()
+
+    def _open(self, path: str, flags: int) -> int:
+        descriptor = super()._open(path, flags)
+        self._names[descriptor] = Path(path).name
+        return descriptor
+
+    def lose(self, name: str) -> None:
+        """What was written to the file cannot be put on the disk."""
+        self._failed |= {descriptor for descriptor, opened_name in self._names.items() if opened_name == name}
+
+    def sync(self, descriptor: int) -> None:
+        if descriptor in self._failed:
+            fail()
+
+    def close(self, descriptor: int) -> None:
+        self._names.pop(descriptor, None)
+        self._failed.discard(descriptor)
+        super().close(descriptor)
+
+
+@pytest.mark.parametrize("kind", ["log", "index", "timeindex", "txnindex"])
+def test_a_write_that_failed_before_the_segment_was_closed_is_told_to_the_sync_behind(
+    tmp_path: Path, kind: str
+) -> None:
+    seam, later = ToldOnce(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    abort(log)
+    append(log)
+    log.roll()
+    seam.lose(f"{0:020}.{kind}")
+    with pytest.raises(KafkaStorageError, match="Error while flushing"):
+        later[0]()
+    assert log.recovery_point == 0
+    log.close()
+
+
+def test_a_roll_does_not_wait_for_another_threads_sync(tmp_path: Path) -> None:
+    """It holds the lock that readers and appends need."""
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    rolled: list[bool] = []
+
+    def roll_meanwhile(_: str) -> None:
+        seam.before = None
+        thread = in_thread(log.roll)
+        thread.join(1)
+        rolled.append(not thread.is_alive())
+
+    seam.before = roll_meanwhile
+    log.flush()
+    assert rolled == [True]
+    assert append(log) == 1
+    log.close()
+
+
+def test_a_name_that_is_made_while_names_are_synced_is_synced_the_next_time(tmp_path: Path) -> None:
+    """A cleaning makes files without the log's lock."""
+    seam = Hooked()
+    log = opened(tmp_path, seam)
+    directory, sync_count = log.directory, 0
+
+    def make_a_file() -> None:
+        nonlocal sync_count
+        sync_count += 1
+        seam.before_directory = count
+        seam.close(directory.create("made.meanwhile", "for the test"))
+
+    def count() -> None:
+        nonlocal sync_count
+        sync_count += 1
+
+    seam.close(directory.create("made.before", "for the test"))
+    seam.before_directory = make_a_file
+    directory.sync()
+    directory.sync()
+    directory.sync()
+    assert sync_count == 2
+    log.close()

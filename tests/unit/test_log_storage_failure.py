@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME, Batch, Rec
+from tests.recovery.comparison import UnsyncedSeam
+from tests.unit.test_log_partition import interrupted_at
 
 SETTINGS = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}
 BATCH_COUNT = 20
@@ -117,3 +120,25 @@ def test_a_truncation_that_fails_ends_the_writing_too(call: str, system: System,
     assert offsets(again) == list(range(again.log_end_offset))
     assert 5 <= again.log_end_offset <= BATCH_COUNT
     again.close()
+
+
+def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path: Path) -> None:
+    contents: set[bytes] = set()
+    line_count, was_interrupted = 0, True
+    while was_interrupted:
+        path = tmp_path / f"{line_count}" / "t-0"
+        path.parent.mkdir()
+        settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
+        log = PartitionLog.open(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+        for number in range(3):
+            log.append_records([b"a%d" % number])
+        was_interrupted = interrupted_at(line_count, log.close)
+        log.close()
+        if log.failure is None:
+            contents.add((path / f"{0:020}.index").read_bytes())
+        again = PartitionLog.open(str(path), replace(settings, was_clean=log.failure is None))
+        records = [record for chunk in again.records().chunks() for record in chunk.to_records()]
+        assert [record.value for record in records] == [b"a0", b"a1", b"a2"], line_count
+        again.close()
+        line_count += 1
+    assert (len(contents), line_count > 50) == (1, True)
