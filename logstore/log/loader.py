@@ -84,6 +84,7 @@ class LogLoader:
     Attributes:
         segments, epochs, producers: what was loaded.
         end_offset, start_offset, recovery_point: of the log; as of `load`.
+        checkpointed_recovery_point: as the settings told it; it may be above the log's end.
         end_position: bytes of the last segment up to the end of its last whole batch.
         has_made_segment: there was no segment, so the only one is new.
     """
@@ -97,7 +98,7 @@ class LogLoader:
         directory.remember_names()
         self.epochs = self._read_epochs()
         self.producers = self._new_producers()
-        self.recovery_point = settings.recovery_point
+        self.recovery_point = self.checkpointed_recovery_point = settings.recovery_point
         self.end_offset = self.start_offset = self.end_position = 0
         self.has_made_segment = False
         self._recovered: dict[Segment, _Recovered] = {}

@@ -31,6 +31,7 @@ class LogState:
         config: the configuration.
         directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
         log_start_offset, log_end_offset, high_watermark, recovery_point: offsets; all but the first are exclusive.
+        checkpointed_recovery_point: the highest that may be on the disk; above the log's end after a truncation.
         first_unstable_offset: where readers of committed data stop; None if nothing is open.
         batch_found: for `watermarks`: ((an offset, the segments' `change_count`), base offset of its batch).
         is_only_replica: everything that was appended is replicated.
@@ -63,6 +64,7 @@ class LogState:
         self.log_start_offset, self.log_end_offset = loader.start_offset, loader.end_offset
         self.loaded_end_offset = loader.end_offset  # of transactions that began before, only an offset is known
         self.recovery_point = loader.recovery_point
+        self.checkpointed_recovery_point = loader.checkpointed_recovery_point
         self.high_watermark = loader.start_offset
         self.first_unstable_offset: int | None = None
         self.batch_found: tuple[tuple[int, int], int] | None = None

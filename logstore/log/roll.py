@@ -43,8 +43,8 @@ def roll(log: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     """Close the active segment and begin one at the log's end, or at `expected_next_offset` if that is above.
 
     An active segment that is empty and would have the same base is made anew. What is below the new one is synced by
-    `flush_later`; at once if there is no such, or if the recovery point is at the log's end: it would be behind a
-    segment that is not on the disk.
+    `flush_later`; at once if there is no such, or if the recovery point, or the one that is in the checkpoint, is not
+    below the log's end: it would be behind a segment that is not on the disk.
 
     Raises:
         InvalidOffsetError: there is a segment of this base or of a higher one, so the log's offsets are damaged, or an
@@ -59,7 +59,8 @@ def roll(log: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     else:
         closed = active.close()
         log.segments.add(closed)
-        if log.flush_later is None or log.recovery_point >= log.log_end_offset:
+        promised = max(log.recovery_point, log.checkpointed_recovery_point)
+        if log.flush_later is None or promised >= log.log_end_offset:
             sync_segment(closed)
     begin_segment(log, base_offset)
     log.producers.state.map_end_offset = base_offset

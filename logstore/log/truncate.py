@@ -1,6 +1,7 @@
 """The log made shorter at its end, as a follower does that had more than its new leader (`UnifiedLog.truncateTo`).
 
-The caller writes the recovery point checkpoint next: until it has, the one on the disk may be behind the log's end.
+The recovery point checkpoint on the disk may lie above the log's end then, and a load after a crash looks at nothing
+below it but the segment that holds it. So until the log's end has passed it, `roll` syncs each segment that it closes.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def _remove(log: LogState, segments: Sequence[Segment], reason: str) -> None:
 
 def _end_at(log: LogState, offset: int) -> None:
     log.log_end_offset = offset
+    log.checkpointed_recovery_point = max(log.checkpointed_recovery_point, log.recovery_point)
     log.recovery_point = min(log.recovery_point, offset)
 
 
