@@ -51,6 +51,7 @@ def replace_segments(
     directory, reason = log.directory, f"cleaned from {[segment.base_offset for segment in old_segments]}"
     cleaned = Segment.open(directory, cleaned_base_offset, suffix=CLEANED_SUFFIX)
     cleaned.rename_files(SWAP_SUFFIX, reason)
+    directory.sync()  # a crash that keeps the old files' new names must keep the `.swap` too
     for segment in old_segments:
         if segment.base_offset != cleaned_base_offset:
             log.segments.remove(segment.base_offset)

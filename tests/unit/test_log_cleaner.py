@@ -13,6 +13,7 @@ import pytest
 
 from logstore.columns.batch_table import Int64Array, scan
 from logstore.columns.record_table import RecordTable
+from logstore.disk.seam import Seam
 from logstore.errors import (
     CorruptRecordError,
     LogCleaningAbortedError,
@@ -30,9 +31,9 @@ CLEAN_TIME = NOW + 100_000
 HORIZON = CLEAN_TIME + 1000
 
 
-def opened_case(case: CleaningCase, place: Path) -> PartitionLog:
+def opened_case(case: CleaningCase, place: Path, seam: Seam | None = None) -> PartitionLog:
     directory = place / "t-0"
-    return opened(directory, lay_out(case, directory), NOW, was_clean=True)
+    return opened(directory, lay_out(case, directory), NOW, was_clean=True, seam=seam)
 
 
 def clean(log: PartitionLog, now_ms: int, checkpoint: int | None = None) -> int:

@@ -10,21 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from logstore.errors import DataDirectoryError, LogCleaningAbortedError
+from logstore.disk.seam import Seam
+from logstore.errors import DataDirectoryError, KafkaStorageError, LogCleaningAbortedError
 from logstore.log.cleaner import map_building
 from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import opened
+from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.test_log_cleaner import CLEAN_TIME, clean, described, keyed, opened_case, plain_case
 
 SIX = [f"{offset:020d}.log.cleaned" for offset in range(0, 12, 2)]
 
 
-def six_groups(place: Path, **config: str) -> PartitionLog:
+def six_groups(place: Path, seam: Seam | None = None, **config: str) -> PartitionLog:
     """Six segments of two batches, each a group, and an active one: of each key the last is behind offset 5."""
     batches = [keyed(offset, b"abcdef"[offset % 6 : offset % 6 + 1]) for offset in range(13)]
     segments = [batches[offset : offset + 2] for offset in range(0, 12, 2)] + [batches[12:]]
-    return opened_case(plain_case(*segments, **{"internal.segment.bytes": "150", **config}), place)
+    return opened_case(plain_case(*segments, **{"internal.segment.bytes": "150", **config}), place, seam)
 
 
 def at_file(log: PartitionLog, name: str, change: Callable[[], object]) -> None:
@@ -226,4 +228,58 @@ def test_of_two_rounds_one_waits_for_the_other(tmp_path: Path) -> None:
     assert "nobody came" not in order
     assert order == sorted(order, key="other".__eq__), "the other one wrote in between"
     assert order[-1] == "other"
+    log.close()
+
+
+class Cleaning(UnsyncedSeam):
+    """Notes names and syncs, is interrupted behind the making of one file, and fails at the renaming of another."""
+
+    def __init__(self) -> None:
+        self.interrupted_at = self.failing_at = ""
+        self.calls: list[str] = []
+
+    def create(self, path: str) -> int:
+        descriptor = super().create(path)
+        if Path(path).name == self.interrupted_at:
+            self.close(descriptor)
+            raise KeyboardInterrupt
+        return descriptor
+
+    def rename(self, path: str, new_path: str) -> None:
+        if Path(path).name == self.failing_at:
+            raise DataDirectoryError("Input/output error", java_class="java.io.IOException")
+        self.calls.append(Path(new_path).suffix)
+        super().rename(path, new_path)
+
+    def sync_directory(self, path: str) -> None:
+        self.calls.append("sync")
+
+
+def test_what_an_interrupted_cleaning_left_takes_no_later_one_for_unfinished(tmp_path: Path) -> None:
+    """A load deletes each `.swap` above a `.cleaned`, and the `.deleted` files that it was to replace."""
+    seam = Cleaning()
+    log = six_groups(tmp_path, seam, **{"cleanup.policy": "compact,delete", "file.delete.delay.ms": "0"})
+    before = {key for _, key in records_of(log)}
+    seam.interrupted_at = SIX[0]
+    with pytest.raises(KeyboardInterrupt):
+        clean(log, CLEAN_TIME)
+    log.delete_records(2)
+    assert log.delete_old_segments(CLEAN_TIME)
+    seam.interrupted_at, seam.failing_at = "", f"{8:020d}.log.swap"
+    with pytest.raises(KafkaStorageError):
+        clean(log, CLEAN_TIME)
+    log.close()
+    again = opened(Path(log.directory.path), log.config, CLEAN_TIME, was_clean=False)
+    assert {key for _, key in records_of(again)} == before
+    again.close()
+
+
+def test_new_files_are_on_the_disk_before_old_ones_go(tmp_path: Path) -> None:
+    seam = Cleaning()
+    log = six_groups(tmp_path, seam)
+    seam.calls.clear()
+    clean(log, CLEAN_TIME)
+    for number, call in enumerate(seam.calls[1:], 1):
+        assert call != ".deleted" or seam.calls[number - 1] in ("sync", ".deleted"), seam.calls[:number]
+    assert ".deleted" in seam.calls
     log.close()

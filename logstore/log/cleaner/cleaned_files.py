@@ -115,6 +115,17 @@ class CleanedFiles:
             self._directory.seam.close(descriptor)
 
 
+def discard_cleaned_files(directory: PartitionDirectory) -> None:
+    """Remove what an interrupted round left: a load takes each later `.swap` at or above it for one that did not begin.
+
+    Raises:
+        DataDirectoryError: the directory cannot be listed, or a file removed.
+    """
+    for name in directory.names():
+        if name.endswith(CLEANED_SUFFIX):
+            directory.delete(name, "belongs to an unfinished cleaning")
+
+
 def _whole_batches(data: ByteArray) -> BatchTable:
     """The table of what is to be written, which must be whole batches: what was built is read again."""
     table = scan(data)

@@ -9,6 +9,7 @@ from ...layout.file_names import LOG_SUFFIX
 from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
 from .aborting import AbortCheck
 from .choice import Cleanable, segments_between
+from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
 from .grouping import group_segments
 from .map_building import build_offset_map
@@ -66,6 +67,7 @@ def clean(
 def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, load_factor: float) -> Cleaned:
     with log.lock:
         check = AbortCheck(log, chosen)
+        discard_cleaned_files(log.directory)
         clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
         horizon_ms = 0
         if clean_segments:
