@@ -36,12 +36,13 @@ class DataDirectoryLock:
     """The lock of one data directory, held from its making until `release`; also against this process itself.
 
     The `.lock` file is made if need be, and stays. The child of a fork does not hold it: there it counts as released.
+    One that nobody has any more is released too: an interrupt may come before who made it could remember it.
 
     Attributes:
         on_lost: called in the child of a fork; whoever opened the directory must not write there any more.
     """
 
-    _held: ClassVar[dict[tuple[int, int], DataDirectoryLock]] = {}
+    _held: ClassVar[dict[tuple[int, int], weakref.ref[DataDirectoryLock]]] = {}
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: str) -> None:
@@ -61,31 +62,28 @@ class DataDirectoryLock:
             except OSError as error:
                 os.close(descriptor)
                 raise _is_held(path) from error
-            self._descriptor: int | None = descriptor
-            self._file = _identity(os.fstat(descriptor))
-            self._held[self._file] = self
+            file = _identity(os.fstat(descriptor))
+            self._close = weakref.finalize(self, self._let_go, file, descriptor)
+            self._close.atexit = False
+            self._held[file] = weakref.ref(self)
 
     def release(self) -> None:
         """Let others have it; a second call does nothing."""
         with self._guard:
-            descriptor, self._descriptor = (
-                self._descriptor,
-                None,
-            )  # never closed twice: it may be another file's by then
-            if descriptor is not None:
-                del self._held[self._file]
-                os.close(descriptor)
+            self._close()
+
+    @classmethod
+    def _let_go(cls, file: tuple[int, int], descriptor: int) -> None:
+        os.close(descriptor)  # first: closing it later would give up the lock of who comes next in this process
+        cls._held.pop(file, None)
 
     @classmethod
     def lose_all(cls) -> None:
         """In the child of a fork: closing its descriptors leaves the parent's lock held (`fcntl`)."""
         cls._guard = threading.Lock()  # another thread of the parent may have held it
-        locks = list(cls._held.values())
-        cls._held.clear()
+        locks = [lock for held in list(cls._held.values()) if (lock := held()) is not None]
         for lock in locks:
-            if lock._descriptor is not None:
-                os.close(lock._descriptor)
-                lock._descriptor = None
+            lock._close()
         for lock in locks:
             lost = None if lock.on_lost is None else lock.on_lost()
             if lost is not None:

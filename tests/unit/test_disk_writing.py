@@ -11,7 +11,7 @@ import pytest
 
 from logstore.disk.atomic import replace_file, truncate_file
 from logstore.disk.checkpoint_writing import leader_epoch_checkpoint_bytes
-from logstore.disk.lock import data_directory_lock
+from logstore.disk.lock import DataDirectoryLock, data_directory_lock
 from logstore.disk.seam import SEAM, Seam
 from logstore.errors import DataDirectoryError
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
@@ -123,3 +123,13 @@ def test_a_directory_of_no_broker_is_not_locked_and_gets_no_file(tmp_path: Path)
     (tmp_path / "meta.properties").touch()
     with data_directory_lock(str(tmp_path)):
         assert (tmp_path / ".lock").exists()
+
+
+def test_a_lock_that_nobody_has_any_more_is_free(tmp_path: Path) -> None:
+    """An interrupt may come between its making and the line that remembers it."""
+    DataDirectoryLock(str(tmp_path))
+    lock = DataDirectoryLock(str(tmp_path))
+    with pytest.raises(DataDirectoryError, match="Failed to acquire lock"):
+        DataDirectoryLock(str(tmp_path))
+    lock.release()
+    DataDirectoryLock(str(tmp_path)).release()
