@@ -148,6 +148,7 @@ def _built(level: cpu.Level, places: list[str], *, is_release: bool = False) -> 
         "NUMBA_DISABLE_JIT": "0",
         "NUMBA_CPU_NAME": level.cpu,
         "NUMBA_CPU_FEATURES": level.features,
+        "NUMBA_OPT": "0",  # the linked module is optimized once, as a whole
         "PYTHONPATH": os.pathsep.join([os.path.dirname(PACKAGE), *sys.path]),
     }
     kind = "release" if is_release else "local"
