@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 
 from benchmarks.bench_folds import NO_DATA, PRODUCER_COUNTS, table_of
-from benchmarks.floors import appending, copying, writing
+from benchmarks.floors import appending, writing
 from benchmarks.logs import opened, values
 from benchmarks.measured import Floor, Growth, Measured, Side
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled, steps
 from benchmarks.written import kinds_of_batches, written
 from logstore.clock import now_ms
-from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.errors import KafkaStorageError
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
-from logstore.kernels import append_slots as slot
-from logstore.kernels import scan as fields
-from logstore.kernels.append_records import commit_append, prepare_append, prepare_placed
+from logstore.kernels.append_steps import append_request, finish_append
+from logstore.kernels.append_struct import APPENDED
+from logstore.log.append.records import RecordsRequest
 from logstore.log.partition_log import PartitionLog
 
 VALUE_SIZE = 100
@@ -171,35 +171,29 @@ def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_c
     assert len(log.segments) == segment_count
 
 
-def test_prepare_append(measured: Measured, log: PartitionLog) -> None:
+def test_append_request(measured: Measured, log: PartitionLog, tmp_path: Path) -> None:
+    """The kernel with its write, and what hands it 100 records."""
     for _ in range(2):
         log.append_records(values(100))
-    assert prepare_append.name in measured.benchmark.name
-    log.active.file[slot.WRITE_ADDRESS] = 0  # nothing is written, so the next call prepares the same
-    call = (values(100), None, None, now_ms(), -1, -1, -1, False, 0)
-    size = measured(
-        log.quick._prepare,
-        *call,
-        count=100,
-        floor=copying(100 * RECORD_SIZE),
-        hashed=lambda size: log.quick._bytes[HEADER_SIZE:size],  # the records: there is a clock in the header
-    )
-    assert size > 100 * VALUE_SIZE
+    fast = log.appender.fast
+    request = RecordsRequest(values(100), None, None, -1, -1, -1, False, 0, None)
+
+    def append() -> int:
+        data = request.fill(fast, now_ms())
+        return append_request(log.offsets.struct, fast.struct, fast.request, data)
+
+    assert measured(append, count=100, floor=bare_write(tmp_path, 100)) == APPENDED
 
 
-def test_prepare_placed(measured: Measured, log: PartitionLog) -> None:
-    columns = RecordColumns(1, None, BytesColumn.of_values(values(1)), np.array([now_ms()]))
-    for _ in range(2):
-        log.append_as_leader(build_batch(columns))
-    log.quick._placed_matrix[fields.BASE_OFFSET] = log.log_end_offset
-    assert prepare_placed.name in measured.benchmark.name
-    floor = "a few words of memory: the batch stays where it is"
-    assert measured(log.quick._prepare_placed, count=1, floor=floor) > VALUE_SIZE
-
-
-def test_commit_append(measured: Measured, log: PartitionLog) -> None:
+def test_finish_append(measured: Measured, log: PartitionLog) -> None:
     for _ in range(2):
         log.append_records(values(1))
-    assert commit_append.name in measured.benchmark.name
-    floor, step = "a few words of memory: less than a call", lambda end_offset: log.quick._commit() - end_offset
-    assert measured(log.quick._commit, count=1, floor=floor, hashed=step) > 2
+    struct, fast = log.offsets.struct, log.appender.fast
+
+    def finish() -> int:
+        struct.unfinished_size = 1
+        return finish_append(struct, fast.struct, fast.request)
+
+    floor = "a few words of memory: less than a call"
+    assert measured(finish, count=1, floor=floor) == APPENDED
+    log.failure.error = KafkaStorageError("offsets without bytes")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.floors import copying, writing_each
+from benchmarks.floors import writing_each
 from benchmarks.logs import NAME, SEGMENT, opened, twin, values
 from benchmarks.measured import Growth, Measured
 from benchmarks.peers.warm_kafka import WarmKafka
@@ -15,7 +15,6 @@ from benchmarks.segments import write_producers
 from benchmarks.sizes import steps
 from benchmarks.written import written
 from logstore.clock import now_ms
-from logstore.kernels.append_marker import MARKER_SIZE, prepare_marker
 from logstore.log.partition_log import PartitionLog
 
 KAFKA_CALL_COUNT = 500
@@ -93,14 +92,3 @@ def test_last_stable_offset(measured: Measured, log: Opened) -> None:
     look = {"count": 1, "unit": "looks", "growth": growth, "floor": "a word of memory: less than a call"}
     assert measured(lambda: opened_log.last_stable_offset, title=title, **look) == 0
     assert opened_log.producers.state.transactions.ongoing_count == open_count
-
-
-def test_prepare_marker(measured: Measured, tmp_path: Path) -> None:
-    log = opened(tmp_path / NAME)
-    for coordinator_epoch in range(2):
-        end = {"is_commit": True, "coordinator_epoch": coordinator_epoch, "transaction_version": 1}
-        log.append_end_transaction(PRODUCER_ID, 0, **end)
-    assert prepare_marker.name in measured.benchmark.name
-    size = measured(log.quick._prepare_marker, count=1, floor=copying(MARKER_SIZE), hashed=abs)
-    assert size == MARKER_SIZE
-    log.close()

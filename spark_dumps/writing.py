@@ -30,7 +30,7 @@ from logstore.errors import (
     ProducerFencedError,
     UnknownTopicOrPartitionError,
 )
-from logstore.log.log_appends import COLUMNS_BATCH_SIZE
+from logstore.log.append.columns import COLUMNS_BATCH_SIZE
 from logstore.store.broker_config import parse_broker_config
 
 from .placing import Placing

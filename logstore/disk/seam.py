@@ -11,7 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 
 from ..errors import DataDirectoryError
 from .system_errors import nio_error, read_error
@@ -54,12 +54,23 @@ class Seam:
             raise read_error(error) from error
 
     def write_address(self) -> int:
-        """Address of the C function that `write` comes to, `ssize_t (int, const void *, size_t)`, for a kernel.
+        """Address of a C function that writes as `write` does, `ssize_t (int, const void *, size_t)`, for a kernel.
 
-        What that did not write is given to `write`, which knows the errors; 0: all has to be. A seam with a `write` of
-        its own is asked for every one.
+        Of a seam with a `write` of its own it is that. What was not written is given to `finish_write`.
         """
-        return _system_write() if type(self).write is Seam.write else 0
+        return _system_write() if type(self).write is Seam.write else self._called_write.address
+
+    def finish_write(self, descriptor: int, data: Writable) -> None:
+        """Write the rest of what a kernel did not write all of; raises what was raised then, or as `write`."""
+        if type(self).write is not Seam.write:
+            error = self._called_write.errors.pop(descriptor, None)
+            if error is not None:
+                raise error
+        self.write(descriptor, data)
+
+    @cached_property
+    def _called_write(self) -> _CalledWrite:
+        return _CalledWrite(self.write)
 
     def reserve(self, descriptor: int, position: int, size: int) -> bool:
         """Set blocks aside for `size` bytes from `position` on; the file stays as long as it is (`fallocate`).
@@ -145,6 +156,32 @@ class Seam:
                     advice="put the file itself in place of the link",
                 ) from error
             raise nio_error(error, path) from error
+
+
+_WRITE = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class _CalledWrite:
+    """A `write` in Python as a C function, which takes the GIL while it runs.
+
+    Attributes:
+        address: of the function.
+        errors: what it raised, by descriptor; it returns -1 then.
+    """
+
+    def __init__(self, write: Callable[[int, Writable], None]) -> None:
+        self._write = write
+        self._function = _WRITE(self._call)
+        self.address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+        self.errors: dict[int, BaseException] = {}
+
+    def _call(self, descriptor: int, data: int, size: int) -> int:
+        try:
+            self._write(descriptor, ctypes.string_at(data, size))
+            return size  # within, for an exception here would be lost with what was written
+        except BaseException as error:  # raised by `finish_write`
+            self.errors[descriptor] = error
+            return -1
 
 
 @cache

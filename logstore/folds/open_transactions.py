@@ -62,13 +62,8 @@ class OpenTransactions:
     @property
     def first_unstable_offset(self) -> int | None:
         """First offset of the earliest transaction that is undecided or unreplicated; None without one."""
-        counts = self._counts
-        ongoing, unreplicated = counts[kernel.ONGOING_HEAD], counts[kernel.UNREPLICATED_HEAD]
-        offset = self._flat_ongoing[2 * ongoing] if ongoing < counts[kernel.ONGOING_END] else None
-        if unreplicated >= counts[kernel.UNREPLICATED_END]:
-            return offset
-        decided = self._flat_unreplicated[2 * unreplicated]
-        return decided if offset is None or decided < offset else offset
+        first = kernel.first_unstable(self._counts, self._flat_ongoing, self._flat_unreplicated)
+        return None if first == kernel.NONE else first
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
         """What read_committed consumers read up to; exclusive (`UnifiedLog.lastStableOffset`)."""

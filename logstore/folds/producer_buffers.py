@@ -40,7 +40,8 @@ class ProducerBuffers:
     Attributes:
         slots: int64, see `kernels.producer_slots`.
         transactions: those that are open, or decided and not replicated.
-        arguments: what the kernels of `fold_producers` end with; others as soon as something was enlarged.
+        arrays: what the kernels of `fold_producers` end with; others as soon as something was enlarged.
+        arguments: the same as such a kernel is given it.
     """
 
     def __init__(self) -> None:
@@ -165,6 +166,7 @@ class ProducerBuffers:
             transactions.ongoing,
             transactions.unreplicated,
         )
+        self.arrays = arrays
         self.arguments = tuple(map(argument, arrays))
 
     def _enlarge(self) -> None:

@@ -35,7 +35,7 @@ from ..layout.producer_snapshot import ProducerSnapshot
 from .open_transactions import OpenTransactions
 from .producer_buffers import ProducerBuffers
 from .snapshot_rows import rows_of, snapshot_bytes
-from .verification import VerificationGuard, VerificationStates
+from .verification import VerificationGuard, VerificationState, VerificationStates
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -168,6 +168,18 @@ class ProducerState:
             supports_epoch_bump=supports_epoch_bump,
             now_ms=now_ms,
         )
+
+    def verification_of(self, producer_id: int) -> VerificationState | None:
+        """What is known of the verification of a producer's next transaction; None when nothing is.
+
+        One that is of the open transaction was used by its first batch, and an interrupt has kept that from being
+        noted.
+        """
+        state = self.verification.get(producer_id)
+        if state is None or not self.has_ongoing_transaction(producer_id, state.epoch):
+            return state
+        self.verification.accepted(producer_id, state.epoch, is_control=False)
+        return None
 
     def clear(self) -> None:
         """Forget producers and transactions (`truncateAndReload`, before it loads)."""

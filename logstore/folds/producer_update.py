@@ -165,7 +165,7 @@ class ProducerUpdate:
 
     def _set_verification(self, producer_id: int) -> None:
         """What the group's first batch of a producer found of its verification goes for all (`prepareUpdate`)."""
-        now = self.state.verification.get(producer_id)
+        now = self.state.verification_of(producer_id)
         entry = self._verified.setdefault(producer_id, now)
         slots = self.state.buffers.slots
         slots[slot.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence

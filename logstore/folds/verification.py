@@ -78,14 +78,6 @@ class VerificationStates:
         if state is not None and not (state.supports_epoch_bump and is_control and epoch == state.epoch):
             del self._states[producer_id]
 
-    def take(self, producer_id: int) -> None:
-        """Forget a producer for the time of a try, see `put_back`."""
-        del self._states[producer_id]
-
-    def put_back(self, producer_id: int, state: VerificationState) -> None:
-        """The producer is being verified still."""
-        self._states[producer_id] = state
-
     def drop_expired(self, now_ms: int, expiration_ms: int) -> None:
         """Forget those made `expiration_ms` ago or earlier."""
         expired = [pid for pid, state in self._states.items() if now_ms - state.timestamp >= expiration_ms]

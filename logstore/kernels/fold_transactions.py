@@ -25,6 +25,7 @@ UNREPLICATED_END = 5
 UNREPLICATED_CAPACITY = 6
 SLOT_COUNT = 7
 
+NONE = -1  # no offset
 DECIDED = -1  # in place of the producer id, which is never negative
 
 
@@ -126,3 +127,13 @@ def put_unreplicated(slots: Any, unreplicated: Any, first_offset: int, last_offs
     unreplicated[2 * place + 1] = last_offset
     slots[UNREPLICATED_END] = place + 1 + kept_count
     return 1
+
+
+@device
+def first_unstable(slots: Any, ongoing: Any, unreplicated: Any) -> int:
+    """First offset of the earliest transaction that is undecided or unreplicated; NONE without one."""
+    first = ongoing[2 * slots[ONGOING_HEAD]] if slots[ONGOING_HEAD] < slots[ONGOING_END] else NONE
+    if slots[UNREPLICATED_HEAD] >= slots[UNREPLICATED_END]:
+        return first
+    decided = unreplicated[2 * slots[UNREPLICATED_HEAD]]
+    return decided if first == NONE or decided < first else first

@@ -11,8 +11,6 @@ and gets both anew from its log. A `.txnindex` entry is written at once, for rea
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..columns.batch_table import BatchTable, ByteArray
 from ..disk.reserved_space import ReservedSpace
 from ..disk.seam import Writable
@@ -20,8 +18,8 @@ from ..folds import aborted_transactions, segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.open_transactions import CompletedTransactions
 from ..folds.segment_indexes import SegmentIndexes
-from ..kernels import append_slots
 from ..kernels import scan as fields
+from ..kernels.append_struct import LogStruct
 from ..layout.file_names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -35,20 +33,21 @@ from ..layout.transaction_index import TransactionIndex, parse_transaction_index
 from .batch_search import batch_tables
 from .config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from .directory import PartitionDirectory
-from .segment import Segment
+from .segment import NO_TIMESTAMP, Segment
 from .unsynced_files import UnsyncedFiles
 
 _PREALLOCATE = "preallocate"
 _CLOSED = -1  # no descriptor
+_UNREAD = -2  # a first timestamp that was not asked for
 
 
 class ActiveSegment(Segment):
-    """The segment that is written; not to be used any more after `close`.
+    """The segment that is written; not to be used any more after `close`. Its size is in the struct of its log.
 
     Attributes:
         indexes: the entries, and what decides on the next ones.
         space: what the disk has set aside for the `.log`; writing goes on up to its `end`.
-        file: int64[FILE_SLOT_COUNT] of `append_slots`, for a kernel that writes; who calls it adds to `size`.
+        write_address, descriptor: for a kernel that writes, see `Seam.write_address`.
     """
 
     def __init__(
@@ -57,11 +56,13 @@ class ActiveSegment(Segment):
         base_offset: int,
         size: int,
         config: LogConfig,
+        struct: LogStruct,
         *,
         created_ms: int,
         roll_jitter_ms: int,
         known: Segment | None = None,
     ) -> None:
+        self._struct = struct
         super().__init__(directory, base_offset, "", size, known=known)
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
@@ -76,11 +77,11 @@ class ActiveSegment(Segment):
         self._aborted = AbortedTransactions.resume(self._transaction_index)
         self._offset_entry_count_on_disk = self._offset_index.entry_count
         self._time_entry_count_on_disk = self._time_index.entry_count
-        self._first_batch_timestamp: int | None = None
+        struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
         self._is_preallocated = config[_PREALLOCATE]
-        self._descriptor = self._files.add(LOG_SUFFIX, directory.seam.open_at(self.path(LOG_SUFFIX), size))
-        self.space = ReservedSpace(directory.seam, self._descriptor, size, segment_size_max(config))
-        self.file = np.array([directory.seam.write_address(), self._descriptor], np.int64)
+        self.descriptor = self._files.add(LOG_SUFFIX, directory.seam.open_at(self.path(LOG_SUFFIX), size))
+        self.space = ReservedSpace(directory.seam, self.descriptor, size, segment_size_max(config))
+        self.write_address = directory.seam.write_address()
 
     @classmethod
     def create(
@@ -88,6 +89,7 @@ class ActiveSegment(Segment):
         directory: PartitionDirectory,
         base_offset: int,
         config: LogConfig,
+        struct: LogStruct,
         *,
         created_ms: int,
         roll_jitter_ms: int,
@@ -95,18 +97,19 @@ class ActiveSegment(Segment):
         """An empty segment, its files made; they are on the disk after `sync` and `PartitionDirectory.sync`."""
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
-        active = cls(directory, base_offset, 0, config, created_ms=created_ms, roll_jitter_ms=roll_jitter_ms)
+        active = cls(directory, base_offset, 0, config, struct, created_ms=created_ms, roll_jitter_ms=roll_jitter_ms)
         active.preallocate(config)
         return active
 
     @classmethod
-    def resume(cls, segment: Segment, config: LogConfig) -> ActiveSegment:
+    def resume(cls, segment: Segment, config: LogConfig, struct: LogStruct) -> ActiveSegment:
         """A loaded or closed segment, to be written on behind its last batch."""
         active = cls(
             segment.directory,
             segment.base_offset,
             segment.size,
             config,
+            struct,
             created_ms=segment.created_ms,
             roll_jitter_ms=segment.roll_jitter_ms,
             known=segment,
@@ -117,7 +120,7 @@ class ActiveSegment(Segment):
     def preallocate(self, config: LogConfig) -> None:
         """Let the `.log` of a new segment be as long as one may become, with zeros, if the topic is configured so."""
         if self._is_preallocated:
-            self.directory.seam.truncate(self._descriptor, segment_size_max(config))
+            self.directory.seam.truncate(self.descriptor, segment_size_max(config))
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -149,15 +152,36 @@ class ActiveSegment(Segment):
         return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
 
     @property
-    def first_batch_timestamp(self) -> int | None:
-        """Largest timestamp of the first batch in ms, None without a batch (`loadFirstBatchTimestamp`)."""
-        if self._first_batch_timestamp is None and self.size:
+    def size(self) -> int:
+        """Bytes of the `.log` that count."""
+        return int(self._struct.segment_size)
+
+    @size.setter
+    def size(self, size: int) -> None:
+        """Set the same."""
+        self._struct.segment_size = size
+
+    @property
+    def is_timestamp_known(self) -> bool:
+        """See `Segment`."""
+        return bool(self._struct.is_timestamp_known)
+
+    @is_timestamp_known.setter
+    def is_timestamp_known(self, is_known: bool) -> None:
+        """Set the same."""
+        self._struct.is_timestamp_known = is_known
+
+    def load_first_timestamp(self) -> int:
+        """Largest timestamp of the first batch in ms, -1 without one (`loadFirstBatchTimestamp`)."""
+        if self._struct.first_timestamp == _UNREAD:
             table = next(batch_tables(self.data, 0, self.path(LOG_SUFFIX)))
-            self._first_batch_timestamp = int(table.max_timestamp[0]) if len(table) else None
-        return self._first_batch_timestamp
+            self._struct.first_timestamp = (
+                max(int(table.max_timestamp[0]), NO_TIMESTAMP) if len(table) else NO_TIMESTAMP
+            )
+        return int(self._struct.first_timestamp)
 
     def append(self, data: ByteArray, table: BatchTable) -> None:
-        """Write batches, and index them.
+        """Write batches, and index them; they are UNFINISHED until the log counts them, or its writing has ended.
 
         Args:
             data: uint8[n], the batches and nothing else.
@@ -172,17 +196,16 @@ class ActiveSegment(Segment):
         slots = self.indexes.slots.copy()
         try:
             segment_indexes.step(self.indexes, table, 0, count)
-            self.write(data.data)
+            self.space.extend(self.size, data.size)
+            self._struct.unfinished_size = data.size
+            self.directory.seam.write(self.descriptor, data.data)
         except BaseException:
             self.indexes.slots[:] = slots
             raise
-
-    def write(self, data: memoryview) -> None:
-        """Write batches, bytes, that are indexed already; raises DataDirectoryError."""
-        self.space.extend(self.size, len(data))
-        self.directory.seam.write(self._descriptor, data)
+        if not self.size:
+            self._struct.first_timestamp = int(table.max_timestamp[0])
         self.is_timestamp_known = True
-        self.size += len(data)
+        self.size += data.size
 
     def add_aborted(self, completed: CompletedTransactions) -> None:
         """Write the aborted ones of these transactions to the `.txnindex`, which is made for the first."""
@@ -216,6 +239,7 @@ class ActiveSegment(Segment):
             self.base_offset,
             size,
             config,
+            self._struct,
             created_ms=self.created_ms if size else now_ms,
             roll_jitter_ms=self.roll_jitter_ms,
         )
@@ -252,7 +276,7 @@ class ActiveSegment(Segment):
         self._write_indexes()
         self.space.give_back(self.size)
         if self._is_preallocated:
-            self.directory.seam.truncate(self._descriptor, self.size)
+            self.directory.seam.truncate(self.descriptor, self.size)
         self._end_writing()
         closed = Segment(self.directory, self.base_offset, "", self.size, known=self)
         closed.is_timestamp_known = True  # as when a segment becomes inactive
@@ -266,8 +290,8 @@ class ActiveSegment(Segment):
         super().release()
 
     def _end_writing(self) -> None:
-        """Let nobody, a kernel neither, write to the descriptor any more."""
-        self._descriptor = self.file[append_slots.DESCRIPTOR] = _CLOSED
+        """Let nobody write to the descriptor any more; the fast path is invalidated by who ends it."""
+        self.descriptor = _CLOSED
 
     def _write_indexes(self) -> None:
         reason = "entries of a segment that is closed"

@@ -13,10 +13,12 @@ from .active_segment import ActiveSegment, sync_segment
 from .segment import Segment
 
 if TYPE_CHECKING:
-    from .log_state import LogState
+    from .partition_log import PartitionLog
+
+FAILURE_TEXT = "Error while flushing log for"
 
 
-def flush(log: LogState, end_offset: int | None = None) -> None:
+def flush(log: PartitionLog, end_offset: int | None = None) -> None:
     """Sync all below `end_offset`, by default the log's end. The caller holds the log's lock.
 
     Raises:
@@ -32,13 +34,13 @@ def flush(log: LogState, end_offset: int | None = None) -> None:
     _mark(log, end_offset)
 
 
-def flush_beside(log: LogState) -> None:
+def flush_beside(log: PartitionLog) -> None:
     """Sync all that was appended by now, while others read and append: they do not wait for the disk.
 
     Raises:
         KafkaStorageError: the log is closed, its writing has failed, or a sync has.
     """
-    with log.flushing:
+    with log.poisoned_by(FAILURE_TEXT):
         with log.lock:
             end_offset, active = log.log_end_offset, log.active
             if end_offset <= log.recovery_point:
@@ -54,7 +56,7 @@ def flush_beside(log: LogState) -> None:
                 _mark(log, end_offset)
 
 
-def flush_closed(log: LogState, end_offset: int) -> None:
+def flush_closed(log: PartitionLog, end_offset: int) -> None:
     """Sync the closed segments below `end_offset` while the log is written on; for another thread.
 
     A log that is closed, or not written any more, is left as it is.
@@ -66,7 +68,7 @@ def flush_closed(log: LogState, end_offset: int) -> None:
         if not log.is_writable:
             return
         unsynced = _unsynced(log, min(end_offset, log.active.base_offset))
-    with log.flushing:
+    with log.poisoned_by(FAILURE_TEXT):
         for segment in unsynced:
             sync_segment(segment)
         with log.lock:
@@ -76,7 +78,7 @@ def flush_closed(log: LogState, end_offset: int) -> None:
                 _mark(log, end_offset)
 
 
-def raise_recovery_point(log: LogState, offset: int) -> None:
+def raise_recovery_point(log: PartitionLog, offset: int) -> None:
     """Let what is below `offset` not be looked at after a crash, for nothing there is read any more.
 
     A load may not know that yet, so what is closed there is synced.
@@ -87,18 +89,17 @@ def raise_recovery_point(log: LogState, offset: int) -> None:
     if offset > log.recovery_point:
         for segment in _unsynced(log, offset):
             sync_segment(segment)
-        log.recovery_point = offset
+        log.offsets.synced(offset)
 
 
-def _unsynced(log: LogState, end_offset: int) -> list[Segment]:
+def _unsynced(log: PartitionLog, end_offset: int) -> list[Segment]:
     """The closed segments that begin below `end_offset` and are not on the disk."""
     behind = log.segments.between(log.recovery_point, end_offset)
     return [segment for segment in behind if not segment.is_synced and not isinstance(segment, ActiveSegment)]
 
 
-def _mark(log: LogState, end_offset: int) -> None:
+def _mark(log: PartitionLog, end_offset: int) -> None:
     """All below is on the disk but for its names."""
     log.directory.sync()
-    log.recovery_point = end_offset
-    log.change_count += 1  # the quick way knows the offset at which it is to flush
+    log.offsets.synced(end_offset)
     log.last_flush_ms = log.now_ms()

@@ -1,34 +1,46 @@
-"""The ways to append to a running log: as its leader or as a replica, batches or records."""
+"""The ways to append to a running log: each makes a request of its arguments, and gives it to the appender."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
+from operator import index
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
-from ..columns.small_batch import build_marker
 from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
-from ..model import Codec, ControlRecordType
-from .append import append
-from .append_columns import append_columns
-from .append_info import AppendInfo
-from .append_records import append_records
-from .log_state import LogState
-from .quick_transactions import QuickTransactions
+from ..model import Codec
+from .append.appender import Appender
+from .append.columns import COLUMNS_BATCH_SIZE, append_each, column_requests
+from .append.records import new_records_request
+from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest, NumberedRequest
+from .failure import Failure
 
-COLUMNS_BATCH_SIZE = 1 << 20  # bytes
+if TYPE_CHECKING:
+    from .partition_log import PartitionLog
 
 
-class LogAppends(LogState):
-    """The log as those know it who append to it."""
+class LogAppends:
+    """The verbs of `PartitionLog` that append; the parts that they use are its."""
+
+    lock: AbstractContextManager[bool]
+    failure: Failure
 
     @cached_property
-    def quick(self) -> QuickTransactions:
-        """The quick way for records and markers; made for the first append."""
-        return QuickTransactions(self)
+    def appender(self) -> Appender:
+        """The door of all appends; made for the first."""
+        return Appender(cast("PartitionLog", self))
+
+    def append(self, request: AppendRequest) -> AppendInfo:
+        """Append what the request says; raises as `append_as_leader`."""
+        with self.lock:
+            return self.appender.append(request)
 
     def append_as_leader(
         self,
@@ -51,14 +63,20 @@ class LogAppends(LogState):
             RecordBatchTooLargeError: the batch is larger than a segment may be.
             LogstoreError: what the batch is refused for: see `analyze`, `validate`, `ProducerUpdate.step`.
         """
-        return append(
-            self,
-            data,
-            leader_epoch=leader_epoch,
-            origin=origin,
-            guard=guard,
-            transaction_version=transaction_version,
-        )
+        is_numbered = origin not in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
+        new_request = NumberedRequest if is_numbered else BatchRequest
+        batch = np.frombuffer(data, np.uint8)
+        return self.append(new_request(batch, index(leader_epoch), origin, guard, index(transaction_version)))
+
+    def append_as_follower(self, data: ByteArray, leader_epoch: int) -> AppendInfo:
+        """Append batches as their leader has them; those of a leader later than `leader_epoch` are left out.
+
+        Raises:
+            KafkaStorageError: the log cannot be written.
+            UnexpectedAppendOffsetError, OffsetsOutOfOrderError: offsets that are there already, or that go back.
+            LogstoreError: damage.
+        """
+        return self.append(NumberedRequest(data, leader_epoch, AppendOrigin.REPLICATION))
 
     def append_records(
         self,
@@ -85,31 +103,13 @@ class LogAppends(LogState):
             UsageError: columns of different lengths, what is no bytes, a transaction without producer.
             LogstoreError: as `append_as_leader`.
         """
+        if not type(producer_id) is type(producer_epoch) is type(base_sequence) is type(leader_epoch) is int:
+            producer_id, producer_epoch = index(producer_id), index(producer_epoch)
+            base_sequence, leader_epoch = index(base_sequence), index(leader_epoch)
+        producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
+        request = new_records_request((values, keys, timestamps, *producer, leader_epoch, guard))
         with self.lock:
-            if guard is None:
-                info = self.quick.append(
-                    values, keys, timestamps,
-                    producer_id, producer_epoch, base_sequence, is_transactional, leader_epoch,
-                )  # fmt: skip
-                if info is not None:
-                    return info
-            elif is_transactional:
-                producer = (producer_id, producer_epoch, base_sequence)
-                info = self.quick.append_verified(values, keys, timestamps, *producer, leader_epoch, guard)
-                if info is not None:
-                    return info
-            return append_records(
-                self,
-                values,
-                keys,
-                timestamps,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                base_sequence=base_sequence,
-                is_transactional=is_transactional,
-                leader_epoch=leader_epoch,
-                guard=guard,
-            )
+            return self.appender.append(request)
 
     def append_columns(
         self,
@@ -141,28 +141,23 @@ class LogAppends(LogState):
             InvalidRecordError, InvalidTimestampError, RecordTooLargeError, UsageError: nothing is written.
             LogstoreError: as `append_as_leader`; the batches before the one refused are appended.
         """
-        return append_columns(
-            self,
-            columns,
-            codec=codec,
-            level=level,
-            batch_size=batch_size,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            is_transactional=is_transactional,
-            leader_epoch=leader_epoch,
-            guard=guard,
-        )
-
-    def append_batches(self, batches: Iterable[ByteArray], *, leader_epoch: int = 0) -> list[AppendInfo]:
-        """Append batches one after the other, with nothing between them.
-
-        Raises:
-            LogstoreError: as `append_as_leader`; the batches before the one refused are appended.
-        """
+        log = cast("PartitionLog", self)
         with self.lock:
-            return [self.append_as_leader(batch, leader_epoch=leader_epoch) for batch in batches]
+            self.failure.require_writable()
+            requests = column_requests(
+                log,
+                columns,
+                codec=codec,
+                level=level,
+                batch_size=batch_size,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=base_sequence,
+                is_transactional=is_transactional,
+                leader_epoch=leader_epoch,
+                guard=guard,
+            )
+            return append_each(log, requests)
 
     def append_end_transaction(
         self,
@@ -181,38 +176,13 @@ class LogAppends(LogState):
             InvalidProducerEpochError, TransactionCoordinatorFencedError: a newer producer or coordinator is known.
             UsageError: a transaction version other than 0 to 2; an epoch that has no room in a marker.
         """
-        with self.lock:
-            end = (producer_id, producer_epoch, is_commit, coordinator_epoch, transaction_version)
-            info = self.quick.append_marker(*end, leader_epoch)
-            if info is not None:
-                return info
-        marker = build_marker(
-            ControlRecordType.COMMIT if is_commit else ControlRecordType.ABORT,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            coordinator_epoch=coordinator_epoch,
-            timestamp_ms=self.now_ms(),
-        )
-        return self.append_as_leader(
-            marker,
-            leader_epoch=leader_epoch,
-            origin=AppendOrigin.COORDINATOR,
-            transaction_version=transaction_version,
-        )
-
-    def append_as_follower(self, data: ByteArray, leader_epoch: int) -> AppendInfo:
-        """Append batches as their leader has them; those of a leader later than `leader_epoch` are left out.
-
-        Raises:
-            KafkaStorageError: the log cannot be written.
-            UnexpectedAppendOffsetError, OffsetsOutOfOrderError: offsets that are there already, or that go back.
-            LogstoreError: damage.
-        """
-        return append(
-            self,
-            data,
-            leader_epoch=leader_epoch,
-            origin=AppendOrigin.REPLICATION,
-            guard=None,
-            transaction_version=UNKNOWN_TRANSACTION_VERSION,
+        return self.append(
+            MarkerRequest(
+                index(producer_id),
+                index(producer_epoch),
+                bool(is_commit),
+                index(coordinator_epoch),
+                index(transaction_version),
+                index(leader_epoch),
+            )
         )

@@ -6,17 +6,25 @@ written its size and indexes. All else it does beside the writer, who never chan
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from ..folds.leader_epochs import LeaderEpochs
 from ..model import FetchIsolation
-from .log_state import LogState
 from .offset_for_timestamp import TimestampAndOffset, fetchable_offset_for_timestamp
+from .offsets import Offsets
 from .read import INT_MAX, Fetched, ReadBounds, read
 from .records import RecordReader
 from .segments import Segments
 
 
-class LogReads(LogState):
-    """The log as those know it who read it, in any thread."""
+class LogReads:
+    """The verbs of `PartitionLog` that read, in any thread; the parts that they use are its."""
+
+    lock: AbstractContextManager[bool]
+    topic_partition: str
+    segments: Segments
+    epochs: LeaderEpochs
+    offsets: Offsets
 
     def read(
         self,
@@ -60,9 +68,9 @@ class LogReads(LogState):
         with self.lock:
             bounds = ReadBounds(
                 self.topic_partition,
-                self.log_start_offset,
-                self.log_end_offset,
-                self.high_watermark,
-                self.last_stable_offset,
+                self.offsets.struct.log_start_offset,
+                self.offsets.struct.log_end_offset,
+                self.offsets.struct.high_watermark,
+                self.offsets.last_stable_offset,
             )
             return self.segments.view(), bounds

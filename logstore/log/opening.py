@@ -9,18 +9,17 @@ from ..disk.names import absolute_path, parent
 from ..disk.seam import Seam
 from ..disk.side_files import read_partition_metadata
 from ..errors import InconsistentTopicIdError
+from ..kernels.append_struct import LogStruct
 from ..layout import partition_metadata
 from ..layout.file_names import LOG_SUFFIX
 from .active_segment import ActiveSegment
 from .config import LogConfig
 from .directory import PartitionDirectory
 from .loader import LoadSettings, LogLoader
-from .log_state import Later
-from .partition_log import PartitionLog
+from .partition_log import Later, PartitionLog
 from .recover import partition_of
 from .roll import roll_jitter_ms
 from .segment import Segment
-from .watermarks import refresh_first_unstable_offset, update_high_watermark
 
 
 def open_log(
@@ -48,13 +47,14 @@ def open_log(
     loader = LogLoader(directory, topic_partition, settings)
     loader.load()
     loader.producers.state.requires_verification = requires_verification
-    active = _activated(loader, settings.config, now_ms(), draw_below)
+    struct = LogStruct()
+    _activate(loader, settings.config, struct, now_ms(), draw_below)
     directory.is_recovering = False
     log = PartitionLog(
         directory,
         topic_partition,
         loader,
-        active,
+        struct,
         settings.config,
         now_ms=now_ms,
         is_only_replica=is_only_replica,
@@ -62,11 +62,10 @@ def open_log(
         flush_later=flush_later,
     )
     log.topic_id = known_topic_id
-    refresh_first_unstable_offset(log)
     if is_only_replica:
-        update_high_watermark(log, log.log_end_offset)
+        log.update_high_watermark(log.log_end_offset)
     elif high_watermark is not None:
-        update_high_watermark(log, high_watermark)
+        log.update_high_watermark(high_watermark)
     return log
 
 
@@ -93,18 +92,19 @@ def _metadata(topic_id: str) -> bytes:
     return f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}".encode()
 
 
-def _activated(loader: LogLoader, config: LogConfig, now_ms: int, draw_below: Callable[[int], int]) -> ActiveSegment:
-    """The last segment, opened for writing."""
+def _activate(
+    loader: LogLoader, config: LogConfig, struct: LogStruct, now_ms: int, draw_below: Callable[[int], int]
+) -> None:
+    """Open the last segment for writing."""
     for segment in loader.segments:
         segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
     last = loader.segments.last
     assert last is not None
     _cut_torn_tail(last, loader.end_position)
-    active = ActiveSegment.resume(last, config)
+    active = ActiveSegment.resume(last, config, struct)
     if loader.has_made_segment:
         active.preallocate(config)
     loader.segments.add(active)
-    return active
 
 
 def _cut_torn_tail(segment: Segment, size: int) -> None:

@@ -6,30 +6,39 @@
     log.close()
 
 All that changes the log holds `lock`; so does a reader, but only while it copies the bounds it reads by. A write that
-fails ends the writing, see `storage_failure`.
+fails ends the writing, see `failure`.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from .. import clock
+from ..disk.lock import lose_when_forked
 from ..disk.seam import SEAM, Seam
+from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
-from .active_segment import sync_segment
-from .config import DEDUPE_BUFFER_SIZE
+from ..kernels.append_struct import LogStruct
+from .active_segment import ActiveSegment, sync_segment
+from .append.appender import Appender
+from .append.rules import ValidationRules
+from .config import DEDUPE_BUFFER_SIZE, LogConfig
 from .delete_records import delete_records
-from .flush import flush, flush_beside
-from .loader import LoadSettings
+from .deleted_files import DeletedFiles
+from .directory import PartitionDirectory
+from .failure import Failure
+from .flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
+from .loader import LoadSettings, LogLoader
 from .log_appends import LogAppends
 from .log_reads import LogReads
-from .log_state import Later
+from .offsets import Offsets
 from .retain import DeletedSegment, delete_old_segments
-from .roll import roll
+from .roll import roll, roll_jitter_ms, segment_ms_max
 from .truncate import truncate_fully_and_start_at, truncate_to
-from .watermarks import increment_high_watermark, increment_log_start_offset, update_high_watermark
 
 if TYPE_CHECKING:
     from .cleaner.choice import Cleanable
@@ -38,9 +47,148 @@ if TYPE_CHECKING:
 TRANSACTION_TIMEOUT_MAX_MS = 900_000  # transaction.max.timeout.ms
 _LATE_MS = 300_000  # `ProducerStateManager.LATE_TRANSACTION_BUFFER_MS`
 
+Later = Callable[[Callable[[], None]], object]
+
 
 class PartitionLog(LogAppends, LogReads):
-    """The running log; made by `open`, attributes as in `LogState`."""
+    """The running log; made by `open`.
+
+    Attributes:
+        topic_partition: as Kafka's messages name it, `topic-0`.
+        topic_id: of `partition.metadata`; None without the file.
+        config, rules: the configuration, and what of it concerns appends.
+        directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
+        offsets: where it starts and ends, and what is replicated, stable and on the disk.
+        failure: why it is not written any more, if it is not.
+        appender: the door of all appends.
+        deleted_files: those that are to be removed some time later.
+        cleaning_lock: held by a round of cleaning, of which there is one at a time.
+        truncation_count: truncations that took more than batches of the active segment.
+    """
+
+    active: ActiveSegment
+
+    def __init__(
+        self,
+        directory: PartitionDirectory,
+        topic_partition: str,
+        loader: LogLoader,
+        struct: LogStruct,
+        config: LogConfig,
+        *,
+        now_ms: Callable[[], int],
+        is_only_replica: bool,
+        draw_below: Callable[[int], int],
+        flush_later: Later | None,
+    ) -> None:
+        """Take over what a loader has loaded; the caller activates the last segment, which uses the same struct."""
+        self.lock = threading.RLock()
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self.topic_id: str | None = None
+        self.segments, self.epochs, self.producers = loader.segments, loader.epochs, loader.producers
+        self.offsets = Offsets(struct, self.segments, self.producers.state.transactions, topic_partition)
+        self.failure = Failure(directory.path, topic_partition, self.lock, struct, self.invalidate_fast_path)
+        self.now_ms = now_ms
+        self.last_flush_ms = now_ms()
+        self.flush_later = flush_later
+        self.truncation_count = 0
+        self.deleted_files = DeletedFiles()
+        self.cleaning_lock = threading.Lock()
+        self._draw_below = draw_below
+        self.update_config(config)
+        last = loader.segments.last
+        assert isinstance(last, ActiveSegment)
+        self.active = last
+        self.offsets.begin(
+            start=loader.start_offset,
+            end=loader.end_offset,
+            recovery_point=loader.recovery_point,
+            checkpointed_recovery_point=loader.checkpointed_recovery_point,
+            is_only_replica=is_only_replica,
+        )
+        lose_when_forked(self)
+
+    @property
+    def log_start_offset(self) -> int:
+        """Where readers begin."""
+        return int(self.offsets.struct.log_start_offset)
+
+    @property
+    def log_end_offset(self) -> int:
+        """Where the next record comes; exclusive."""
+        return int(self.offsets.struct.log_end_offset)
+
+    @property
+    def high_watermark(self) -> int:
+        """Up to which everything is replicated; exclusive."""
+        return int(self.offsets.struct.high_watermark)
+
+    @property
+    def recovery_point(self) -> int:
+        """Up to which everything is on the disk; exclusive."""
+        return int(self.offsets.struct.recovery_point)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where readers of committed data stop; None if nothing is open."""
+        return self.offsets.first_unstable_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """What readers of committed data read up to; exclusive."""
+        return self.offsets.last_stable_offset
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the log is neither closed nor has its writing failed."""
+        return self.failure.is_writable
+
+    @property
+    def size(self) -> int:
+        """Bytes of all `.log` files."""
+        with self.lock:
+            return sum(segment.size for segment in self.segments)
+
+    def invalidate_fast_path(self) -> None:
+        """Have the fast path look at the log anew: it was changed otherwise. The caller holds the lock."""
+        appender: Appender | None = vars(self).get("appender")
+        if appender is not None:
+            appender.fast.invalidate()
+
+    def poisoned_by(self, failure_text: str) -> AbstractContextManager[None]:
+        """A `with` block that changes the log, see `Failure.poisoned_by`."""
+        return self.failure.poisoned_by(failure_text)
+
+    def update_config(self, config: LogConfig) -> None:
+        """Take another configuration; the active segment keeps what it was made with."""
+        with self.lock:
+            self.invalidate_fast_path()
+            self.config = config
+            self.rules = ValidationRules.of(config, self.topic_partition)
+            self.segment_ms_max = segment_ms_max(config)
+            self.flush_message_count: int = config["flush.messages"]
+
+    def activate(self, segment: ActiveSegment) -> None:
+        """Let a segment be the one that is written."""
+        self.invalidate_fast_path()
+        self.active = segment
+        self.segments.add(segment)
+
+    def roll_jitter_ms(self) -> int:
+        """How much sooner a new segment is to be full."""
+        return roll_jitter_ms(self.config, self._draw_below)
+
+    def write_epochs(self) -> None:
+        """Write `leader-epoch-checkpoint`."""
+        self.directory.write_epochs(self.epochs.entries, "epochs as of the log")
+        self.epochs.is_changed = False
+
+    def lose(self) -> None:
+        """In the child of a fork: the log is the parent's, and nothing is written or closed here."""
+        self.lock = threading.RLock()  # a thread of the parent may have held the other
+        self.failure.disown_after_fork(self.lock)
+        self.deleted_files = DeletedFiles()
 
     @classmethod
     def open(
@@ -89,25 +237,43 @@ class PartitionLog(LogAppends, LogReads):
             flush_later=flush_later,
         )
 
+    def producer(self, producer_id: int) -> ProducerEntry | None:
+        """What is known of a producer; None when nothing is."""
+        with self.lock:
+            return self.producers.state.get(producer_id)
+
+    def producer_entries(self) -> list[ProducerEntry]:
+        """What is known of each producer, in the order in which they came."""
+        with self.lock:
+            return list(self.producers.state)
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer has an open transaction in this epoch."""
+        with self.lock:
+            return self.producers.state.has_ongoing_transaction(producer_id, producer_epoch)
+
+    def start_inside(self) -> int | None:
+        """The log start offset, if it is not where the first segment begins."""
+        with self.lock:
+            first, offset = self.segments.first, self.log_start_offset
+            return offset if first is not None and offset > first.base_offset else None
+
     def begin_verification(
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
         """The guard to show with a transactional batch, see `ProducerState.begin_verification`."""
         with self.lock:
-            guard = self.producers.state.begin_verification(
+            return self.producers.state.begin_verification(
                 producer_id,
                 sequence=sequence,
                 producer_epoch=producer_epoch,
                 supports_epoch_bump=supports_epoch_bump,
                 now_ms=self.now_ms(),
             )
-            if guard is not None:
-                self.quick.suspend()
-            return guard
 
     def roll(self) -> None:
         """Close the active segment and begin a new one at the log's end; an empty one is made anew."""
-        with self.lock, self.writing("Error while rolling log segment for"):
+        with self.lock, self.poisoned_by("Error while rolling log segment for"):
             roll(self)
 
     def flush(self) -> None:
@@ -122,7 +288,7 @@ class PartitionLog(LogAppends, LogReads):
     def update_high_watermark(self, offset: int) -> int:
         """All replicas have what is below `offset`; returns the new high watermark, which is one of the log."""
         with self.lock:
-            return update_high_watermark(self, offset)
+            return self.offsets.update_high_watermark(offset)
 
     def increment_high_watermark(self, offset: int) -> bool:
         """As `update_high_watermark`, if that is above; whether it is.
@@ -131,7 +297,7 @@ class PartitionLog(LogAppends, LogReads):
             UsageError: an offset behind the log's end.
         """
         with self.lock:
-            return increment_high_watermark(self, offset)
+            return self.offsets.increment_high_watermark(offset)
 
     def increment_log_start_offset(self, offset: int) -> bool:
         """Let the log start at `offset`; False if it starts there or behind already. No file is removed.
@@ -139,8 +305,16 @@ class PartitionLog(LogAppends, LogReads):
         Raises:
             OffsetOutOfRangeError: an offset above the high watermark.
         """
-        with self.lock, self.writing("Exception while increasing log start offset for"):
-            return increment_log_start_offset(self, offset)
+        with self.lock, self.poisoned_by("Exception while increasing log start offset for"):
+            if not self.offsets.may_start_at(offset):
+                return False
+            self.offsets.raise_log_start(offset)
+            raise_recovery_point(self, offset)
+            if self.epochs.truncate_from_start(offset):
+                self.write_epochs()
+            self.producers.raise_log_start_offset(offset)
+            self.offsets.refresh_first_unstable_offset()
+            return True
 
     def delete_records(self, offset: int) -> int:
         """Let the log start at `offset`, -1 at the high watermark; where it starts now, see `delete_records`."""
@@ -169,18 +343,20 @@ class PartitionLog(LogAppends, LogReads):
 
     def truncate_to(self, offset: int) -> bool:
         """Drop the batch that holds `offset` and all behind it; False if the log ends before."""
-        with self.lock, self.writing("Error while truncating log for"):
+        with self.lock, self.poisoned_by("Error while truncating log for"):
             return truncate_to(self, offset)
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything; the log is empty, ends at `offset`, and starts there if not told otherwise."""
-        with self.lock, self.writing("Error while truncating log for"):
+        with self.lock, self.poisoned_by("Error while truncating log for"):
             truncate_fully_and_start_at(self, offset, log_start_offset)
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have not written for `producer.id.expiration.ms`; to be called now and then."""
         with self.lock:
-            self.producers.state.drop_expired(self.now_ms())
+            now_ms = self.now_ms()
+            with self.poisoned_by("Error while removing expired producers of"):
+                self.producers.state.drop_expired(now_ms)
 
     def has_late_transaction(self, transaction_timeout_max_ms: int = TRANSACTION_TIMEOUT_MAX_MS) -> bool:
         """Whether the oldest open transaction's producer is silent for longer than any transaction may last."""
@@ -194,20 +370,20 @@ class PartitionLog(LogAppends, LogReads):
         A log whose writing failed is only let go of, and is to be loaded as not cleanly closed.
         """
         with self.lock:
-            if self._is_closed:
+            if self.failure.is_closed:
                 return
-            if self.failure is not None:
-                self._is_closed = True
-                self._let_go()
-                return
-            with self.flushing:
-                self.producers.take_snapshot()
-                closed = self.active.close()
-                self.segments.add(closed)
-                sync_segment(closed)
-                flush(self)
-                self.directory.sync()
-                self._is_closed = True  # within: a second close must not write the indexes again
+            self.failure.settle()
+            self.invalidate_fast_path()
+            if self.failure.error is None:
+                with self.poisoned_by(FAILURE_TEXT):
+                    self.producers.take_snapshot()
+                    closed = self.active.close()
+                    self.segments.add(closed)
+                    sync_segment(closed)
+                    flush(self)
+                    self.directory.sync()
+                    self.failure.is_closed = True  # within: a second close must not write the indexes again
+            self.failure.is_closed = True
             self._let_go()
 
     def _let_go(self) -> None:

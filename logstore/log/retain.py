@@ -42,7 +42,7 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
     Raises:
         DataDirectoryError: a file cannot be read or renamed.
     """
-    with log.lock, log.writing("Error while deleting segments for"):
+    with log.lock, log.poisoned_by("Error while deleting segments for"):
         deleted = _delete(log, _is_below_start(log), f"log start offset {log.log_start_offset} breach", now_ms)
         if DELETE in log.config[CLEANUP_POLICY]:
             deleted += _delete_by_size(log, now_ms)

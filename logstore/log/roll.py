@@ -12,7 +12,7 @@ from .config import LogConfig
 from .flush import flush, flush_closed
 
 if TYPE_CHECKING:
-    from .log_state import LogState
+    from .partition_log import PartitionLog
 
 
 def segment_ms_max(config: LogConfig) -> int:
@@ -28,18 +28,18 @@ def roll_jitter_ms(config: LogConfig, draw_below: Callable[[int], int]) -> int:
     return draw_below(min(jitter_ms, config["segment.ms"])) if jitter_ms else 0
 
 
-def should_roll(log: LogState, size: int, max_timestamp: int, last_offset: int) -> bool:
+def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
     """Whether an append of `size` bytes, up to `max_timestamp` (ms) and `last_offset`, begins a new segment."""
     active = log.active
     return (
         active.size > log.rules.segment_size_max - size
         or active.indexes.is_full
         or not active.can_hold(last_offset)
-        or (active.size > 0 and _waited_ms(log, max_timestamp) > log.segment_ms_max - active.roll_jitter_ms)
+        or (active.size > 0 and _waited_ms(log, max_timestamp, now_ms) > log.segment_ms_max - active.roll_jitter_ms)
     )
 
 
-def roll(log: LogState, expected_next_offset: int = 0) -> ActiveSegment:
+def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
     """Close the active segment and begin one at the log's end, or at `expected_next_offset` if that is above.
 
     An active segment that is empty and would have the same base is made anew. What is below the new one is synced by
@@ -51,6 +51,7 @@ def roll(log: LogState, expected_next_offset: int = 0) -> ActiveSegment:
             append behind the log's end was refused when its segment had begun; opening the log anew puts that right.
         DataDirectoryError: a file cannot be written.
     """
+    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first, as these are functions of the caller's
     base_offset = max(expected_next_offset, log.log_end_offset)
     active = log.active
     _require_free(log, base_offset, expected_next_offset)
@@ -59,10 +60,9 @@ def roll(log: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     else:
         closed = active.close()
         log.segments.add(closed)
-        promised = max(log.recovery_point, log.checkpointed_recovery_point)
-        if log.flush_later is None or promised >= log.log_end_offset:
+        if log.flush_later is None or log.offsets.promised_recovery_point >= log.log_end_offset:
             sync_segment(closed)
-    begin_segment(log, base_offset)
+    begin_segment(log, base_offset, now_ms, jitter_ms)
     log.producers.state.map_end_offset = base_offset
     log.producers.take_snapshot()
     if log.flush_later is None:
@@ -72,7 +72,7 @@ def roll(log: LogState, expected_next_offset: int = 0) -> ActiveSegment:
     return log.active
 
 
-def _require_free(log: LogState, base_offset: int, expected_next_offset: int) -> None:
+def _require_free(log: PartitionLog, base_offset: int, expected_next_offset: int) -> None:
     """No segment has this base, or one above, but the active one if it is empty."""
     active = log.active
     if base_offset > active.base_offset or (base_offset == active.base_offset and not active.size):
@@ -91,23 +91,29 @@ def _require_free(log: LogState, base_offset: int, expected_next_offset: int) ->
     )
 
 
-def begin_segment(log: LogState, base_offset: int) -> None:
-    """Let an empty segment be the active one, in place of any files of its base."""
+def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: int) -> None:
+    """Let an empty segment be the active one, in place of any files of its base.
+
+    Args:
+        now_ms, jitter_ms: when it is made, and how much sooner than after `segment.ms` it is full.
+    """
     for kind in SEGMENT_SUFFIXES:
         log.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
-    log.active = ActiveSegment.create(
-        log.directory,
-        base_offset,
-        log.config,
-        created_ms=log.now_ms(),
-        roll_jitter_ms=log.roll_jitter_ms(),
+    log.activate(
+        ActiveSegment.create(
+            log.directory,
+            base_offset,
+            log.config,
+            log.offsets.struct,
+            created_ms=now_ms,
+            roll_jitter_ms=jitter_ms,
+        )
     )
-    log.segments.add(log.active)
 
 
-def _waited_ms(log: LogState, max_timestamp: int) -> int:
+def _waited_ms(log: PartitionLog, max_timestamp: int, now_ms: int) -> int:
     """How long the segment is written by its records, or by the clock if its first batch has no timestamp."""
-    first_timestamp = log.active.first_batch_timestamp
-    if first_timestamp is None or first_timestamp < 0:
-        return log.now_ms() - log.active.created_ms
+    first_timestamp = log.active.load_first_timestamp()
+    if first_timestamp < 0:
+        return now_ms - log.active.created_ms
     return max_timestamp - first_timestamp

@@ -59,7 +59,7 @@ class Checkpoints:
 
     def write_log_start_offsets(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
         """Where logs start that do not start with their first segment."""
-        self._write(LOG_START_OFFSET_FILE_NAME, logs, _start_inside, waiting, self.log_start_offsets)
+        self._write(LOG_START_OFFSET_FILE_NAME, logs, PartitionLog.start_inside, waiting, self.log_start_offsets)
 
     def write_high_watermarks(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
         """Up to where each log is replicated."""
@@ -117,9 +117,3 @@ class Checkpoints:
             return read_offset_checkpoint(path)
         except CheckpointFormatError:
             return {}
-
-
-def _start_inside(log: PartitionLog) -> int | None:
-    with log.lock:
-        first = log.segments.first
-        return log.log_start_offset if first is not None and log.log_start_offset > first.base_offset else None

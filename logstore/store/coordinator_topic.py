@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..coordinator.partition_for import partition_for
 from ..errors import UnknownTopicOrPartitionError
-from ..log.append_info import AppendInfo
+from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from .broker_config import DURABLE_COMMITS
 from .coordinated_store import CoordinatedStore

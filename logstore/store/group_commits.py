@@ -17,7 +17,7 @@ from ..errors import (
     UnknownTopicOrPartitionError,
 )
 from ..folds.verification import VerificationGuard
-from ..log.append_info import AppendInfo
+from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import CommittedOffset
 from .coordinated_store import CoordinatedStore
 from .coordinator_topic import log_or_none

@@ -17,7 +17,7 @@ from ..coordinator.group_records import group_from_record, group_record
 from ..coordinator.transaction_markers import Marker
 from ..folds.producer_update import AppendOrigin
 from ..folds.verification import VerificationGuard
-from ..log.append_info import AppendInfo
+from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import (
     CommittedOffset,
     GroupKey,

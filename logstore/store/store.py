@@ -298,11 +298,11 @@ class Store:
             self._metadata.close()
         except LogstoreError as error:
             errors.append(error)
-        written = {key: log for key, log in logs.items() if log.failure is None}
+        written = {key: log for key, log in logs.items() if log.failure.error is None}
         self._checkpoints.write_recovery_points(written, waiting)
         self._checkpoints.write_log_start_offsets(logs, waiting)
         self._checkpoints.write_high_watermarks(logs, waiting)
         if errors:
             raise errors[0]
-        if is_settled and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure is None:
+        if is_settled and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure.error is None:
             write_clean_shutdown(self._seam, self.path, self._metadata.image.brokers[self.node_id].broker_epoch)

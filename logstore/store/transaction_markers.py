@@ -12,7 +12,7 @@ from ..coordinator.transaction import Partition
 from ..coordinator.transaction_markers import Completion, Marker, MarkerOutcome, marker_outcome
 from ..coordinator.transaction_table import TransactionTable
 from ..errors import LogstoreError
-from ..log.append_info import AppendInfo
+from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic, log_or_none
@@ -96,8 +96,7 @@ class MarkerWriter:
             log = log_or_none(self._store, topic, number)
             if log is None:
                 continue
-            with log.lock:
-                entry = log.producers.state.get(marker.producer_id)
+            entry = log.producer(marker.producer_id)
             if entry is None:
                 continue
             is_open_later = marker.transaction_version >= 2 and entry.current_txn_first_offset is not None

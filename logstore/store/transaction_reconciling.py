@@ -38,9 +38,7 @@ def reconcile(store: CoordinatedStore, states: Iterable[StatePartition], markers
     known = _known(states)
     epochs: dict[int, int] = {}
     for partition, log in _logs(store):
-        with log.lock:
-            entries = list(log.producers.state)
-        for entry in entries:
+        for entry in log.producer_entries():
             _, transaction = known.get(entry.producer_id, (None, None))
             if transaction is not None and transaction.producer_id == entry.producer_id:
                 epochs[entry.producer_id] = max(entry.producer_epoch, epochs.get(entry.producer_id, -1))

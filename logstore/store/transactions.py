@@ -38,7 +38,7 @@ from ..errors import (
 )
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_SEQUENCE
-from ..log.append_info import AppendInfo
+from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ..topics.transaction_state import TOPIC
 from .coordinated_store import CoordinatedStore
@@ -191,9 +191,8 @@ class TransactionCoordinator:
             LogstoreError: as `add_partitions`.
         """
         log = self._store.log(*partition)
-        with log.lock:
-            if log.producers.state.has_ongoing_transaction(producer_id, producer_epoch):
-                return None
+        if log.has_ongoing_transaction(producer_id, producer_epoch):
+            return None
         # first, so that nothing of a producer that is refused is left in the log
         self._admit(transactional_id, producer_id, producer_epoch, partition)
         guard = log.begin_verification(

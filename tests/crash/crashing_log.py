@@ -12,8 +12,7 @@ import numpy as np
 from logstore.disk.seam import Seam
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
-from logstore.log.log_state import Later
-from logstore.log.partition_log import PartitionLog
+from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
 from tests.naive import batch as naive
 from tests.naive.dice import Dice

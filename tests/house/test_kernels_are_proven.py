@@ -28,12 +28,8 @@ PROOFS = {
     "measure_batches": Proof("building.split", "test_kernel_encode"),
     "encode_batches": Proof("building.batch_bytes", "test_kernel_encode"),
     "write_headers": Proof("building.batch_bytes", "test_kernel_encode"),
-    "prepare_append": Proof("append.prepared", "test_kernel_append"),
-    "prepare_placed": Proof("append.batch_of", "test_kernel_append"),
-    "commit_append": Proof("append.committed", "test_kernel_append"),
-    "prepare_marker": Proof("append_marker.prepared_marker", "test_kernel_append_marker"),
-    "validate_batch": Proof("validate.stamped", "test_kernel_validate"),
-    "validate_compressed": Proof("validate.stamped", "test_kernel_validate"),
+    "append_request": Proof("append.prepared", "test_kernel_append"),
+    "finish_append": Proof("append.committed", "test_kernel_append"),
     "encode_headers": Proof("record_headers.encode", "test_kernel_headers"),
     "decode_headers": Proof("record_headers.decode", "test_kernel_headers"),
     "gather_fields": Proof("gather.gathered", "test_kernel_gather"),
@@ -53,6 +49,7 @@ PROOFS = {
 CALLERS = {  # through which some kernels are called in tests, by a name that is imported from them
     "DumpCaller": "tests/unit/kernel_dump.py",
     "both_forms": "tests/properties/fold_stories.py",
+    "AppendForms": "tests/unit/append_forms.py",
 }
 
 

@@ -16,10 +16,10 @@ import pytest
 from logstore.codec import decompress
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.analyze import Analyzed, analyze, require_continuation, require_room
-from logstore.log.batch_validator import BatchValidator
+from logstore.log.append.analyze import Analyzed, analyze, require_continuation, require_room
+from logstore.log.append.rules import ValidationRules
+from logstore.log.append.validate import validate
 from logstore.log.config import parse_config
-from logstore.log.validation_rules import ValidationRules
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
 from tests.kafka.oracle import Oracle
@@ -87,10 +87,15 @@ def _append(case: Case) -> dict[str, Any]:
         )
         require_room(analyzed.valid_size, rules)
         return _answer(analyzed, data[: analyzed.valid_size].tobytes())
-    result = BatchValidator(rules).validate(
-        case.data, origin=origin, base_offset=case.end_offset, leader_epoch=case.leader_epoch, now_ms=NOW
+    result = validate(
+        data,
+        analyzed,
+        origin=origin,
+        base_offset=case.end_offset,
+        leader_epoch=case.leader_epoch,
+        now_ms=NOW,
+        rules=rules,
     )
-    assert result is not None
     require_room(result.data.size, rules)
     answer = _answer(analyzed, result.data.tobytes())
     return answer | {

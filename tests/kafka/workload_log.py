@@ -16,7 +16,7 @@ from logstore.columns.record_table import BatchRecords
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import BatchHeader
-from logstore.log.append_info import AppendInfo
+from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

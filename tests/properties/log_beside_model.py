@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
 from logstore.columns.record_columns import RecordColumns
-from logstore.log.append_info import AppendInfo
+from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog

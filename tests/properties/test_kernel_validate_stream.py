@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.kernels import decode
-from logstore.log.skipped_records import SkippedRecords
+from logstore.log.append.validate import SkippedRecords
 from tests.naive.encoder import ZSTD, Batch
 from tests.naive.record import BrokenRecordError, Context
 from tests.naive.skipped_record import Skipped, skip_stream

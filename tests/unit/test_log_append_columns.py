@@ -19,8 +19,7 @@ from logstore.errors import (
     RecordBatchTooLargeError,
     RecordTooLargeError,
 )
-from logstore.log import append
-from logstore.log.append import append_placed
+from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
@@ -135,7 +134,7 @@ def test_nothing_is_written_of_records_that_are_refused(
     log = open_log(tmp_path, config)
     with pytest.raises(error):
         log.append_columns(columns, batch_size=BATCH_SIZE)
-    assert (log.log_end_offset, log.size, log.failure) == (0, 0, None)
+    assert (log.log_end_offset, log.size, log.failure.error) == (0, 0, None)
 
 
 @pytest.mark.parametrize("limit", ["internal.segment.bytes", "max.message.bytes"])
@@ -171,19 +170,21 @@ def test_no_records_are_no_append(tmp_path: Path) -> None:
     assert np.unique(log.segments.last.data).size > 1
 
 
-def test_batches_go_the_quick_way_once_the_first_has_gone_the_long_one(
+def test_batches_go_the_fast_path_once_the_first_has_gone_the_slow_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log(tmp_path, {})
-    long_ways: list[int] = []
+    slow: list[int] = []
 
-    def counted(log: Any, *arguments: Any) -> Any:
-        long_ways.append(log.log_end_offset)
-        return append_placed(log, *arguments)
+    append = SlowPath.append
 
-    monkeypatch.setattr(append, "append_placed", counted)
+    def counted(path: SlowPath, request: Any) -> Any:
+        slow.append(log.log_end_offset)
+        return append(path, request)
+
+    monkeypatch.setattr(SlowPath, "append", counted)
     columns = some_columns("quick", 200)
     log.append_columns(columns, producer_id=7, producer_epoch=0, base_sequence=0, batch_size=BATCH_SIZE)
     assert log.log_end_offset == 200
-    assert long_ways == [0]
+    assert slow == [0]
     log.close()

@@ -90,7 +90,7 @@ def test_a_log_that_is_truncated_while_its_keys_are_read_is_not_cleaned(
     with pytest.raises(LogCleaningAbortedError) as caught:
         clean(log, CLEAN_TIME)
     assert isinstance(caught.value.__cause__, DataDirectoryError)
-    assert (records_of(log), log.failure) == ([(0, b"a")], None)
+    assert (records_of(log), log.failure.error) == ([(0, b"a")], None)
     log.close()
 
 
@@ -140,7 +140,7 @@ def test_segments_that_are_deleted_meanwhile_are_not_replaced(tmp_path: Path) ->
     assert (caught.value.expected, caught.value.found) == ([2], [4, 6, 8, 10, 12])
     assert [offset for offset, _ in records_of(log)] == list(range(4, 13))
     assert not has_left_overs(log)
-    assert log.failure is None
+    assert log.failure.error is None
     log.close()
 
 
@@ -181,7 +181,7 @@ def test_a_segment_that_was_truncated_meanwhile_is_not_split(tmp_path: Path, mon
     monkeypatch.setattr(CleanedFiles, "add", truncate_then_add)
     with pytest.raises(LogCleaningAbortedError, match="was truncated"):
         clean(log, CLEAN_TIME)
-    assert (log.segments.base_offsets, log.segments.last, log.failure) == ([0], log.active, None)
+    assert (log.segments.base_offsets, log.segments.last, log.failure.error) == ([0], log.active, None)
     log.close()
 
 

@@ -82,7 +82,7 @@ def test_what_fails_before_a_segment_is_replaced_leaves_the_log_writable(
     with pytest.raises(DataDirectoryError, match="Input/output error") as caught:
         log.clean(log.cleanable(None, NOW), NOW)
     assert not isinstance(caught.value, KafkaStorageError)
-    assert log.failure is None
+    assert log.failure.error is None
     assert not [name for name in os.listdir(log.directory.path) if ".cleaned" in name or ".swap" in name]
     log.clean(log.cleanable(None, NOW), NOW)
     assert described(log) == expected

@@ -11,10 +11,10 @@ import pytest
 from logstore.columns.record_table import BatchRecords
 from logstore.errors import InvalidRecordError, InvalidTimestampError, RecordTooLargeError
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.analyze import analyze
+from logstore.log.append.analyze import analyze
+from logstore.log.append.rules import ValidationRules
+from logstore.log.append.validate import Validated, validate
 from logstore.log.config import parse_config
-from logstore.log.validate import Validated, validate
-from logstore.log.validation_rules import ValidationRules
 from tests.naive import legacy
 from tests.naive.encoder import (
     CONTROL,

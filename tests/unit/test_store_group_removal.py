@@ -52,8 +52,8 @@ def group_ids_of(store: SmallStore) -> list[str]:
 
 def let_fail(store: SmallStore, partition: int) -> None:
     log = store.log("__consumer_offsets", partition)
-    log.failure = KafkaStorageError("the disk is full")
-    log.change_count += 1
+    log.failure.error = KafkaStorageError("the disk is full")
+    log.invalidate_fast_path()
 
 
 def test_a_group_with_more_offsets_than_fit_a_batch_is_deleted(tmp_path: Path) -> None:

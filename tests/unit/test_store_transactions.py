@@ -55,13 +55,12 @@ def logged(store: SmallStore, transactional_id: str) -> list[tuple[str, int, int
 
 
 def let_fail(log: PartitionLog) -> None:
-    log.failure = KafkaStorageError("the disk is full")
-    log.change_count += 1
+    log.failure.error = KafkaStorageError("the disk is full")
+    log.invalidate_fast_path()
 
 
 def mend(log: PartitionLog) -> None:
-    log.failure = None
-    log.change_count += 1
+    log.failure.error = None
 
 
 @VERSIONS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, RequestTimedOutError
 from ...layout.record import EncodedHeaders
-from ...log.append_info import AppendInfo
+from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 
 NO_OFFSET = -1

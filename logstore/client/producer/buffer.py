@@ -18,7 +18,7 @@ from ... import clock
 from ...columns.record_columns import RecordColumns
 from ...errors import BufferExhaustedError, IllegalStateError, LogstoreError, RequestTimedOutError, UsageError
 from ...layout.batch import HEADER_SIZE
-from ...log.append_info import AppendInfo
+from ...log.append.request import AppendInfo
 from ...store.store import Store
 from ..arguments import topic_name
 from .background import Background

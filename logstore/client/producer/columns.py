@@ -10,7 +10,7 @@ import numpy as np
 from ... import clock
 from ...columns.record_columns import RecordColumns
 from ...errors import LogstoreError
-from ...log.append_info import AppendInfo
+from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from .buffer import Buffer, pause
 from .config import ProducerConfig, require_column_sizes

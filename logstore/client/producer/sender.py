@@ -25,7 +25,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
-from ...log.append_info import AppendInfo
+from ...log.append.request import AppendInfo
 from ...model import Codec
 from ...store.store import Store
 from .batch import Batch

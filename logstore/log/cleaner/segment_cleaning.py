@@ -100,7 +100,7 @@ class SegmentCleaning:
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[Segment]) -> None:
         log = self._log
-        with log.lock, log.writing("Error while replacing segments of"):
+        with log.lock, log.poisoned_by("Error while replacing segments of"):
             try:
                 self._check.require_unchanged(group)
             except LogCleaningAbortedError:
@@ -113,7 +113,7 @@ class SegmentCleaning:
 
     def _split(self, segment: Segment) -> None:
         log = self._log
-        with log.lock, log.writing("Error while splitting a segment of"):
+        with log.lock, log.poisoned_by("Error while splitting a segment of"):
             self._check.require_unchanged([segment])
             new = split_overflowed_segment(segment, log.config)
             log.segments.remove(segment.base_offset)

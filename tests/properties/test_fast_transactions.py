@@ -1,4 +1,4 @@
-"""The quick way to begin and end transactions and the long one lead to the same answers and the same files."""
+"""The fast path of what begins and ends transactions and the slow one lead to the same answers and files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from logstore.disk.seam import Seam, Writable
 from logstore.errors import DataDirectoryError, KafkaStorageError, LogstoreError
-from logstore.log import append as append_module
-from logstore.log.append_info import AppendInfo
+from logstore.log.append.fast import FastPath
+from logstore.log.append.request import AppendInfo
+from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
-from tests.properties.test_quick_append import CONFIGS, Clock, FullDisk, opened
+from tests.properties.test_fast_path import CONFIGS, Clock, FullDisk, opened
 
 MARKERS = st.fixed_dictionaries(
     {
@@ -42,16 +43,16 @@ VERIFIED = st.tuples(
 SCRIPTS = st.lists(st.one_of(MARKERS, RECORDS, VERIFIED, VERIFIED, EVENTS), max_size=30)
 
 
-def run(path: Path, config: dict[str, str], script: list[Any], *, is_quick: bool) -> tuple[list[Any], dict[str, bytes]]:
+def run(path: Path, config: dict[str, str], script: list[Any], *, is_fast: bool) -> tuple[list[Any], dict[str, bytes]]:
     """Answers of all steps and the files of the closed log."""
     clock, answers = Clock(), []
     sequences: dict[tuple[int, int], int] = {}
-    log = _opened(path, config, clock, is_quick=is_quick)
+    log = _opened(path, config, clock, is_fast=is_fast)
     for step in script:
         clock.now_ms += 7
         if step == "restart":
             log.close()
-            log = _opened(path, config, clock, is_quick=is_quick)
+            log = _opened(path, config, clock, is_fast=is_fast)
             continue
         try:
             answers.append(_do(log, step, sequences))
@@ -65,11 +66,8 @@ def run(path: Path, config: dict[str, str], script: list[Any], *, is_quick: bool
     return answers, {file.name: file.read_bytes() for file in sorted(path.iterdir())}
 
 
-def _opened(path: Path, config: dict[str, str], clock: Clock, *, is_quick: bool) -> PartitionLog:
-    log = opened(path, config, clock, is_quick=is_quick)
-    if not is_quick:
-        log.quick.append_marker = lambda *_: None  # type: ignore[method-assign]
-        log.quick.append_verified = lambda *_: None  # type: ignore[method-assign]
+def _opened(path: Path, config: dict[str, str], clock: Clock, *, is_fast: bool) -> PartitionLog:
+    log = opened(path, config, clock, is_fast=is_fast)
     log.producers.state.requires_verification = True
     return log
 
@@ -85,7 +83,7 @@ def _do(log: PartitionLog, step: Any, sequences: dict[tuple[int, int], int]) -> 
     if step[0] == "verified":
         return _append_verified(log, *step[1:], sequences)
     if step == "watermark":
-        log.is_only_replica = False
+        log.offsets.struct.is_only_replica = 0
         return log.update_high_watermark(log.log_end_offset - 1)
     producer_id, is_transactional, epoch = step
     sequence = sequences.get((producer_id, epoch), 0) if producer_id >= 0 else -1
@@ -130,13 +128,13 @@ def _append_verified(
 
 @given(CONFIGS, SCRIPTS)
 @settings(max_examples=60, deadline=None)
-def test_both_ways_are_the_same(config: dict[str, str], script: list[Any]) -> None:
+def test_both_paths_are_the_same(config: dict[str, str], script: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as place:
-        for name in ("quick", "long"):
+        for name in ("fast", "slow"):
             Path(place, name).mkdir()
-        quick = run(Path(place, "quick", "t-0"), config, script, is_quick=True)
-        long = run(Path(place, "long", "t-0"), config, script, is_quick=False)
-    assert quick == long
+        fast = run(Path(place, "fast", "t-0"), config, script, is_fast=True)
+        slow = run(Path(place, "slow", "t-0"), config, script, is_fast=False)
+    assert fast == slow
 
 
 def write(log: PartitionLog, sequence: int) -> AppendInfo:
@@ -149,37 +147,41 @@ def end(log: PartitionLog, *, is_commit: bool = True) -> AppendInfo:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
     write(log, 0)
     yield log
     log.close()
 
 
-@pytest.mark.parametrize("is_commit", [True, False])
-def test_the_common_marker_goes_the_quick_way(
-    log: PartitionLog, is_commit: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(append_module, "append_placed", None)
+def test_a_commit_goes_the_fast_path(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SlowPath, "append", None)
     for offset in range(1, 20, 2):
-        assert end(log, is_commit=is_commit) == AppendInfo(offset, offset, 1000, -1, 0, 1, False)
+        assert end(log) == AppendInfo(offset, offset, 1000, -1, 0, 1, False)
         assert log.last_stable_offset == offset + 1
         write(log, (offset + 1) // 2)
-    assert log.active.transaction_index.entry_count == (0 if is_commit else 10)
+    assert log.active.transaction_index.entry_count == 0
 
 
-def test_the_first_batch_of_a_transaction_goes_the_quick_way(
+def test_an_abort_is_indexed(log: PartitionLog) -> None:
+    for offset in range(1, 20, 2):
+        assert end(log, is_commit=False).first_offset == offset
+        assert log.last_stable_offset == offset + 1
+        write(log, (offset + 1) // 2)
+    assert log.active.transaction_index.entry_count == 10
+
+
+def test_the_first_batch_of_a_transaction_goes_the_fast_path(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end(log)
     log.producers.state.requires_verification = True
-    log.change_count += 1
+    log.invalidate_fast_path()
     log.append_records([b"bind"])
-    monkeypatch.setattr(append_module, "append_placed", None)
-    monkeypatch.setattr(type(log.quick), "_set_arguments", None)
+    monkeypatch.setattr(SlowPath, "append", None)
+    monkeypatch.setattr(FastPath, "_bind", None)
     for sequence in range(1, 4):
         guard = log.begin_verification(5, sequence=sequence, producer_epoch=0, supports_epoch_bump=False)
         assert guard is not None
-        assert log.quick.append([b"w"], None, None, -1, -1, -1, False, 0) is None
         producer = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence, "is_transactional": True}
         assert log.append_records([b"v"], guard=guard, **producer).last_offset == 2 * sequence + 1
         assert len(log.producers.state.verification) == 0
@@ -188,22 +190,22 @@ def test_the_first_batch_of_a_transaction_goes_the_quick_way(
 
 def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(tmp_path: Path) -> None:
     """Of a transaction from before a restart only the first offset is known, which may be within a batch."""
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
     log.append_records([b"before"])
     write(log, 0)
     log.close()
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
     log.append_records([b"v"])
-    found = log.batch_found
+    found = log.offsets._batch_found
     assert found is not None
     assert found[1] == log.last_stable_offset == 1
     log.append_records([b"v"])
     log.update_high_watermark(log.log_end_offset)
-    assert log.batch_found is found
+    assert log.offsets._batch_found is found
     log.roll()
     log.update_high_watermark(log.log_end_offset)
-    assert log.batch_found is not None
-    assert log.batch_found is not found
+    assert log.offsets._batch_found is not None
+    assert log.offsets._batch_found is not found
     assert end(log).first_offset == 4
     assert log.last_stable_offset == 5
     log.close()
@@ -211,7 +213,7 @@ def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(tmp_pa
 
 def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:
     seam = FullDisk()
-    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_quick=True, seam=seam)
+    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_fast=True, seam=seam)
     write(log, 0)
     before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
     seam.is_full = True
@@ -238,14 +240,12 @@ class FullAfter(Seam):
         super().write(descriptor, data)
 
 
-@pytest.mark.parametrize("is_quick", [True, False])
+@pytest.mark.parametrize("is_fast", [True, False])
 def test_an_index_of_aborted_transactions_that_cannot_be_written_ends_the_writing(
-    is_quick: bool, tmp_path: Path
+    is_fast: bool, tmp_path: Path
 ) -> None:
     seam = FullAfter()
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=is_quick, seam=seam)
-    if not is_quick:
-        log.quick.append_marker = lambda *_: None  # type: ignore[method-assign]
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=is_fast, seam=seam)
     write(log, 0)
     seam.left_count = 1
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):

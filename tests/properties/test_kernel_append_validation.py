@@ -1,4 +1,4 @@
-"""The quick check of a batch: its kernels against a slow twin, and all of it against the long way."""
+"""The check and stamp of a batch in the append kernel against a slow twin."""
 
 from __future__ import annotations
 
@@ -10,22 +10,14 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from logstore.columns.batch_table import BatchTable, scan
-from logstore.errors import LogstoreError
-from logstore.folds.producer_update import AppendOrigin
-from logstore.kernels import decode
-from logstore.kernels import scan as fields
-from logstore.kernels import validate as quick
-from logstore.log.analyze import analyze
-from logstore.log.batch_validator import BatchValidator
-from logstore.log.config import parse_config
-from logstore.log.validate import Validated, validate
-from logstore.log.validation_rules import ValidationRules
-from tests.kafka.append_cases import NOW, Case, random_case
+from logstore.columns.batch_table import scan
+from logstore.kernels import append_struct as kinds
+from logstore.kernels import producer_slots
+from logstore.kernels.fold_indexes import SEGMENT_BASE_OFFSET
 from tests.naive.encoder import SOME_TIME, Batch, Rec, compressed, record_bytes
-from tests.naive.validate import Settings, plain_row, stamped
+from tests.naive.validate import CONTROL, Settings, plain_row, stamped
 from tests.properties.kernel_inputs import BYTE_EDGES, consecutive, damaged, headers, ints, longs, records
-from tests.unit.kernel_forms import run_both
+from tests.unit.append_forms import AppendForms
 
 plain_records = st.builds(
     Rec,
@@ -43,7 +35,7 @@ def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
 
 call_settings = st.builds(
     Settings,
-    base_offset=longs.filter(lambda offset: offset >= 0),
+    base_offset=longs.filter(lambda offset: 0 <= offset < 2**62),
     leader_epoch=ints,
     now_ms=mostly(SOME_TIME, SOME_TIME + 70, 0, 2**62 - 1, 2**62, -1),
     is_client=st.booleans(),
@@ -99,46 +91,58 @@ def batches(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return bytes(content[: len(content) - draw(mostly(0, 1, 40))]), stream
 
 
-class Call:
-    """One batch checked by both forms of the kernels; `data` is what they leave."""
+class Call(AppendForms):
+    """One batch that a log which begins there is to append."""
 
-    def __init__(self, data: bytes, of: Settings) -> None:
-        self.data = np.frombuffer(bytearray(data), np.uint8)
-        self.slots = np.zeros(quick.SLOT_COUNT, np.int64)
-        self.matrix = np.full((fields.COLUMN_COUNT, 1), -77, np.int64)
-        self.slots[quick.SIZE : quick.RECORDS_MAX_TIMESTAMP] = [len(data), *of]
-        self.records = np.zeros((decode.COLUMN_COUNT, quick.ROW_COUNT), np.int64)
-        self.status = run_both(quick.validate_batch, self.data, self.slots, self.matrix, self.records)
-
-    def finish(self, stream: bytes) -> None:
-        """Check the records of a compressed batch."""
-        records_data = np.frombuffer(stream, np.uint8)
-        checked = (self.data, records_data, len(stream), self.slots, self.matrix, self.records)
-        self.status = run_both(quick.validate_compressed, *checked)
+    def __init__(self, data: bytes, stream: bytes, of: Settings) -> None:
+        super().__init__(
+            max(len(data), 1),
+            leader_epoch=of.leader_epoch,
+            batch_size_max=of.batch_size_max,
+            codec=of.codec,
+            is_log_append_time=of.is_log_append_time,
+            timestamp_before_max_ms=of.timestamp_before_max_ms,
+            timestamp_after_max_ms=of.timestamp_after_max_ms,
+            needs_keys=of.needs_keys,
+        )
+        self.log.log_end_offset = self.indexes.slots[SEGMENT_BASE_OFFSET] = of.base_offset
+        self.fast.out[: len(data)] = np.frombuffer(data, np.uint8)
+        if stream:
+            self.request.records = np.frombuffer(stream, np.uint8)
+        self.status = self.append(
+            kind=kinds.BATCH,
+            size=len(data),
+            records_size=len(stream),
+            now_ms=of.now_ms,
+            origin=producer_slots.CLIENT if of.is_client else producer_slots.COORDINATOR,
+        )
+        self.left = self.fast.out[: len(data)].tobytes()
 
 
 @settings(max_examples=250)
 @given(batches(), call_settings)
 def test_a_batch_is_taken_and_stamped_as_by_the_twin(batch: tuple[bytes, bytes], of: Settings) -> None:
     data, stream = batch
-    call = Call(data, of)
     row = plain_row(data, of)
-    if row is not None and row.attributes & 7:
-        assert (call.status, call.data.tobytes()) == (quick.IS_COMPRESSED, data)
-        call.finish(stream)
-    else:
+    call = Call(data, stream, of)
+    if row is None or not row.attributes & 7:
         stream = data[61:]
     wanted = stamped(data, stream, of)
+    if row is not None and row.attributes & CONTROL and row.producer_id >= 0:
+        wanted = None  # no marker
+        call.left = data
     event("taken" if wanted is not None else "left")
-    assert call.status == (quick.NOT_QUICK if wanted is None else quick.OK)
-    assert call.data.tobytes() == (data if wanted is None else wanted)
+    assert call.status == (LEFT if wanted is None else AT_ONCE)
+    assert call.left == (data if wanted is None else wanted)
+    assert call.written == ([] if wanted is None else [(5, wanted)])
     if wanted is not None:
-        table = scan(call.data, check_crc=True)
-        assert np.array_equal(call.matrix, table.matrix[:, :1])
+        table = scan(np.frombuffer(wanted, np.uint8), check_crc=True)
+        assert np.array_equal(call.fast.row, table.matrix[:, :1])
+        assert call.log.log_end_offset == of.base_offset + row.record_count  # type: ignore[union-attr]
 
 
 ONE = Batch(0, [Rec(b"k", b"v")])
-AT_ONCE, LEFT = quick.OK, quick.NOT_QUICK
+AT_ONCE, LEFT = kinds.APPENDED, kinds.NOT_FOR_FAST_PATH
 NOW_SETTINGS = Settings(now_ms=SOME_TIME + 10)
 
 
@@ -180,77 +184,14 @@ def test_the_limits_are_those_of_the_twin(batch: Batch, of: Settings, status: in
     data = batch.to_bytes()
     wanted = stamped(data, data[61:], of)
     assert (wanted is not None) == (status == AT_ONCE)
-    call = Call(data, of)
+    call = Call(data, b"", of)
     assert call.status == status
-    assert call.data.tobytes() == (data if wanted is None else wanted)
+    assert call.left == (data if wanted is None else wanted)
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 10, 127, 128, 255]), max_size=40).map(bytes), st.integers(1, 9))
 def test_records_of_noise_are_taken_as_by_the_twin(noise: bytes, count: int) -> None:
     batch = Batch(0, [Rec()] * count, last_offset_delta=count - 1, max_timestamp=3, base_timestamp=0, stream=noise)
-    call = Call(batch.to_bytes(), Settings())
+    call = Call(batch.to_bytes(), b"", Settings())
     wanted = stamped(batch.to_bytes(), noise, Settings())
-    assert call.status == (quick.NOT_QUICK if wanted is None else quick.OK)
-
-
-def long_way(case: Case, data: bytes, rules: ValidationRules) -> object:
-    array, origin = np.frombuffer(data, np.uint8), AppendOrigin[case.origin]
-    analyzed = analyze(array, origin=origin, leader_epoch=case.leader_epoch, rules=rules)
-    if not analyzed.valid_size:
-        return None
-    return told(
-        validate(
-            array,
-            analyzed,
-            origin=origin,
-            base_offset=case.end_offset,
-            leader_epoch=case.leader_epoch,
-            now_ms=NOW,
-            rules=rules,
-        )
-    )
-
-
-def told(result: Validated | None) -> object:
-    """All that there is to compare."""
-    if result is None:
-        return None
-    table: BatchTable = result.table
-    return (
-        result.data.tobytes(),
-        [table.row(row) for row in range(len(table))],
-        (table.status, table.next_position),
-        (result.first_offset, result.last_offset, result.max_timestamp, result.log_append_time),
-    )
-
-
-def refusal(error: LogstoreError) -> object:
-    return type(error), str(error), error.java_class, getattr(error, "record_errors", None)
-
-
-@settings(max_examples=60)
-@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=4))
-def test_a_validator_answers_as_the_long_way(numbers: list[int]) -> None:
-    cases = [replace(case, origin="CLIENT") if case.origin[0] == "R" else case for case in map(random_case, numbers)]
-    rules = ValidationRules.of(parse_config(cases[0].config), "t-0")
-    validator = BatchValidator(rules)
-    for case in cases:
-        try:
-            wanted = long_way(case, case.data, rules)
-        except LogstoreError as error:
-            wanted = refusal(error)
-        before = case.data
-        try:
-            answer = told(
-                validator.validate(
-                    case.data,
-                    origin=AppendOrigin[case.origin],
-                    base_offset=case.end_offset,
-                    leader_epoch=case.leader_epoch,
-                    now_ms=NOW,
-                )
-            )
-        except LogstoreError as error:
-            answer = refusal(error)
-        assert answer == wanted, case
-        assert case.data == before
+    assert call.status == (LEFT if wanted is None else AT_ONCE)

@@ -6,17 +6,17 @@ import struct
 
 import numpy as np
 
-from ..columns.batch_fields import NO_EPOCH
-from ..columns.batch_rebuilding import columns_of
-from ..columns.batch_table import BatchTable, ByteArray
-from ..columns.record_building import build_batch
-from ..columns.record_table import RecordTable
-from ..errors import InvalidRecordError, RecordTooLargeError
-from ..kernels.crc32c import crc32c_range
-from ..layout import batch as layout
-from ..layout.batch import NO_PRODUCER_ID
-from ..model import Codec, TimestampType
-from .validation_rules import ValidationRules
+from ...columns.batch_fields import NO_EPOCH
+from ...columns.batch_rebuilding import columns_of
+from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.record_building import build_batch
+from ...columns.record_table import RecordTable
+from ...errors import InvalidRecordError, RecordTooLargeError
+from ...kernels.crc32c import crc32c_range
+from ...layout import batch as layout
+from ...layout.batch import NO_PRODUCER_ID
+from ...model import Codec, TimestampType
+from .rules import ValidationRules
 
 
 def recompress(

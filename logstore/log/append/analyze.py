@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, ByteArray, scan
-from ..columns.legacy import legacy_entry, read_legacy_records
-from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, unknown_codec
-from ..errors import (
+from ...columns.batch_table import BatchTable, ByteArray, scan
+from ...columns.legacy import legacy_entry, read_legacy_records
+from ...columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, unknown_codec
+from ...errors import (
     CorruptRecordError,
     InvalidRecordError,
     OffsetsOutOfOrderError,
@@ -22,13 +22,13 @@ from ..errors import (
     RecordTooLargeError,
     UnexpectedAppendOffsetError,
 )
-from ..folds.producer_update import AppendOrigin
-from ..kernels import scan as fields
-from ..kernels.primitives import add64
-from ..layout import legacy
-from ..layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
-from ..model import Codec
-from .validation_rules import ValidationRules
+from ...folds.producer_update import AppendOrigin
+from ...kernels import scan as fields
+from ...kernels.primitives import add64
+from ...layout import legacy
+from ...layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from ...model import Codec
+from .rules import ValidationRules
 
 MAGIC = 2
 _LAST_OFFSET_DELTA_END = 27  # bytes of a v2 header up to what says its last offset

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..columns.record_table import RecordTable
-from ..errors import InvalidRecordError, InvalidTimestampError, RecordError
-from ..kernels.primitives import add64
-from ..layout.batch import NO_TIMESTAMP
-from ..model import TimestampType
-from .validation_rules import ValidationRules
+from ...columns.record_table import RecordTable
+from ...errors import InvalidRecordError, InvalidTimestampError, RecordError
+from ...kernels.primitives import add64
+from ...layout.batch import NO_TIMESTAMP
+from ...model import TimestampType
+from .rules import ValidationRules
 
 _SHOWN_COUNT = 3
 

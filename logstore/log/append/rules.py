@@ -1,6 +1,6 @@
 """What a log asks of batches that are appended to it: its configuration, as the checks need it (`LogConfig`).
 
->>> from .config import parse_config
+>>> from ..config import parse_config
 >>> rules = ValidationRules.of(parse_config({"compression.type": "zstd", "cleanup.policy": "compact"}), "t-0")
 >>> rules.target_codec(Codec.NONE).kafka_name, rules.level(Codec.ZSTD), rules.is_compacted
 ('zstd', 3, True)
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model import Codec, TimestampType
-from .config import LogConfig, segment_size_max
+from ...model import Codec, TimestampType
+from ..config import LogConfig, segment_size_max
 
 _CODECS = {"uncompressed": Codec.NONE, **{codec.kafka_name: codec for codec in Codec if codec}}
 

@@ -1,4 +1,4 @@
-"""The quick way of an append and the long one lead to the same answers and the same files."""
+"""The fast path of an append and the slow one lead to the same answers and the same files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import RecordColumns
 from logstore.disk.seam import Seam, Writable
 from logstore.errors import DataDirectoryError, KafkaStorageError, LogstoreError, UsageError
-from logstore.log import append as append_module
-from logstore.log.append_info import AppendInfo
+from logstore.folds.producer_update import AppendOrigin
+from logstore.log.append.records import RecordsRequest
+from logstore.log.append.request import AppendInfo
+from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
+from tests.kafka.append_cases import NOW, Case, random_case
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = st.sampled_from(
@@ -62,21 +66,20 @@ class Clock:
 
 
 def opened(
-    path: Path, config: dict[str, str], clock: Clock, *, is_quick: bool, seam: Seam | None = None
+    path: Path, config: dict[str, str], clock: Clock, *, is_fast: bool, seam: Seam | None = None
 ) -> PartitionLog:
     settings_ = LoadSettings(
         was_clean=True, recovery_point=0, log_start_offset=0, now_ms=clock(), config=parse_config(config)
     )
     arguments: dict[str, Any] = {} if seam is None else {"seam": seam}
     log = PartitionLog.open(str(path), settings_, now_ms=clock, requires_verification=False, **arguments)
-    if not is_quick:
-        log.quick.append = lambda *_: None  # type: ignore[method-assign]
-        log.quick.append_placed = lambda _: None  # type: ignore[method-assign]
+    if not is_fast:
+        log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign]
     return log
 
 
 class WritingSeam(Seam):
-    """Has a write of its own, so a kernel leaves every write to it."""
+    """Has a write of its own, which the kernel calls."""
 
     def write(self, descriptor: int, data: Writable) -> None:
         super().write(descriptor, data)
@@ -104,20 +107,20 @@ def run(
     config: dict[str, str],
     script: list[Any],
     *,
-    is_quick: bool,
+    is_fast: bool,
     codec: Codec | None = None,
     seam: Seam | None = None,
 ) -> tuple[list[Any], dict[str, bytes]]:
     """Answers of all steps and the files of the closed log; with a codec the batches are built before."""
     clock, answers, epoch = Clock(), [], 0
     next_sequence: dict[tuple[int, int], int] = {}
-    log = opened(path, config, clock, is_quick=is_quick, seam=seam)
+    log = opened(path, config, clock, is_fast=is_fast, seam=seam)
     for values, has_keys, timestamp, (producer_id, producer_epoch, is_transactional), skip, event in script:
         clock.now_ms += 7
         epoch += event == 1
         if event == 2:
             log.close()
-            log = opened(path, config, clock, is_quick=is_quick, seam=seam)
+            log = opened(path, config, clock, is_fast=is_fast, seam=seam)
         sequence = max(next_sequence.get((producer_id, producer_epoch), 0) + skip, 0) if producer_id >= 0 else -1
         try:
             info = _append(
@@ -160,43 +163,75 @@ def _append(
 
 @given(CONFIGS, st.lists(STEPS, max_size=25))
 @settings(max_examples=20, deadline=None)
-def test_both_ways_are_the_same(config: dict[str, str], script: list[Any]) -> None:
+def test_both_paths_are_the_same(config: dict[str, str], script: list[Any]) -> None:
     assert_same(config, script, None)
 
 
 @given(CONFIGS, st.lists(STEPS, max_size=25), st.sampled_from([Codec.NONE, Codec.LZ4]))
 @settings(max_examples=20, deadline=None)
-def test_both_ways_of_batches_are_the_same(config: dict[str, str], script: list[Any], codec: Codec) -> None:
+def test_both_paths_of_batches_are_the_same(config: dict[str, str], script: list[Any], codec: Codec) -> None:
     assert_same(config, script, codec)
 
 
 def assert_same(config: dict[str, str], script: list[Any], codec: Codec | None) -> None:
     with tempfile.TemporaryDirectory() as place:
-        for name in ("quick", "long", "seam", "lazy"):
+        for name in ("fast", "slow", "seam", "lazy"):
             Path(place, name).mkdir()
-        quick = run(Path(place, "quick", "t-0"), config, script, is_quick=True, codec=codec)
-        long = run(Path(place, "long", "t-0"), config, script, is_quick=False, codec=codec)
-        assert quick == long
+        fast = run(Path(place, "fast", "t-0"), config, script, is_fast=True, codec=codec)
+        slow = run(Path(place, "slow", "t-0"), config, script, is_fast=False, codec=codec)
+        assert fast == slow
         if codec is None:
-            assert run(Path(place, "seam", "t-0"), config, script, is_quick=True, seam=WritingSeam()) == long
-            assert run(Path(place, "lazy", "t-0"), config, script, is_quick=True, seam=LazySystem()) == long
+            assert run(Path(place, "seam", "t-0"), config, script, is_fast=True, seam=WritingSeam()) == slow
+            assert run(Path(place, "lazy", "t-0"), config, script, is_fast=True, seam=LazySystem()) == slow
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_batches_of_all_kinds_are_answered_by_both_paths_alike(numbers: list[int]) -> None:
+    cases = [replace(case, origin="CLIENT") if case.origin[0] == "R" else case for case in map(random_case, numbers)]
+    with tempfile.TemporaryDirectory() as place:
+        answers, contents = [], []
+        for name in ("fast", "slow"):
+            Path(place, name).mkdir()
+            clock = Clock()
+            clock.now_ms = NOW
+            log = opened(Path(place, name, "t-0"), cases[0].config, clock, is_fast=name == "fast")
+            answers.append([answer for case in cases for answer in _answers(log, case)])
+            contents.append(log.segments.last.data.tobytes())
+            log.close()
+    assert answers[0] == answers[1]
+    assert contents[0] == contents[1]
+
+
+def _answers(log: PartitionLog, case: Case) -> Iterator[object]:
+    """What the log makes of the batch, of the leader that wrote last and of the case's."""
+    for leader_epoch in (log.epochs.entries[-1][0] if log.epochs.entries else 0, case.leader_epoch):
+        data, before = np.frombuffer(case.data, np.uint8).copy(), case.data
+        try:
+            yield log.append_as_leader(
+                data, leader_epoch=leader_epoch, origin=AppendOrigin[case.origin], transaction_version=1
+            )
+        except LogstoreError as error:
+            yield type(error), str(error), error.java_class, getattr(error, "record_errors", None)
+        assert data.tobytes() == before
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True)
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
     log.append_records([b"first"], producer_id=5, producer_epoch=0, base_sequence=0)
     yield log
     log.close()
 
 
-def test_the_common_append_goes_the_quick_way(log: PartitionLog) -> None:
-    answer = log.quick.append([b"v"], [b"k"], [1000], 5, 0, 1, False, 0)
+def test_the_common_append_goes_the_fast_path(log: PartitionLog) -> None:
+    request = RecordsRequest([b"v"], [b"k"], [1000], 5, 0, 1, False, 0, None)
+    answer = log.appender.fast.try_append(request)
     assert answer == AppendInfo(1, 1, 1000, -1, 0, 1, False)
 
 
-def test_the_common_batch_goes_the_quick_way(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append_module, "append_placed", None)
+def test_the_common_batch_goes_the_fast_path(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SlowPath, "append", None)
     for sequence in (1, 2):
         rows = [(b"k", b"v", 1000, ())]
         header: dict[str, Any] = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence}
@@ -216,11 +251,11 @@ def test_what_else_was_changed_in_between_is_noticed(log: PartitionLog) -> None:
         log.append_records([b"too large"], producer_id=5, producer_epoch=0, base_sequence=2)
 
 
-@pytest.mark.parametrize("is_quick", [True, False])
-def test_what_a_truncation_made_of_the_transactions_is_seen_by_the_next_append(is_quick: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_what_a_truncation_made_of_the_transactions_is_seen_by_the_next_append(is_fast: bool, tmp_path: Path) -> None:
     """As in Kafka, by the next one and not before."""
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=is_quick)
-    log.is_only_replica = False
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=is_fast)
+    log.offsets.struct.is_only_replica = 0
     log.append_records([b"in"], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
     log.update_high_watermark(1)
     log.append_end_transaction(5, 0, is_commit=True, coordinator_epoch=0, transaction_version=0)
@@ -234,7 +269,7 @@ def test_what_a_truncation_made_of_the_transactions_is_seen_by_the_next_append(i
 
 def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_path: Path) -> None:
     """`UnifiedLog.append` notes the epoch of a batch before it looks at its size."""
-    log = opened(tmp_path / "t-0", {"internal.segment.bytes": "200"}, Clock(), is_quick=True)
+    log = opened(tmp_path / "t-0", {"internal.segment.bytes": "200"}, Clock(), is_fast=True)
     rows = [(None, b"v" * 300, 1000, ())]
     too_large = bytearray(build_batch(RecordColumns.from_records(rows), codec=Codec.NONE))
     too_large[:16] = struct.pack(">qii", 2, len(too_large) - 12, 0)
@@ -247,13 +282,12 @@ def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_p
 
 
 def test_a_seam_that_writes_sees_every_write_and_the_systems_own_is_called_by_the_kernel(tmp_path: Path) -> None:
-    assert WritingSeam().write_address() == 0
-    assert Seam().write_address() != 0
+    assert WritingSeam().write_address() != Seam().write_address() != 0
     lazy = LazySystem()
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True, seam=lazy)
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True, seam=lazy)
     for number in range(7):
         assert log.append_records([b"v"]).last_offset == number
-    assert (lazy.call_count, log.active.size) == (6, 7 * 69)  # the first one begins the epoch, the long way
+    assert (lazy.call_count, log.active.size) == (6, 7 * 69)  # the first one begins the epoch, the slow path
     log.close()
 
 
@@ -266,7 +300,7 @@ def test_what_counts_is_what_was_written_whatever_becomes_of_the_list(tmp_path: 
             values.append(b"w")
             return os.write(descriptor, ctypes.string_at(data, size))
 
-    log = opened(tmp_path / "t-0", {}, Clock(), is_quick=True, seam=Meddling())
+    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True, seam=Meddling())
     log.append_records([b"first"])
     assert log.append_records(values).record_count == 1
     assert (len(values), log.log_end_offset) == (2, 2)
@@ -282,11 +316,11 @@ def test_numbers_beyond_64_bits_are_refused_in_words(log: PartitionLog) -> None:
 PIPE = """
 import os, threading
 from pathlib import Path
-from tests.properties.test_quick_append import Clock, opened
-log = opened(Path("t-0"), {}, Clock(), is_quick=True)
+from tests.properties.test_fast_path import Clock, opened
+log = opened(Path("t-0"), {}, Clock(), is_fast=True)
 log.append_records([b"v"])
 reading, writing = os.pipe()
-os.dup2(writing, log.active._descriptor)
+os.dup2(writing, log.active.descriptor)
 os.close(writing)
 reader = threading.Timer(0.1, lambda: [os.read(reading, 1 << 16) for _ in range(20)])
 reader.start()
@@ -306,7 +340,7 @@ def test_other_threads_run_while_the_system_writes(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is there on Linux only")
 def test_an_error_of_the_systems_write_ends_the_writing(log: PartitionLog) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, log.active._descriptor)
+    os.dup2(full, log.active.descriptor)
     os.close(full)
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0") as refused:
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
@@ -329,7 +363,7 @@ class FullDisk(Seam):
 
 def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:
     seam = FullDisk()
-    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_quick=True, seam=seam)
+    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_fast=True, seam=seam)
     for sequence in range(3):
         log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=sequence)
     before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))

@@ -6,25 +6,39 @@ in place or the batch is built anew depends on the codec that the topic is store
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, ByteArray, scan
-from ..columns.record_table import BatchRecords, RecordTable
-from ..errors import InvalidRecordError
-from ..folds.producer_update import AppendOrigin
-from ..kernels.decode import COLUMN_COUNT as RECORD_COLUMN_COUNT
-from ..kernels.primitives import add64
-from ..layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID, NO_TIMESTAMP
-from ..model import Codec, TimestampType
+from ...columns.batch_table import BatchTable, ByteArray, scan
+from ...columns.record_table import BatchRecords, RecordTable, record_error
+from ...errors import InvalidRecordError, LogstoreError
+from ...folds.producer_update import AppendOrigin
+from ...kernels import decode as fields
+from ...kernels.crc32c import crc32c_range
+from ...kernels.decode import COLUMN_COUNT as RECORD_COLUMN_COUNT
+from ...kernels.primitives import add64
+from ...layout import batch as layout
+from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID, NO_TIMESTAMP
+from ...model import Codec, TimestampType
 from .analyze import MAGIC, Analyzed
 from .recompress import recompress
-from .record_errors import RecordCheck
-from .skipped_records import SkippedRecords
-from .stamp import stamp
-from .validation_rules import ValidationRules
+from .record_checks import RecordCheck
+from .rules import ValidationRules
+
+_KEPT_FLAGS = layout.CODEC_MASK | layout.TRANSACTIONAL_FLAG | layout.CONTROL_FLAG | layout.DELETE_HORIZON_FLAG
+_PREMATURE_END = "Incorrect declared batch size, premature EOF reached"
+_BAD_STRUCTURE = "Found invalid record structure"
+_MESSAGES = {
+    fields.LENGTH_TOO_LONG: _PREMATURE_END,
+    fields.STRUCTURE_TOO_LONG: _BAD_STRUCTURE,
+    fields.ENDED_IN_LENGTH: _PREMATURE_END,
+    fields.ENDED_IN_STRUCTURE: _BAD_STRUCTURE,
+    fields.ENDED_IN_FIELD: "Reached end of input stream before skipping all bytes. Remaining bytes:{detail}",
+}
+_ENDED = (fields.ENDED_IN_LENGTH, fields.ENDED_IN_STRUCTURE, fields.ENDED_IN_FIELD)
 
 
 @dataclass(slots=True)
@@ -88,7 +102,7 @@ def validate(
     if is_kept:
         written = np.array(data[: analyzed.valid_size])
         stamped_base = add64(last_offset, -batch["last_offset_delta"])
-        stamp(written, stamped_base, leader_epoch, rules.timestamp_type, max_timestamp)
+        _stamp(written, stamped_base, leader_epoch, rules.timestamp_type, max_timestamp)
     else:
         records = reading.all_records()
         written = recompress(records, analyzed.table, target, base_offset, leader_epoch, log_append_time, rules)
@@ -183,4 +197,47 @@ def _require_consistent(batch: dict[str, int], origin: AppendOrigin, rules: Vali
         raise InvalidRecordError(
             f"Invalid sequence number {batch['base_sequence']} in record batch with producerId "
             f"{batch['producer_id']} {where}"
+        )
+
+
+def _stamp(
+    data: ByteArray, base_offset: int, leader_epoch: int, timestamp_type: TimestampType, max_timestamp: int
+) -> None:
+    """Put offset, epoch and timestamp into the one batch of `data`, uint8, writable.
+
+    The checksum is computed anew if timestamp or its type become others; then attribute bits without a meaning go too.
+    """
+    batch = data.data
+    struct.pack_into(">q", batch, layout.BASE_OFFSET, base_offset)
+    struct.pack_into(">i", batch, layout.PARTITION_LEADER_EPOCH, leader_epoch)
+    (attributes,) = struct.unpack_from(">h", batch, layout.ATTRIBUTES)
+    (old_max_timestamp,) = struct.unpack_from(">q", batch, layout.MAX_TIMESTAMP)
+    is_log_append_time = timestamp_type is TimestampType.LOG_APPEND_TIME
+    if bool(attributes & layout.LOG_APPEND_TIME_FLAG) == is_log_append_time and old_max_timestamp == max_timestamp:
+        return
+    flags = attributes & _KEPT_FLAGS | (layout.LOG_APPEND_TIME_FLAG if is_log_append_time else 0)
+    struct.pack_into(">h", batch, layout.ATTRIBUTES, flags)
+    struct.pack_into(">q", batch, layout.MAX_TIMESTAMP, max_timestamp)
+    struct.pack_into(">I", batch, layout.CRC, crc32c_range(data, layout.ATTRIBUTES, data.size))
+
+
+class SkippedRecords(BatchRecords):
+    """The records of one compressed v2 batch, with the fields that a leader checks: offset, timestamp and sizes.
+
+    The size that a record gives for itself is not looked at, so records are taken here that no consumer can read.
+    """
+
+    __slots__ = ()
+
+    STREAM_SOURCE = fields.SKIPPED_STREAM
+
+    def decode_error(self, status: int) -> LogstoreError:
+        """What a failed read dies of, in Kafka's words."""
+        if status not in _MESSAGES:
+            return record_error(status, self.state)
+        if status in _ENDED and self._outcome is not None and self._outcome.error is not None:
+            return self._outcome.error
+        return InvalidRecordError(
+            _MESSAGES[status].format(detail=int(self.state[fields.DETAIL])),
+            position=int(self.state[fields.NEXT_POSITION]),
         )

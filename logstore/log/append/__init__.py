@@ -1,0 +1,1 @@
+"""Appends to a running log: requests, and the two ways they go."""

@@ -1,0 +1,208 @@
+"""Columns of records as a producer's batches, one request after the other: the fast way in for many records.
+
+The batches are built with their offsets, so nothing is copied, read or checked a second time. What is written is what
+a producer with this `batch.size` would have made a leader write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...columns.batch_fields import BatchFieldArguments
+from ...columns.batch_table import BatchTable, ByteArray, Int64Array
+from ...columns.record_building import BuiltBatches, build_batches, build_batches_in_turn
+from ...columns.record_columns import RecordColumns
+from ...errors import RecordTooLargeError
+from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
+from ...folds.verification import VerificationGuard
+from ...kernels import scan as fields
+from ...kernels.append_struct import BUILT
+from ...layout.batch import BASE_OFFSET, NO_TIMESTAMP
+from ...model import Codec, TimestampType
+from .analyze import analyze
+from .request import AppendInfo
+from .rules import ValidationRules
+from .validate import Validated, validate
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+    from .fast import FastPath
+
+COLUMNS_BATCH_SIZE = 1 << 20  # bytes
+
+
+class BuiltRequest(NamedTuple):
+    """A client's batch that was built here for the log's end, so that nothing but its offset may be another.
+
+    Attributes:
+        data: uint8, writable: its bytes.
+        row: int64[scan.COLUMN_COUNT], its fields.
+        log_append_time: ms; -1 in a CreateTime topic.
+    """
+
+    data: ByteArray
+    row: Int64Array
+    log_append_time: int
+    leader_epoch: int
+    guard: VerificationGuard | None
+
+    @property
+    def origin(self) -> AppendOrigin:
+        """A client."""
+        return AppendOrigin.CLIENT
+
+    @property
+    def transaction_version(self) -> int:
+        """Of markers only."""
+        return UNKNOWN_TRANSACTION_VERSION
+
+    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+        """See `AppendRequest`."""
+        fast.put_built(self.data, self.row)
+        verification = fast.unverified
+        if len(fast.states):
+            verification = fast.verification_of(int(self.row[fields.PRODUCER_ID]), self.guard)
+        return b"" if fast.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
+
+    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+        """See `AppendRequest`; not where it was built for if batches before it were there already."""
+        table = BatchTable(self.row.reshape(-1, 1).copy(), 1, fields.END, self.data.size)
+        first_offset = log.log_end_offset
+        table.matrix[fields.POSITION, 0] = 0
+        table.matrix[fields.BASE_OFFSET, 0] = first_offset
+        self.data[BASE_OFFSET : BASE_OFFSET + 8] = np.frombuffer(first_offset.to_bytes(8, "big"), np.uint8)
+        last_offset = first_offset + int(table.matrix[fields.LAST_OFFSET_DELTA, 0])
+        max_timestamp = int(table.matrix[fields.MAX_TIMESTAMP, 0])
+        return Validated(self.data, table, first_offset, last_offset, max_timestamp, self.log_append_time)
+
+
+def column_requests(
+    log: PartitionLog,
+    columns: RecordColumns,
+    *,
+    codec: Codec,
+    level: int | None,
+    batch_size: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    is_transactional: bool,
+    leader_epoch: int,
+    guard: VerificationGuard | None,
+) -> Iterator[BuiltRequest]:
+    """Build the batches of `PartitionLog.append_columns`, each to be appended before the next is asked for."""
+    if not len(columns):
+        return
+    now_ms, rules = log.now_ms(), log.rules
+    is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+    log_append_time = now_ms if is_log_append_time else NO_TIMESTAMP
+    target = rules.target_codec(codec)
+    arguments: BatchFieldArguments = {
+        "base_offset": log.log_end_offset,
+        "codec": target,
+        "level": rules.level(target) if level is None or target is not codec else level,
+        "timestamp_type": rules.timestamp_type,
+        "log_append_time": log_append_time,
+        "producer_id": producer_id,
+        "producer_epoch": producer_epoch,
+        "base_sequence": base_sequence,
+        "partition_leader_epoch": leader_epoch,
+        "is_transactional": is_transactional,
+    }
+    batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
+    stamped = columns.stamped(now_ms)
+    if not _are_records_welcome(columns, rules, now_ms):
+        _refuse(stamped, batch_size, arguments, rules, now_ms)
+    for built in _built(stamped, batch_size, arguments, rules, lambda: log.active.size):
+        for row in range(len(built.table)):
+            batch = _batch(built.data, built.table, row)
+            yield BuiltRequest(batch, built.table.matrix[:, row], log_append_time, leader_epoch, guard)
+
+
+def _built(
+    columns: RecordColumns,
+    batch_size: int,
+    arguments: BatchFieldArguments,
+    rules: ValidationRules,
+    position: Callable[[], int],
+) -> Iterable[BuiltBatches]:
+    """All batches at once where only what is built tells whether it is too large; else some at a time."""
+    if arguments["codec"] is not Codec.NONE:
+        built = build_batches(columns, batch_size=batch_size, **arguments)
+        _require_sizes(built.table.size, rules)
+        return [built]
+    sizes, parts = build_batches_in_turn(columns, batch_size=batch_size, position=position, **arguments)
+    _require_sizes(sizes, rules)
+    return parts
+
+
+def append_each(log: PartitionLog, requests: Iterable[BuiltRequest]) -> AppendInfo:
+    """Append the requests one after the other; one answer for all, see `PartitionLog.append_columns`."""
+    infos = [log.appender.append(request) for request in requests]
+    if not infos:
+        return AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, log.log_start_offset, 0, False)
+    return infos[0]._replace(
+        last_offset=infos[-1].last_offset,
+        max_timestamp=max(info.max_timestamp for info in infos),
+        record_count=sum(info.record_count for info in infos),
+        is_duplicate=all(info.is_duplicate for info in infos),
+    )
+
+
+def _require_sizes(sizes: Int64Array, rules: ValidationRules) -> None:
+    size = int(sizes.max())
+    if size > rules.max_message_bytes:
+        raise RecordTooLargeError(
+            f"The record batch size in the append to {rules.topic_partition} is {size} bytes which exceeds the maximum "
+            f"configured value of {rules.max_message_bytes})."
+        )
+
+
+def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms: int) -> bool:
+    """Whether every record has the key and the timestamp that the topic asks for."""
+    if rules.is_compacted and (columns.keys is None or bool(columns.keys.is_null.any())):
+        return False
+    if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return True
+    times = np.array([columns.timestamp_ms]) if columns.timestamps is None else columns.timestamps
+    if int(times.min()) < 0:
+        times = times[times != NO_TIMESTAMP]
+    if not times.size:
+        return True
+    oldest_ms, newest_ms = now_ms - int(times.min()), now_ms - int(times.max())
+    return oldest_ms <= rules.timestamp_before_max_ms and newest_ms >= -rules.timestamp_after_max_ms
+
+
+def _refuse(
+    columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules, now_ms: int
+) -> None:
+    """Let the first batch with a record that is not welcome be refused by a leader: as a producer sends it."""
+    sent: BatchFieldArguments = {
+        **arguments,
+        "base_offset": 0,
+        "timestamp_type": TimestampType.CREATE_TIME,
+        "log_append_time": NO_TIMESTAMP,
+    }
+    built = build_batches(columns, batch_size=batch_size, **sent)
+    _require_sizes(built.table.size, rules)
+    leader_epoch = arguments["partition_leader_epoch"]
+    for row in range(len(built.table)):
+        batch = _batch(built.data, built.table, row)
+        batch[BASE_OFFSET : BASE_OFFSET + 8] = 0
+        validate(
+            batch,
+            analyze(batch, origin=AppendOrigin.CLIENT, leader_epoch=leader_epoch, rules=rules),
+            origin=AppendOrigin.CLIENT,
+            base_offset=0,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            rules=rules,
+        )
+
+
+def _batch(data: ByteArray, table: BatchTable, row: int) -> ByteArray:
+    position = int(table.position[row])
+    return data[position : position + int(table.size[row])]

@@ -1,0 +1,243 @@
+"""The fast path: the common append in one kernel call, the write included.
+
+Common is: a client's or a coordinator's batch, or records without headers that are given as lists for a topic that
+stores them uncompressed, or the commit of a transaction, by a producer whose sequence follows on its last, into a
+segment that has room. A batch of one record takes a few microseconds. Both paths do the same to the byte; tests hold
+them to it.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...columns.batch_table import ByteArray, Int64Array
+from ...folds.verification import VerificationGuard
+from ...kernels import append_struct as kinds
+from ...kernels import decode
+from ...kernels import scan as fields
+from ...kernels.append_steps import append_request, finish_append
+from ...kernels.append_struct import FastPathStruct, RequestStruct
+from ...kernels.append_validation import ROW_COUNT
+from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ...model import Codec, TimestampType
+from ..flush import flush
+from .records import RequestRows
+from .request import AppendInfo, AppendRequest
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+_OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch goes the slow path
+_ENTRY_ROOM = 1024  # index entries until the slow path makes more room
+_CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`
+_ANSWER = struct.Struct("=6q?")
+_ANSWER_POSITION = RequestStruct.first_offset.offset  # type: ignore[attr-defined]
+_LOWEST_SEQUENCE_NONE = (1 << 31) - 1
+_PRODUCER_ARRAYS = (
+    "producer_slots",
+    "entries",
+    "index",
+    "updates",
+    "update_index",
+    "started",
+    "completed",
+    "transaction_slots",
+    "ongoing",
+    "unreplicated",
+)  # in the order of `ProducerBuffers.arrays`
+_FAILURE_TEXT = "Error while appending records to"
+_NO_BYTES = np.zeros(1, np.uint8)
+_info = partial(tuple.__new__, AppendInfo)  # of a tuple of its fields: half the time of `AppendInfo`
+
+
+class FastPath:
+    """The fast path into one log.
+
+    Attributes:
+        struct: what the kernel goes by; bound by `try_append`, until `invalidate`.
+        request: what it is to append.
+        rows: of the records of a request.
+        out: uint8[out_size], where a batch is made.
+        row: int64[scan.COLUMN_COUNT, 1], its fields.
+        stores_uncompressed: records are stored as they are.
+        log_struct, states: of the log; of its producers' verification.
+        unverified: is_verified to supports_epoch_bump of a request whose producer is not being verified.
+    """
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+        self.struct, self.request = FastPathStruct(), RequestStruct()
+        self.rows = RequestRows()
+        self.out: ByteArray = np.empty(0, np.uint8)
+        self.out_size = 0
+        self.row = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
+        self._arrays = {
+            "row": self.row,
+            "decode_state": np.zeros(decode.STATE_COUNT, np.int64),
+            "decoded": np.zeros((decode.COLUMN_COUNT, ROW_COUNT), np.int64),
+        }
+        self.stores_uncompressed = False
+        self._holds_arrays = False
+        self._known_rows: Int64Array | None = None
+        self.unverified = 0, _LOWEST_SEQUENCE_NONE, 0
+        self.log_struct, self.states = log.offsets.struct, log.producers.state.verification
+        self._run = append_request.bound(self.log_struct, self.struct, self.request).run
+        self._finish_run = finish_append.bound(self.log_struct, self.struct, self.request).run
+
+    def invalidate(self) -> None:
+        """Take nothing for granted any more; the next request looks at the log anew.
+
+        Needed after a change of the configuration, the active segment, the space set aside for it, the arrays of its
+        index or of producers, the leader's epochs, and when the log fails, is closed or forked.
+        """
+        self.struct.is_bound = 0
+
+    def try_append(self, request: AppendRequest) -> AppendInfo | None:
+        """Append, or return None: nothing has changed, and the slow path has to be taken.
+
+        Raises:
+            KafkaStorageError: the write failed.
+        """
+        now_ms = self._log.now_ms()  # first: a clock of the caller's may change the log
+        if not self.struct.is_bound and not self._bind():
+            return None
+        data = request.fill(self, now_ms)
+        if data is None:
+            return None
+        status = self._run(data)
+        if status == kinds.UNFINISHED:
+            status = self._finish()
+        if self._holds_arrays:
+            self._let_go()
+        if status == kinds.NOT_FOR_FAST_PATH:
+            return None
+        info: AppendInfo = _info(_ANSWER.unpack_from(self.request, _ANSWER_POSITION))
+        if len(self.states):
+            self._use_verification()
+        if status == kinds.FLUSH_IS_DUE:
+            with self._log.failure.poisoned_by(_FAILURE_TEXT):
+                flush(self._log)
+        return info
+
+    def put(self, kind: int, now_ms: int, leader_epoch: int, origin: int, verification: tuple[int, int, int]) -> bool:
+        """Set the first fields of a request; False if a number has no room there. Exact ints only."""
+        try:
+            _CALL.pack_into(
+                self.request, 0, kind, self.log_struct.log_end_offset, now_ms, leader_epoch, origin, *verification
+            )
+        except struct.error:
+            return False
+        return True
+
+    def put_rows(self) -> None:
+        """Let the kernel find the rows of records."""
+        if self.rows.rows is not self._known_rows:
+            self.request.rows = self._known_rows = self.rows.rows
+
+    def put_built(self, batch: ByteArray, row: Int64Array) -> None:
+        """Let the kernel find a batch that is built, uint8, writable, and its fields."""
+        self._holds_arrays = True
+        self.request.built, self.request.size = batch, batch.size
+        self.row[:, 0] = row
+
+    def put_decompressed(self, records: ByteArray | None) -> None:
+        """Let the kernel find the records of a compressed batch; None: the batch is not compressed."""
+        self.request.records_size = 0
+        if records is not None:
+            self._holds_arrays = True
+            self.request.records = records
+            self.request.records_size = records.size
+
+    def _let_go(self) -> None:
+        """Hold no memory of the caller's."""
+        self.request.built = self.request.records = _NO_BYTES
+        self._holds_arrays = False
+
+    def keeps_codec(self, codec: int) -> bool:
+        """Whether a batch of this codec is stored as it comes."""
+        return self.struct.codec in (-1, codec)
+
+    def verification_of(self, producer_id: int, guard: VerificationGuard | None) -> tuple[int, int, int]:
+        """What is known of a producer's verification, as `ProducerUpdate` sets it; `unverified` without `states`."""
+        entry = self._log.producers.state.verification_of(producer_id)
+        if entry is None:
+            return self.unverified
+        return entry.guard is guard or bool(self.unverified[0]), entry.lowest_sequence, entry.supports_epoch_bump
+
+    def _use_verification(self) -> None:
+        """A batch was appended: a guard that was shown is used up; should this be missed, `verification_of` sees it."""
+        row = self.row[:, 0]
+        attributes = int(row[fields.ATTRIBUTES])
+        if row[fields.PRODUCER_ID] > NO_PRODUCER_ID and attributes & TRANSACTIONAL_FLAG:
+            is_control = bool(attributes & CONTROL_FLAG)
+            self.states.accepted(int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), is_control=is_control)
+
+    def _finish(self) -> int:
+        """Write what the system did not take of a batch, and let it count, or end the writing. Returns the status."""
+        log, request = self._log, self.request
+        try:
+            batch = request.built if request.kind == kinds.BUILT else self.out
+            rest = batch[request.written_size : self.log_struct.unfinished_size]
+            log.directory.seam.finish_write(self.struct.descriptor, rest.data)
+            return self._finish_run()
+        except BaseException as error:
+            if self.log_struct.unfinished_size:
+                log.failure.leave(_FAILURE_TEXT, error)
+            raise
+
+    def _bind(self) -> bool:
+        """Take over how the log is now; False if it is not for the fast path. Counts in its last statement."""
+        log, bound, entries = self._log, self.struct, self._log.epochs.entries
+        # a batch that was refused may have left an epoch that begins behind the log's end
+        if not log.failure.is_writable or not entries or entries[-1][1] > self.log_struct.log_end_offset:
+            return False
+        bound.leader_epoch = entries[-1][0]
+        self.unverified = not log.producers.state.requires_verification, _LOWEST_SEQUENCE_NONE, 0
+        self._bind_topic()
+        self._bind_segment()
+        for name, array in zip(_PRODUCER_ARRAYS, log.producers.state.buffers.arrays, strict=True):
+            _set(bound, name, array)
+        bound.is_bound = 1
+        return True
+
+    def _bind_topic(self) -> None:
+        rules, bound = self._log.rules, self.struct
+        self.stores_uncompressed = rules.target_codec(Codec.NONE) is Codec.NONE
+        bound.batch_size_max = rules.max_message_bytes
+        bound.codec = -1 if rules.codec is None else rules.codec
+        bound.needs_keys = rules.is_compacted
+        bound.is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
+        bound.timestamp_before_max_ms = rules.timestamp_before_max_ms
+        bound.timestamp_after_max_ms = rules.timestamp_after_max_ms
+        bound.flush_message_count = self._log.flush_message_count
+        size = min(rules.max_message_bytes, _OUT_SIZE_MAX)
+        if size != self.out_size:
+            self.out = np.empty(size, np.uint8)  # memory once it is written to
+            self.out_size = bound.out_size = size
+        _set(bound, "out", self.out)
+        for name, array in self._arrays.items():
+            _set(bound, name, array)
+
+    def _bind_segment(self) -> None:
+        active, bound = self._log.active, self.struct
+        active.load_first_timestamp()
+        bound.segment_size_max = min(self._log.rules.segment_size_max, active.space.end)
+        bound.segment_age_max_ms = self._log.segment_ms_max - active.roll_jitter_ms
+        bound.segment_created_ms = active.created_ms
+        bound.write_address, bound.descriptor = active.write_address, active.descriptor
+        active.indexes.reserve(_ENTRY_ROOM)
+        offset_entries, time_entries = active.indexes.buffers
+        _set(bound, "index_slots", active.indexes.slots)
+        _set(bound, "offset_entries", offset_entries)
+        _set(bound, "time_entries", time_entries)
+        bound.offset_entry_room, bound.time_entry_room = len(offset_entries), len(time_entries)
+
+
+def _set(bound: FastPathStruct, name: str, array: Any) -> None:
+    """Set a field of an array, which takes a while, if it is another one."""
+    if getattr(bound, name) is not array:
+        setattr(bound, name, array)

@@ -1,0 +1,231 @@
+"""What is to be appended, in the forms in which it comes, and what an append came to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from ...codec import decompress
+from ...columns.batch_table import ByteArray
+from ...columns.record_table import DECOMPRESSED_SIZE_MAX
+from ...columns.small_batch import build_marker
+from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
+from ...folds.verification import VerificationGuard
+from ...kernels import append_struct as kinds
+from ...kernels import producer_slots as producers
+from ...layout.batch import (
+    ATTRIBUTES,
+    CODEC_MASK,
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    PRODUCER_ID,
+    TRANSACTIONAL_FLAG,
+)
+from ...model import Codec, ControlRecordType
+from .analyze import MAGIC, analyze, require_continuation
+from .validate import Validated, validate
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+    from .fast import FastPath
+
+_EPOCH_MAX = (1 << 15) - 1
+_COORDINATOR_EPOCH_MAX = (1 << 31) - 1
+_VERSION_MAX = 2
+
+
+class AppendInfo(NamedTuple):
+    """The answer to one append (`LogAppendInfo`).
+
+    Attributes:
+        first_offset, last_offset: of the log, or of the first append if this one repeats it; -1 if nothing was given.
+        max_timestamp: largest of the records, in ms; -1 none.
+        log_append_time: when a LogAppendTime topic took it, in ms, else -1; of a repetition the largest timestamp of
+            the first append, whatever the topic.
+        log_start_offset: of the log.
+        record_count: offsets that were used; 0 if nothing was written.
+        is_duplicate: the batch is one of its producer's last five; nothing was written.
+    """
+
+    first_offset: int
+    last_offset: int
+    max_timestamp: int
+    log_append_time: int
+    log_start_offset: int
+    record_count: int
+    is_duplicate: bool
+
+
+class AppendRequest(Protocol):
+    """One append, in a form that both paths can take."""
+
+    @property
+    def origin(self) -> AppendOrigin:
+        """Who gives it."""
+
+    @property
+    def guard(self) -> VerificationGuard | None:
+        """Of `begin_verification`, for the first batch of a transaction."""
+
+    @property
+    def transaction_version(self) -> int:
+        """Of a marker, 0 to 2."""
+
+    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+        """Put the request where the kernel finds it, but for the bytes of RECORDS, which are returned.
+
+        None if it is not for the fast path. No code of the caller's runs.
+        """
+
+    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+        """Make the batches as they are to be written at the log's end; None if there is none.
+
+        Raises:
+            LogstoreError: what they are refused for.
+        """
+
+
+class BatchRequest(NamedTuple):
+    """A batch that gets its offsets here.
+
+    Attributes:
+        data: uint8, 1-D, contiguous; it is not changed.
+    """
+
+    data: ByteArray
+    leader_epoch: int
+    origin: AppendOrigin
+    guard: VerificationGuard | None = None
+    transaction_version: int = UNKNOWN_TRANSACTION_VERSION
+
+    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+        """See `AppendRequest`."""
+        size = self.data.size
+        if size > fast.out_size or size < HEADER_SIZE:
+            return None
+        batch = fast.out
+        batch[:size] = self.data
+        codec = int(batch[ATTRIBUTES + 1]) & CODEC_MASK
+        fast.put_decompressed(None)
+        if codec:
+            if codec > Codec.ZSTD or not fast.keeps_codec(codec):
+                return None
+            stream = decompress(Codec(codec), batch[HEADER_SIZE:size].data, MAGIC, DECOMPRESSED_SIZE_MAX)
+            if stream.error is not None or stream.error_at_end is not None:
+                return None
+            fast.put_decompressed(stream.data)
+        verification = fast.unverified
+        if len(fast.states):
+            producer_id = int.from_bytes(batch[PRODUCER_ID : PRODUCER_ID + 8].tobytes(), "big", signed=True)
+            verification = fast.verification_of(producer_id, self.guard)
+        request = fast.request
+        if not fast.put(kinds.BATCH, now_ms, self.leader_epoch, self.origin, verification):
+            return None
+        request.size, request.transaction_version = size, self.transaction_version
+        return b""
+
+    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+        """See `AppendRequest`."""
+        analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=log.rules)
+        if not analyzed.valid_size:
+            return None
+        return validate(
+            self.data,
+            analyzed,
+            origin=self.origin,
+            base_offset=log.log_end_offset,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            rules=log.rules,
+        )
+
+
+class NumberedRequest(NamedTuple):
+    """Batches that have their offsets, of a leader or of a Raft leader; `data` as in `BatchRequest`."""
+
+    data: ByteArray
+    leader_epoch: int
+    origin: AppendOrigin
+    guard: VerificationGuard | None = None
+    transaction_version: int = UNKNOWN_TRANSACTION_VERSION
+
+    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+        """Return None: these go the slow path."""
+        return None
+
+    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+        """See `AppendRequest`."""
+        analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=log.rules)
+        if analyzed.valid_size <= 0:
+            return None
+        require_continuation(
+            self.data,
+            analyzed,
+            log_end_offset=log.log_end_offset,
+            log_start_offset=log.log_start_offset,
+            rules=log.rules,
+        )
+        return Validated(
+            self.data[: analyzed.valid_size],
+            analyzed.table,
+            analyzed.first_offset,
+            analyzed.last_offset,
+            analyzed.max_timestamp,
+            NO_TIMESTAMP,
+        )
+
+
+class MarkerRequest(NamedTuple):
+    """The end of a producer's transaction, of its coordinator."""
+
+    producer_id: int
+    producer_epoch: int
+    is_commit: bool
+    coordinator_epoch: int
+    transaction_version: int
+    leader_epoch: int
+
+    @property
+    def origin(self) -> AppendOrigin:
+        """A coordinator."""
+        return AppendOrigin.COORDINATOR
+
+    @property
+    def guard(self) -> None:
+        """None is needed."""
+
+    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
+        """See `AppendRequest`."""
+        if self.producer_id < 0 or not 0 <= self.producer_epoch <= _EPOCH_MAX:
+            return None
+        if not 0 <= self.coordinator_epoch <= _COORDINATOR_EPOCH_MAX:
+            return None
+        if not 0 <= self.transaction_version <= _VERSION_MAX:
+            return None
+        verification = fast.unverified
+        if len(fast.states):
+            verification = fast.verification_of(self.producer_id, None)
+        if not fast.put(kinds.MARKER, now_ms, self.leader_epoch, self.origin, verification):
+            return None
+        request = fast.request
+        request.record_count, request.base_sequence = 1, NO_SEQUENCE
+        request.producer_id, request.producer_epoch = self.producer_id, self.producer_epoch
+        request.attributes = TRANSACTIONAL_FLAG | CONTROL_FLAG
+        request.transaction_version, request.coordinator_epoch = self.transaction_version, self.coordinator_epoch
+        request.marker_type = producers.COMMIT if self.is_commit else producers.ABORT
+        return b""
+
+    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
+        """See `AppendRequest`."""
+        marker = build_marker(
+            ControlRecordType.COMMIT if self.is_commit else ControlRecordType.ABORT,
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            coordinator_epoch=self.coordinator_epoch,
+            timestamp_ms=now_ms,
+        )
+        data = np.frombuffer(marker, np.uint8)
+        return BatchRequest(data, self.leader_epoch, AppendOrigin.COORDINATOR).numbered(log, now_ms)
