@@ -20,7 +20,7 @@ from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME, Batch, Rec
 from tests.recovery.comparison import UnsyncedSeam
-from tests.unit.test_log_partition import interrupted_at
+from tests.unit.test_log_append_interrupts import interrupted_at
 
 SETTINGS = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}
 BATCH_COUNT = 20
@@ -134,9 +134,9 @@ def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path
             log.append_records([b"a%d" % number])
         was_interrupted = interrupted_at(line_count, log.close)
         log.close()
-        if log.failure is None:
+        if log.failure.error is None:
             contents.add((path / f"{0:020}.index").read_bytes())
-        again = PartitionLog.open(str(path), replace(settings, was_clean=log.failure is None))
+        again = PartitionLog.open(str(path), replace(settings, was_clean=log.failure.error is None))
         records = [record for chunk in again.records().chunks() for record in chunk.to_records()]
         assert [record.value for record in records] == [b"a0", b"a1", b"a2"], line_count
         again.close()

@@ -200,15 +200,15 @@ def test_an_error_of_another_group_is_not_raised_from_a_heartbeat(
     store.groups.join(other, Joining(member_id="n1", topics=("in",)))
     assert store.groups.sync(other, "n1") is not None
     log = store.log("__consumer_offsets", store.groups.partition_of(other))
-    log.failure = KafkaStorageError("the disk is full")
-    log.change_count += 1
+    log.failure.error = KafkaStorageError("the disk is full")
+    log.invalidate_fast_path()
     store.groups.abandon(other, "n1")
     store.groups.heartbeat("g", member)
     assert f"Group {other} cannot be written" in caplog.text
     with pytest.raises(KafkaStorageError):
         store.groups.remove_silent()  # it is tried again, and told of
-    log.failure = None
-    log.change_count += 1
+    log.failure.error = None
+    log.invalidate_fast_path()
     store.groups.remove_silent()
     assert store.groups.describe(other).state is GroupState.EMPTY
 
