@@ -7,12 +7,10 @@ import time
 #: nanoseconds since 1970, for who asks so often that the call of `now_ms` takes too long
 time_ns = time.time_ns
 
+#: seconds since some moment, never going back: for intervals
+monotonic_s = time.monotonic
+
 
 def now_ms() -> int:
     """Milliseconds since 1970, as Kafka counts them."""
     return time.time_ns() // 1_000_000
-
-
-def monotonic_s() -> float:
-    """Seconds since some moment, never going back: for intervals."""
-    return time.monotonic()

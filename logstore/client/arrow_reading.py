@@ -11,12 +11,13 @@ from ..model import TopicPartition
 from ..store.store import Store
 from .fetching import FetchSettings
 from .positions import Positions
+from .record_fetcher import Offsets
 
 
 def read_table(
     store: Store, positions: Positions, partitions: list[TopicPartition], settings: FetchSettings, size_max: int
-) -> Any:
-    """The records from the positions on, which go behind them; chunk by chunk, until they have `size_max` bytes.
+) -> tuple[Any, Offsets]:
+    """The records from the positions on, chunk by chunk, until they have `size_max` bytes; and the positions behind.
 
     Raises:
         LogstoreError: as `Consumer.poll`. What was read before is given first, and the error comes the next time.
@@ -27,9 +28,10 @@ def read_table(
     schema = pa.schema([topic, pa.field("partition", pa.int32(), nullable=False), *record_schema()])
     names = pa.array(sorted({partition.topic for partition in partitions}), pa.string())
     batches: list[Any] = []
+    moved: Offsets = {}
     size = 0
     try:
-        for partition, batch in _batches(store, positions, partitions, settings):
+        for partition, batch in _batches(store, positions, partitions, settings, moved):
             name, number = names.index(partition.topic).cast(pa.int32()), pa.scalar(partition.partition, pa.int32())
             topics = pa.DictionaryArray.from_arrays(pa.repeat(name, len(batch)), names)
             columns = [topics, pa.repeat(number, len(batch)), *batch.columns]
@@ -40,13 +42,17 @@ def read_table(
     except LogstoreError:
         if not batches:
             raise
-    return pa.Table.from_batches(batches, schema)
+    return pa.Table.from_batches(batches, schema), moved
 
 
 def _batches(
-    store: Store, positions: Positions, partitions: list[TopicPartition], settings: FetchSettings
+    store: Store,
+    positions: Positions,
+    partitions: list[TopicPartition],
+    settings: FetchSettings,
+    moved: Offsets,
 ) -> Iterator[tuple[TopicPartition, Any]]:
-    """Record batches, each partition's in order; the position is behind one when the next is asked for."""
+    """Record batches, each partition's in order; `moved` has the position behind each."""
     for partition in partitions:
         position = positions.get(partition)
         assert position is not None
@@ -55,9 +61,10 @@ def _batches(
         try:
             for chunk in reader.chunks():
                 batch = chunk.to_arrow()
-                positions.advance(partition, chunk.next_offset)
+                moved[partition] = chunk.next_offset
                 yield partition, batch
         except OffsetOutOfRangeError:
+            moved.pop(partition, None)
             positions.out_of_range(partition, position)
             continue
-        positions.advance(partition, reader.position)
+        moved[partition] = reader.position

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import clock
 from ..errors import IllegalStateError, LogstoreError
@@ -35,13 +36,17 @@ from .consumer_record import ConsumerRecord
 from .fetching import FetchSettings
 from .group_member import RebalanceListener
 from .group_metadata import offset_commits
-from .record_fetcher import RecordFetcher, Records
+from .iteration import Iteration
+from .record_fetcher import Offsets, RecordFetcher, Records
 from .serializers import Deserializer
 from .subscription import Subscription
 
 TOPICS_AGE_MAX_S = 1.0
 _POLL_INTERVAL_S = 0.05
+NOTHING = Iteration({}, {}, 0)
 _LOGGER = logging.getLogger("logstore")
+
+T = TypeVar("T")
 
 
 class Consumer(ConsumerOffsets):
@@ -70,7 +75,8 @@ class Consumer(ConsumerOffsets):
         self._listener: RebalanceListener | None = None
         self._topics_known_s = 0.0
         self._next_commit_s = 0.0
-        self._next_poll_s = 0.0  # while the records are iterated over
+        self._next_poll_s = 0.0  # while records are iterated over
+        self._iteration = NOTHING
 
     # -- what to read -----------------------------------------------------------------------------------------------
 
@@ -163,17 +169,18 @@ class Consumer(ConsumerOffsets):
             SerializationError: a deserializer failed; seek past the record to go on.
             CorruptRecordError, LogstoreError: what is next cannot be read; all before it was given.
         """
-        with self._use:
-            count_max = self.config["max.poll.records"] if max_records is None else max_records
-            end_s, wait_s = clock.monotonic_s() + timeout_ms / 1000, WAIT_MIN_S
-            while True:
-                self._keep_up()
-                found = self._fetcher.collect(count_max)
-                left_s = end_s - clock.monotonic_s()
-                if found or left_s <= 0:
-                    return found
-                self._woken.wait(min(wait_s, left_s))
-                wait_s = min(wait_s * 2, WAIT_MAX_S)
+        before = None
+        try:
+            with self._use:
+                self._iteration = NOTHING
+                found, moved = self._collected(timeout_ms, max_records)
+                before = self._positions.current
+                self._positions.advance_all(moved)
+                return found
+        except BaseException:
+            if before is not None:  # an interrupt, behind the positions: nobody has got the records
+                self._positions.take_back(before)
+            raise
 
     def to_arrow(self, timeout_ms: float = 0) -> Any:
         """What is to be read now, up to about `fetch.max.bytes`, as a `pyarrow.Table`; waits as `poll` does.
@@ -183,37 +190,39 @@ class Consumer(ConsumerOffsets):
         Raises:
             As `poll`.
         """
-        from .arrow_reading import read_table
-
-        with self._use:
-            end_s, wait_s = clock.monotonic_s() + timeout_ms / 1000, WAIT_MIN_S
-            while True:
-                self._keep_up()
+        before = None
+        try:
+            with self._use:
+                self._iteration = NOTHING
                 self._fetcher.drop()
-                readable = self._positions.readable()
-                if not self._fetcher.is_enough(readable):
-                    readable = []
-                size_max = self.config["fetch.max.bytes"]
-                table = read_table(self._store, self._positions, readable, self._settings, size_max)
-                left_s = end_s - clock.monotonic_s()
-                if table.num_rows or left_s <= 0:
-                    return table
-                self._woken.wait(min(wait_s, left_s))
-                wait_s = min(wait_s * 2, WAIT_MAX_S)
+                table, moved = self._awaited(timeout_ms, self._read_table, lambda table: table.num_rows)
+                before = self._positions.current
+                self._positions.advance_all(moved)
+                return table
+        except BaseException:
+            if before is not None:  # as in `poll`
+                self._positions.take_back(before)
+            raise
 
     def __iter__(self) -> Consumer:
         return self
 
     def __next__(self) -> ConsumerRecord:
-        with self._use:
-            if clock.monotonic_s() < self._next_poll_s:
-                record = self._fetcher.next_made()
-                if record is not None:
-                    return record
-            for records in self.poll(self._timeout_ms, max_records=1).values():
-                self._next_poll_s = clock.monotonic_s() + _POLL_INTERVAL_S
-                return records[0]
-            raise StopIteration
+        iteration = self._iteration
+        if (
+            iteration.row >= len(iteration.records)
+            or clock.monotonic_s() >= self._next_poll_s
+            or iteration.change_count != self._positions.change_count
+            or threading.get_ident() != self._use.owner
+        ):
+            iteration = self._next_iteration()
+        row = iteration.row
+        try:
+            iteration.row = row + 1
+            return iteration.records[row]
+        except BaseException:  # an interrupt: it was not handed out
+            iteration.row = row
+            raise
 
     def wakeup(self) -> None:
         """Have the call that waits now, or the next that would, raise WakeupError; for any thread.
@@ -233,6 +242,7 @@ class Consumer(ConsumerOffsets):
                 else:
                     self._commit_automatically(is_due=True)
             finally:
+                self._iteration = NOTHING
                 self._use.is_closed = True
 
     def __enter__(self) -> Consumer:
@@ -244,6 +254,54 @@ class Consumer(ConsumerOffsets):
         close_in_with(self.close, error)
 
     # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _collected(self, timeout_ms: float, max_records: int | None = None) -> tuple[Records, Offsets]:
+        count_max = self.config["max.poll.records"] if max_records is None else max_records
+        return self._awaited(timeout_ms, lambda: self._fetcher.collect(count_max), len)
+
+    def _awaited(
+        self, timeout_ms: float, read: Callable[[], tuple[T, Offsets]], count: Callable[[T], int]
+    ) -> tuple[T, Offsets]:
+        """What `read` gives when that is something, or the time is up, and the positions behind it."""
+        end_s, wait_s = clock.monotonic_s() + timeout_ms / 1000, WAIT_MIN_S
+        while True:
+            self._keep_up()
+            found, moved = read()
+            left_s = end_s - clock.monotonic_s()
+            if count(found) or left_s <= 0:
+                return found, moved
+            self._positions.advance_all(moved)
+            self._woken.wait(min(wait_s, left_s))
+            wait_s = min(wait_s * 2, WAIT_MAX_S)
+
+    def _read_table(self) -> tuple[Any, Offsets]:
+        from .arrow_reading import read_table
+
+        readable = self._positions.readable({})
+        if not self._fetcher.is_enough(readable):
+            readable = []
+        return read_table(self._store, self._positions, readable, self._settings, self.config["fetch.max.bytes"])
+
+    def _next_iteration(self) -> Iteration:
+        """Records to be handed out, of which there is one: what is left of those there are, or others."""
+        with self._use:
+            iteration = self._iteration
+            if iteration.row < len(iteration.records):
+                self._keep_up()
+            if iteration.row >= len(iteration.records) or iteration.change_count != self._positions.change_count:
+                found, moved = self._collected(self._timeout_ms)
+                if not found:
+                    self._positions.advance_all(moved)
+                    raise StopIteration
+                iteration = self._iteration = Iteration(found, moved, self._positions.change_count)
+            self._next_poll_s = clock.monotonic_s() + _POLL_INTERVAL_S
+            return iteration
+
+    def _settle(self) -> None:
+        iteration = self._iteration
+        if iteration.settled_row != iteration.row and iteration.change_count == self._positions.change_count:
+            self._positions.advance_all(iteration.positions())
+            iteration.settled_row = iteration.row
 
     def _keep_up(self) -> None:
         """All that has to be done before records are read: the group, commits, positions."""

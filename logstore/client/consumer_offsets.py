@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from .. import clock
 from ..coordinator.group_offsets import OffsetCommit
@@ -37,7 +37,6 @@ from .group_metadata import (
     Offsets,
     offset_commits,
 )
-from .one_thread import OneThread
 from .positions import EARLIEST, LATEST, Positions
 from .subscription import Subscription
 
@@ -66,13 +65,47 @@ _REBALANCING = (
 Partition = tuple[str, int]
 
 
+class OneThread:
+    """A `with` block that a second thread may not enter; the same thread may, again (`KafkaConsumer.acquire`).
+
+    Raises IllegalStateError on entry by another thread, and when `is_closed`.
+    """
+
+    def __init__(self, entered: Callable[[], None]) -> None:
+        """`entered` is called on each entry."""
+        self.is_closed = False
+        self.owner = 0
+        self._lock = threading.RLock()
+        self._entered = entered
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            current = threading.current_thread()
+            raise IllegalStateError(
+                "KafkaConsumer is not safe for multi-threaded access. "
+                f"currentThread(name: {current.name}, id: {current.ident}) otherThread(id: {self.owner})",
+                java_class="java.util.ConcurrentModificationException",
+            )
+        try:
+            self.owner = threading.get_ident()
+            if self.is_closed:
+                raise IllegalStateError("This consumer has already been closed.")
+            self._entered()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class ConsumerOffsets:
     """See `Consumer`."""
 
     def __init__(self, store: Store, config: ConsumerConfig) -> None:
         self.config = config
         self._store = store
-        self._use = OneThread()
+        self._use = OneThread(self._settle)
         self._isolation = FetchIsolation(config["isolation.level"])
         self._subscription = Subscription()
         self._positions = Positions(store, self._isolation, config["auto.offset.reset"])
@@ -96,7 +129,7 @@ class ConsumerOffsets:
                 raise IllegalStateError("You can only check the position for partitions assigned to this consumer.")
             timeout_ms = self.config["default.api.timeout.ms"]
             end_s = clock.monotonic_s() + timeout_ms / 1000
-            self._positions.forget_gone()
+            self._positions.reset_recreated_topics()
             while (position := self._positions.get(wanted)) is None:
                 self._wake()
                 self._find_positions([wanted])
@@ -125,16 +158,12 @@ class ConsumerOffsets:
     def pause(self, *partitions: Partition) -> None:
         """Let `poll` pass partitions over; raises IllegalStateError for one that is not read."""
         with self._use:
-            for partition in partitions:
-                self._positions.require(topic_partition(partition))
-            self._positions.paused.update(topic_partition(partition) for partition in partitions)
+            self._positions.pause(map(topic_partition, partitions), is_paused=True)
 
     def resume(self, *partitions: Partition) -> None:
         """Let `poll` read partitions again; raises IllegalStateError for one that is not read."""
         with self._use:
-            for partition in partitions:
-                self._positions.require(topic_partition(partition))
-            self._positions.paused.difference_update(topic_partition(partition) for partition in partitions)
+            self._positions.pause(map(topic_partition, partitions), is_paused=False)
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are passed over."""
@@ -238,6 +267,9 @@ class ConsumerOffsets:
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
+    def _settle(self) -> None:
+        """Let the positions go behind what an iteration has handed out; before each call."""
+
     @property
     def _needs_stable(self) -> bool:
         return self._isolation is FetchIsolation.READ_COMMITTED
@@ -278,7 +310,7 @@ class ConsumerOffsets:
         """Begin where the group is, else where `auto.offset.reset` says; not where that is about to change."""
         without = []
         for partition in partitions:
-            self._positions.enter(partition)
+            self._positions.note_topic_id(partition)
             try:
                 offset = self._committed_offset(partition)
             except UnstableOffsetCommitError:

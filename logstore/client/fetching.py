@@ -26,16 +26,19 @@ class PartitionFetch:
     """Some records of a partition: decoded, made Python objects when they are given.
 
     Attributes:
+        partition: where they are from.
         position: everything before it was given.
         count: records that are not given yet.
         size: bytes of the records' keys and values, when they were read.
         made: the next records as Python objects, if they are made, the next one last.
     """
 
-    __slots__ = ("_chunk", "_chunks", "_row", "count", "made", "position", "size")
+    __slots__ = ("_chunk", "_chunks", "_row", "count", "made", "partition", "position", "size")
 
-    def __init__(self, position: int, chunk: RecordChunk, chunks: Iterator[RecordChunk]) -> None:
-        self.position = position
+    def __init__(
+        self, partition: TopicPartition, position: int, chunk: RecordChunk, chunks: Iterator[RecordChunk]
+    ) -> None:
+        self.partition, self.position = partition, position
         self.count = len(chunk)
         table = chunk.records
         self.size = int(table.key_size.clip(0).sum() + table.value_size.clip(0).sum())
@@ -61,7 +64,7 @@ def end_offset(log: PartitionLog, isolation: FetchIsolation) -> int:
     return log.last_stable_offset if isolation is FetchIsolation.READ_COMMITTED else log.high_watermark
 
 
-def fetch(log: PartitionLog, position: int, settings: FetchSettings) -> PartitionFetch | int:
+def fetch(partition: TopicPartition, log: PartitionLog, position: int, settings: FetchSettings) -> PartitionFetch | int:
     """The records from `position` on; where there is none, the position behind all that is not for the consumer.
 
     Raises:
@@ -73,7 +76,7 @@ def fetch(log: PartitionLog, position: int, settings: FetchSettings) -> Partitio
     )
     chunks = reader.chunks()
     chunk = next(chunks, None)
-    return reader.position if chunk is None else PartitionFetch(position, chunk, chunks)
+    return reader.position if chunk is None else PartitionFetch(partition, position, chunk, chunks)
 
 
 def record_count(log: PartitionLog, position: int, isolation: FetchIsolation) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import (
     IllegalStateError,
@@ -28,12 +28,14 @@ class Positions:
     Attributes:
         paused: partitions that are passed over.
         is_shared: a group says which partitions there are.
+        change_count: incremented by every change that is not made by handing records out.
     """
 
     def __init__(self, store: Store, isolation: FetchIsolation, reset_policy: str) -> None:
         """`reset_policy`: `auto.offset.reset`."""
         self.paused: set[TopicPartition] = set()
         self.is_shared = False
+        self.change_count = 0
         self._store, self._isolation, self._reset_policy = store, isolation, reset_policy
         self._positions: dict[TopicPartition, int | None] = {}
         self._topic_ids: dict[TopicPartition, str | None] = {}  # of the topic that a position is in
@@ -46,6 +48,7 @@ class Positions:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these; those that were read already go on where they are."""
+        self.change_count += 1
         known = self._positions
         self._positions = {one: known.get(one) for one in partitions}
         self.paused &= self._positions.keys()
@@ -64,10 +67,19 @@ class Positions:
         if offset is not None and offset < 0:
             raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
         self.require(partition)
-        self.enter(partition)
+        self.change_count += 1
+        self.note_topic_id(partition)
         self._positions[partition] = offset
 
-    def enter(self, partition: TopicPartition) -> None:
+    def pause(self, partitions: Iterable[TopicPartition], *, is_paused: bool) -> None:
+        """Pass partitions over, or not any more; raises IllegalStateError for one that is not read."""
+        wanted = set(partitions)
+        for partition in wanted:
+            self.require(partition)
+        self.change_count += 1
+        self.paused = self.paused | wanted if is_paused else self.paused - wanted
+
+    def note_topic_id(self, partition: TopicPartition) -> None:
         """The topic that is there now is the one that the next position will be in; to be told before that is known."""
         self._topic_ids[partition] = self._topic_id(partition)
 
@@ -82,10 +94,10 @@ class Positions:
 
     def known(self) -> dict[TopicPartition, int]:
         """All positions there are."""
-        self.forget_gone()
+        self.reset_recreated_topics()
         return {one: position for one, position in self._positions.items() if position is not None}
 
-    def forget_gone(self) -> None:
+    def reset_recreated_topics(self) -> None:
         """A position in a topic that was deleted says nothing of the one that was made anew under its name.
 
         It is looked for again: where the group is, or `auto.offset.reset` says (`Metadata.updateLatestMetadata`).
@@ -94,19 +106,24 @@ class Positions:
             if position is None or self._topic_id(partition) in (None, self._topic_ids.get(partition)):
                 continue
             _LOGGER.warning("Topic of %s was made anew: forgetting position %d in the old one", partition, position)
+            self.change_count += 1
             self._positions[partition] = None
 
-    def readable(self) -> list[TopicPartition]:
+    def readable(self, moved: Mapping[TopicPartition, int]) -> list[TopicPartition]:
         """The partitions that are not paused and have something behind the position, or are out of range.
+
+        Args:
+            moved: positions that count in the place of those here.
 
         Raises:
             UnknownTopicOrPartitionError: one of them is gone; not for those of a group, which will share others.
         """
-        self.forget_gone()
+        self.reset_recreated_topics()
         found = []
         for partition, position in self._positions.items():
             if position is None or partition in self.paused:
                 continue
+            position = moved.get(partition, position)
             try:
                 log = self._store.log(*partition)
             except UnknownTopicOrPartitionError:
@@ -116,6 +133,21 @@ class Positions:
             if position != end_offset(log, self._isolation) or position < log.log_start_offset:
                 found.append(partition)
         return found
+
+    @property
+    def current(self) -> dict[TopicPartition, int | None]:
+        """All positions, for `take_back`."""
+        return self._positions
+
+    def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Everything below these was given, or is for nobody; in one step, which leaves `current` as it was."""
+        if offsets:
+            known = self._positions
+            self._positions = known | {one: offset for one, offset in offsets.items() if one in known}
+
+    def take_back(self, before: dict[TopicPartition, int | None]) -> None:
+        """Go back to the positions `before` the last step: an interrupt came, and nothing was given."""
+        self._positions = before
 
     def advance(self, partition: TopicPartition, offset: int) -> None:
         """Everything below was given, or is for nobody; the partition may be gone meanwhile."""
@@ -134,7 +166,8 @@ class Positions:
             names = ", ".join(map(str, wanted))
             raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
         for partition in wanted:
-            self.enter(partition)
+            self.note_topic_id(partition)
+            self.change_count += 1
             try:
                 self.advance(partition, self.bound(partition, self._reset_policy))
             except UnknownTopicOrPartitionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import repeat
 from typing import Any
 
@@ -18,6 +19,7 @@ from .positions import Positions
 from .serializers import Deserializer, deserialized
 
 Records = dict[TopicPartition, list[ConsumerRecord]]
+Offsets = dict[TopicPartition, int]
 
 
 class RecordFetcher:
@@ -35,7 +37,7 @@ class RecordFetcher:
     ) -> None:
         self._store, self._positions, self._config, self._settings = store, positions, config, settings
         self._to_key, self._to_value = to_key, to_value
-        self._fetch: tuple[TopicPartition, PartitionFetch] | None = None
+        self._fetch: PartitionFetch | None = None
         self._last_partition: TopicPartition | None = None
         self._fetch_wait_s: float | None = None
 
@@ -43,72 +45,79 @@ class RecordFetcher:
         """Forget what is read and not given."""
         self._fetch = None
 
-    def collect(self, count_max: int) -> Records:
-        """What can be given now; an error of what comes behind waits for the next call."""
+    def collect(self, count_max: int) -> tuple[Records, Offsets]:
+        """What can be given now, and the positions behind it, which are the caller's to enter when it has given it.
+
+        An error of what comes behind waits for the next call.
+        """
         found: Records = {}
+        moved: Offsets = {}
+        fetch, self._fetch = self._fetch, None  # an interrupt drops it: it would be ahead of the positions
+        if fetch is not None and not self._is_wanted(fetch):
+            fetch = None
+        turn: deque[TopicPartition] | None = None
         count = size = 0
-        while count < count_max and size < max(self._config["fetch.max.bytes"], 1):
-            try:
-                current = self._current()
-                if current is None:
-                    break
-                partition, fetch = current
-                records = self._taken(partition, fetch, count_max - count)
-            except LogstoreError:
-                if found:
-                    break
+        try:
+            while count < count_max and size < max(self._config["fetch.max.bytes"], 1):
+                if fetch is None:
+                    turn = self._turn(moved) if turn is None else turn
+                    fetch = self._next_fetch(turn, moved)
+                    if fetch is None:
+                        break
+                records = self._taken(fetch, count_max - count)
+                found.setdefault(fetch.partition, []).extend(records)
+                moved[fetch.partition] = fetch.position
+                count += len(records)
+                if not fetch.count:
+                    size += fetch.size
+                    fetch = None
+        except LogstoreError:
+            if not found:
                 raise
-            found.setdefault(partition, []).extend(records)
-            count += len(records)
-            size += 0 if fetch.count else fetch.size
-        return found
+        self._fetch = fetch
+        return found, moved
 
-    def next_made(self) -> ConsumerRecord | None:
-        """The next record, if it is at hand and still wanted."""
-        if self._fetch is None or not self._fetch[1].made or not self._is_wanted(*self._fetch):
-            return None
-        partition, fetch = self._fetch
-        fetch.pass_on(1)
-        self._positions.advance(partition, fetch.position)
-        return fetch.made.pop()
-
-    def _is_wanted(self, partition: TopicPartition, fetch: PartitionFetch) -> bool:
+    def _is_wanted(self, fetch: PartitionFetch) -> bool:
         """Whether the consumer is still where it was, and reads the partition."""
-        positions = self._positions
-        return (
-            partition in positions and partition not in positions.paused and positions.get(partition) == fetch.position
-        )
+        positions, partition = self._positions, fetch.partition
+        if not fetch.count or partition not in positions or partition in positions.paused:
+            return False
+        return positions.get(partition) == fetch.position
 
-    def _current(self) -> tuple[TopicPartition, PartitionFetch] | None:
-        """Records that are read and not given yet; those of the partition whose turn it is, if there are none."""
-        if self._fetch is not None and self._fetch[1].count and self._is_wanted(*self._fetch):
-            return self._fetch
-        self._fetch = None
-        readable = self._positions.readable()
+    def _turn(self, moved: Offsets) -> deque[TopicPartition]:
+        """The partitions that have something to read, beginning behind the one that was read last."""
+        readable = self._positions.readable(moved)
         if self._last_partition in readable:
             turn = readable.index(self._last_partition) + 1
             readable = readable[turn:] + readable[:turn]
-        if not self.is_enough(readable):
-            return None
-        for partition in readable:
-            read = self._read(partition)
+        return deque(readable if self.is_enough(readable) else ())
+
+    def _next_fetch(self, turn: deque[TopicPartition], moved: Offsets) -> PartitionFetch | None:
+        """Records of the partition whose turn it is, which then waits for its next; None if no partition has any."""
+        while turn:
+            partition = turn.popleft()
             self._last_partition = partition
+            read = self._read(partition, moved)
             if isinstance(read, PartitionFetch):
-                self._fetch = partition, read
-                return self._fetch
-            self._positions.advance(partition, read)
+                turn.append(partition)
+                return read
+            moved[partition] = read
         return None
 
-    def _read(self, partition: TopicPartition) -> PartitionFetch | int:
-        position = self._positions.get(partition)
+    def _read(self, partition: TopicPartition, moved: Offsets) -> PartitionFetch | int:
+        position = moved[partition] if partition in moved else self._positions.get(partition)
         assert position is not None
+        log = self._store.log(*partition)
+        if partition in moved and position == fetching.end_offset(log, self._settings.isolation):
+            return position
         try:
-            return fetching.fetch(self._store.log(*partition), position, self._settings)
+            return fetching.fetch(partition, log, position, self._settings)
         except OffsetOutOfRangeError:
             self._positions.out_of_range(partition, position)
+        moved.pop(partition, None)
         position = self._positions.get(partition)
         assert position is not None
-        return fetching.fetch(self._store.log(*partition), position, self._settings)
+        return fetching.fetch(partition, self._store.log(*partition), position, self._settings)
 
     def is_enough(self, readable: list[TopicPartition]) -> bool:
         """Whether there are `fetch.min.bytes` to be read, or `fetch.max.wait.ms` are over."""
@@ -118,20 +127,19 @@ class RecordFetcher:
         now_s = clock.monotonic_s()
         self._fetch_wait_s = now_s if self._fetch_wait_s is None else self._fetch_wait_s
         is_over = now_s - self._fetch_wait_s >= self._config["fetch.max.wait.ms"] / 1000
-        positions = {one: position for one, position in self._positions.known().items() if one in readable}
+        positions = {one: position for one in readable if (position := self._positions.get(one)) is not None}
         if not is_over and fetching.available_size(self._store, positions, self._settings) < size_min:
             return False
         self._fetch_wait_s = None
         return True
 
-    def _taken(self, partition: TopicPartition, fetch: PartitionFetch, count_max: int) -> list[ConsumerRecord]:
+    def _taken(self, fetch: PartitionFetch, count_max: int) -> list[ConsumerRecord]:
         """The next records of a fetch, which go behind them."""
         if not fetch.made:
-            fetch.made = self._made(partition, fetch.head(max(count_max, self._config["max.poll.records"])))
+            fetch.made = self._made(fetch.partition, fetch.head(max(count_max, self._config["max.poll.records"])))
         taken = fetch.made[: -count_max - 1 : -1]
         del fetch.made[-len(taken) :]
         fetch.pass_on(len(taken))
-        self._positions.advance(partition, fetch.position)
         return taken
 
     def _made(self, partition: TopicPartition, chunk: RecordChunk) -> list[ConsumerRecord]:
