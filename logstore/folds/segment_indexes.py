@@ -55,8 +55,7 @@ class SegmentIndexes:
         self.slots[kernel.INTERVAL] = index_interval_bytes
         self.slots[kernel.OFFSET_ENTRY_COUNT_MAX] = index_size_max // offset_index.ENTRY_SIZE
         self.slots[kernel.TIME_ENTRY_COUNT_MAX] = index_size_max // time_index.ENTRY_SIZE
-        self._offset_entries = np.empty((0, 2), np.int64)
-        self._time_entries = np.empty((0, 2), np.int64)
+        self._set_buffers(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64))
         self._set_last_entries()
         self._set_largest_timestamp(NO_TIMESTAMP, base_offset)
 
@@ -77,8 +76,10 @@ class SegmentIndexes:
         state = cls(
             offset_entries.base_offset, index_interval_bytes=index_interval_bytes, index_size_max=index_size_max
         )
-        state._offset_entries = _entries(offset_entries.offsets, offset_entries.positions)
-        state._time_entries = _entries(time_entries.timestamps, time_entries.offsets)
+        state._set_buffers(
+            _entries(offset_entries.offsets, offset_entries.positions),
+            _entries(time_entries.timestamps, time_entries.offsets),
+        )
         state._set_entry_counts(offset_entries.entry_count, time_entries.entry_count)
         state.begin_interval(position)
         return state
@@ -179,15 +180,27 @@ class SegmentIndexes:
 
     def reserve(self, count: int) -> None:
         """Make room for `count` entries more in both indexes."""
-        self._offset_entries = _with_room(self._offset_entries, int(self.slots[kernel.OFFSET_ENTRY_COUNT]) + count)
-        self._time_entries = _with_room(self._time_entries, int(self.slots[kernel.TIME_ENTRY_COUNT]) + count)
+        self._set_buffers(
+            _with_room(self._offset_entries, int(self.slots[kernel.OFFSET_ENTRY_COUNT]) + count),
+            _with_room(self._time_entries, int(self.slots[kernel.TIME_ENTRY_COUNT]) + count),
+        )
+
+    def _set_buffers(self, offset_entries: Int64Array, time_entries: Int64Array) -> None:
+        """Take other arrays, and only then let the kernel know of their room."""
+        self._offset_entries, self._time_entries = offset_entries, time_entries
+        self.slots[kernel.OFFSET_ENTRY_ROOM] = len(offset_entries)
+        self.slots[kernel.TIME_ENTRY_ROOM] = len(time_entries)
 
     def fold(self, table: BatchTable, first_row: int, row_end: int) -> int:
-        """The kernel, on buffers with room for the rows; returns its status."""
-        self.reserve(row_end - first_row)
-        return kernel.fold_indexes(
-            table.matrix, table.capacity, first_row, row_end, self.slots, self._offset_entries, self._time_entries
-        )
+        """Run the kernel on the rows, in larger buffers whenever they are full; returns its last status."""
+        while True:
+            status = kernel.fold_indexes(
+                table.matrix, table.capacity, first_row, row_end, self.slots, self._offset_entries, self._time_entries
+            )
+            if status != kernel.NO_ROOM:
+                return status
+            first_row = int(self.slots[kernel.STOP_ROW])
+            self.reserve(1)
 
     def refusal(self, status: int, table: BatchTable) -> LogstoreError:
         """The error of a status of the kernel about the row it stopped at, in Kafka's words."""

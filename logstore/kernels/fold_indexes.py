@@ -23,7 +23,9 @@ TIME_ENTRY_COUNT_MAX = 9
 LAST_ENTRY_TIMESTAMP = 10  # of the time index; -1 without an entry
 LAST_ENTRY_TIMESTAMP_OFFSET = 11  # the base offset without an entry
 STOP_ROW = 12  # the row that a status other than OK is about
-SLOT_COUNT = 13
+OFFSET_ENTRY_ROOM = 13  # entries that the arrays have room for, those that are there included
+TIME_ENTRY_ROOM = 14
+SLOT_COUNT = 15
 
 OK = 0
 OFFSET_OVERFLOW = 1  # a last offset that is not base offset … base offset + 2^31 - 1
@@ -31,6 +33,7 @@ OFFSET_INDEX_FULL = 2
 OFFSET_NOT_LARGER = 3
 TIME_INDEX_FULL = 4
 TIME_OFFSET_SMALLER = 5
+NO_ROOM = 6  # in the arrays: to be called again from the row on, with larger ones
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -55,6 +58,8 @@ def fold_index_rows(
             count = slots[OFFSET_ENTRY_COUNT]
             if count >= slots[OFFSET_ENTRY_COUNT_MAX]:
                 return OFFSET_INDEX_FULL
+            if count >= slots[OFFSET_ENTRY_ROOM] or slots[TIME_ENTRY_COUNT] >= slots[TIME_ENTRY_ROOM]:
+                return NO_ROOM
             if count > 0 and last_offset <= slots[LAST_ENTRY_OFFSET]:
                 return OFFSET_NOT_LARGER
             offset_entries[2 * count] = last_offset
@@ -84,6 +89,6 @@ def fold_indexes(
     """Step the two indexes by rows `row` … `row_end` - 1 of a batch table; returns the status.
 
     columns: int64[COLUMN_COUNT, capacity] of `scan`; offset_entries: int64[n, 2], (offset, position);
-    time_entries: int64[n, 2], (timestamp, offset). Both have room for `row_end - row` entries more.
+    time_entries: int64[n, 2], (timestamp, offset). How many entries each has room for is in the slots.
     """
     return fold_index_rows(columns, capacity, row, row_end, slots, offset_entries, time_entries)

@@ -14,6 +14,7 @@ from logstore.columns.batch_table import BatchTable
 from logstore.errors import IndexFullError, InvalidOffsetError, LogstoreError, OffsetOverflowError
 from logstore.folds import segment_indexes
 from logstore.folds.segment_indexes import SegmentIndexes, step
+from logstore.kernels import fold_indexes as kernel
 from logstore.kernels import scan
 from logstore.kernels.fold_indexes import fold_indexes
 from logstore.layout.offset_index import parse_offset_index
@@ -91,6 +92,19 @@ def test_entries_are_those_of_the_twin_however_the_rows_come(
     ]
     parsed = parse_time_index(state.time_index_bytes(), base_offset=base_offset, path="x")
     assert list(zip(parsed.timestamps.tolist(), parsed.offsets.tolist(), strict=True)) == twin.time_entries
+
+
+def test_no_entry_is_written_behind_the_arrays() -> None:
+    rows = [(100 * row, 100, row, row) for row in range(9)]
+    table, state = table_of(rows), SegmentIndexes(0, index_interval_bytes=0)
+    offset_entries, time_entries = np.full((4, 2), -7, np.int64), np.full((4, 2), -7, np.int64)
+    state.slots[kernel.OFFSET_ENTRY_ROOM], state.slots[kernel.TIME_ENTRY_ROOM] = 3, 2
+    status = kernel.fold_indexes(
+        table.matrix, table.capacity, 0, len(rows), state.slots, offset_entries.reshape(-1), time_entries.reshape(-1)
+    )
+    assert (status, int(state.slots[kernel.STOP_ROW])) == (kernel.NO_ROOM, 3)
+    assert pairs(offset_entries) == [(1, 100), (2, 200), (-7, -7), (-7, -7)]
+    assert pairs(time_entries) == [(1, 1), (2, 2), (-7, -7), (-7, -7)]
 
 
 @settings(max_examples=200)
