@@ -141,12 +141,6 @@ class ActiveSegment(Segment):
             )
         return self._transaction_index
 
-    @property
-    def largest_timestamp(self) -> int:
-        """Largest timestamp of the batches in ms, -1 without one (`maxTimestampSoFar`)."""
-        self.is_timestamp_known = True
-        return self.indexes.largest_timestamp
-
     def max_timestamp_and_offset(self) -> tuple[int, int]:
         """The same in ms, with the last offset of its batch; (-1, base offset) without one."""
         return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
@@ -225,10 +219,10 @@ class ActiveSegment(Segment):
         """
         place = self.place_of(offset)
         size = self.size if place is None else place.position
-        was_known = self.is_timestamp_known and self.largest_timestamp >= 0
+        was_known = self.is_timestamp_known and self.indexes.largest_timestamp >= 0
         self.indexes.truncate_to(offset, size)
         self._aborted.truncate_to(offset)
-        if was_known or self.largest_timestamp >= 0:
+        if was_known or self.indexes.largest_timestamp >= 0:
             _, position = self.offset_index.lookup(self.indexes.largest_timestamp_offset)
             for table in batch_tables(self.data[:size], position, self.path(LOG_SUFFIX)):
                 self.indexes.raise_timestamp(table, 0, len(table))

@@ -26,7 +26,7 @@ from .directory import PartitionDirectory
 from .left_overs import finish_left_overs
 from .producers import PartitionProducers
 from .segment import Segment
-from .segment_recovery import empty_segment, recover_segment
+from .segment_recovery import cut, empty_segment, recover_segment
 from .segments import Segments
 from .split import split_overflowed_segment
 
@@ -187,7 +187,7 @@ class LogLoader:
                     self._unread.add(segment)
                 if not self._has_sane_indexes(segment):
                     self._recover_segment(segment)
-                    segment.cut()
+                    cut(segment)
                 self.segments.add(segment)
 
     def _first_unflushed(self, names: Sequence[str]) -> int:
@@ -273,9 +273,9 @@ class LogLoader:
             if truncated_size:
                 # first what is removed because of the cut, then the cut
                 self._remove(unflushed[number + 1 :], f"lies behind the cut in segment {segment.base_offset}")
-                segment.cut()
+                cut(segment)
                 return
-            segment.cut()
+            cut(segment)
 
     def _end_offset(self) -> int | None:
         """The offset behind the last segment's last batch; None, and no segments, if the log starts only behind it."""

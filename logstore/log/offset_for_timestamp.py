@@ -20,7 +20,7 @@ from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
 from ..errors import CorruptIndexError
 from ..folds.leader_epochs import LeaderEpochs
 from ..kernels import scan
-from ..layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX
+from ..layout.file_names import OFFSET_INDEX_SUFFIX
 from ..model import FetchIsolation
 from .read import ReadBounds
 from .segment import Segment
@@ -74,7 +74,7 @@ def offset_for_timestamp(
     if timestamp == MAX_TIMESTAMP:
         return _first_of_max_timestamp(segments)
     for segment in segments:
-        if _largest_timestamp(segment) >= timestamp:
+        if segment.load_largest_timestamp() >= timestamp:
             return find_offset_by_timestamp(segment, timestamp, bounds.log_start_offset)
     return None
 
@@ -155,12 +155,6 @@ def _with_timestamp(data: ByteArray, table: BatchTable, row: int, timestamp: int
         if found == timestamp:
             return TimestampAndOffset(timestamp, offset, _epoch(table, row))
     return None
-
-
-def _largest_timestamp(segment: Segment) -> int:
-    """ms; of the file where no record is known to have a time (`LogSegment.largestTimestamp`)."""
-    timestamp, _ = segment.max_timestamp_and_offset()
-    return timestamp if timestamp >= 0 else segment.directory.modified_ms(segment.file_name(LOG_SUFFIX))
 
 
 def _epoch(table: BatchTable, row: int) -> int | None:

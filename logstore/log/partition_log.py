@@ -27,8 +27,6 @@ from .active_segment import ActiveSegment, sync_segment
 from .append.appender import Appender
 from .append.rules import ValidationRules
 from .config import DEDUPE_BUFFER_SIZE, LogConfig
-from .delete_records import delete_records
-from .deleted_files import DeletedFiles
 from .directory import PartitionDirectory
 from .failure import Failure
 from .flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
@@ -36,7 +34,8 @@ from .loader import LoadSettings, LogLoader
 from .log_appends import LogAppends
 from .log_reads import LogReads
 from .offsets import Offsets
-from .retain import DeletedSegment, delete_old_segments
+from .replace_segments import DeletedFiles
+from .retain import DeletedSegment, delete_old_segments, delete_records
 from .roll import roll, roll_jitter_ms, segment_ms_max
 from .truncate import truncate_fully_and_start_at, truncate_to
 

@@ -6,16 +6,50 @@ of each state that a crash may leave is in `left_overs`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..layout.file_names import CLEANED_SUFFIX, DELETED_SUFFIX, SEGMENT_SUFFIXES, SWAP_SUFFIX
+from .directory import PartitionDirectory
 from .segment import Segment
 
 if TYPE_CHECKING:
     from .partition_log import PartitionLog
 
 FILE_DELETE_DELAY_MS = "file.delete.delay.ms"
+
+
+class DeletedFiles:
+    """Names of `.deleted` files, in the order in which they became that; they are removed some time later.
+
+    A reader that opened one goes on for `file.delete.delay.ms`. What is left when the log is closed is removed when it
+    is opened the next time.
+    """
+
+    def __init__(self) -> None:
+        self._due: deque[tuple[int, str]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, names: Iterable[str], due_ms: int) -> None:
+        """Remove these files not before `due_ms`."""
+        self._due.extend((due_ms, name) for name in names)
+
+    def remove_due(self, directory: PartitionDirectory, now_ms: int) -> list[str]:
+        """Remove what is due by `now_ms`; the names of those files.
+
+        Raises:
+            DataDirectoryError: a file cannot be removed; it, and those behind it, stay due.
+        """
+        removed = []
+        for due_ms, name in list(self._due):
+            if due_ms <= now_ms:
+                directory.delete(name, "was to be deleted")
+                self._due.remove((due_ms, name))
+                removed.append(name)
+        return removed
 
 
 def remove_segments(log: PartitionLog, segments: Iterable[Segment], reason: str, now_ms: int) -> None:

@@ -1,5 +1,8 @@
 """Old segments deleted, by time, by size and below the log start offset (`UnifiedLog.deleteOldSegments`).
 
+And records deleted on request (`Partition.deleteRecordsOnLeader`): at once no reader sees them, and the segments that
+have no others go with the next `delete_old_segments`.
+
 Segments go from the oldest on, until one may stay. None goes that the high watermark has not passed, and the active one
 only with all others, and then an empty one is rolled first. Open transactions hold nothing back.
 """
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..layout.file_names import LOG_SUFFIX
+from ..errors import OffsetOutOfRangeError, PolicyViolationError
 from .replace_segments import delete_snapshots, remove_segments
 from .segment import Segment
 
@@ -20,6 +23,7 @@ CLEANUP_POLICY = "cleanup.policy"
 RETENTION_BYTES = "retention.bytes"
 RETENTION_MS = "retention.ms"
 DELETE = "delete"
+UP_TO_HIGH_WATERMARK = -1
 
 # Whether a segment is to go, given the base offset of the next, None for the last.
 Condition = Callable[[Segment, int | None], bool]
@@ -50,6 +54,27 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
         return deleted
 
 
+def delete_records(log: PartitionLog, offset: int) -> int:
+    """Let the log start at `offset`, or at the high watermark for -1; where it starts now, its low watermark.
+
+    Raises:
+        PolicyViolationError: `cleanup.policy` has compact and not delete; an empty one forbids nothing.
+        OffsetOutOfRangeError: the offset is negative, or above the high watermark.
+    """
+    if log.rules.is_compacted and DELETE not in log.config[CLEANUP_POLICY]:
+        raise PolicyViolationError(
+            f"Records of partition {log.topic_partition} can not be deleted due to the configured policy",
+            expected=f"{CLEANUP_POLICY} with {DELETE}",
+            found=",".join(log.config[CLEANUP_POLICY]),
+        )
+    if offset == UP_TO_HIGH_WATERMARK:
+        offset = log.high_watermark
+    if offset < 0:
+        raise OffsetOutOfRangeError(f"The offset {offset} for partition {log.topic_partition} is not valid")
+    log.increment_log_start_offset(offset)
+    return log.log_start_offset
+
+
 def _is_below_start(log: PartitionLog) -> Condition:
     return lambda segment, next_base_offset: next_base_offset is not None and next_base_offset <= log.log_start_offset
 
@@ -78,16 +103,10 @@ def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
         return []
     return _delete(
         log,
-        lambda segment, next_base_offset: now_ms - largest_timestamp(segment) > retention_ms,
+        lambda segment, next_base_offset: now_ms - segment.load_largest_timestamp() > retention_ms,
         f"log retention time {retention_ms}ms breach",
         now_ms,
     )
-
-
-def largest_timestamp(segment: Segment) -> int:
-    """Of its records, in ms; when the file was last written to if they have none (`LogSegment.largestTimestamp`)."""
-    timestamp = segment.largest_timestamp
-    return timestamp if timestamp >= 0 else segment.directory.modified_ms(segment.file_name(LOG_SUFFIX))
 
 
 def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:

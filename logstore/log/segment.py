@@ -52,7 +52,7 @@ class Segment:
 
     Attributes:
         base_offset: of the file names.
-        size: bytes of the `.log` that count; the file may be longer until `cut`.
+        size: bytes of the `.log` that count; the file may be longer until `segment_recovery.cut`.
         problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
         is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for. A
             truncation then finds it anew, and else only if the time index still has one (`maxTimestampSoFar`).
@@ -143,11 +143,31 @@ class Segment:
             self._time_index = indexes.to_time_index(self.path(TIME_INDEX_SUFFIX))
         return self._time_index
 
-    @property
-    def largest_timestamp(self) -> int:
-        """Largest timestamp in ms by the time index, -1 without one (`maxTimestampSoFar`)."""
+    def load_largest_timestamp(self) -> int:
+        """Return the largest timestamp of the records, ms (`LogSegment.largestTimestamp`).
+
+        Where no record is known to have one, it is when the file was last written to.
+        """
         self.is_timestamp_known = True
-        return int(self.time_index.timestamps[-1]) if self.time_index.entry_count else NO_TIMESTAMP
+        timestamp, _ = self.max_timestamp_and_offset()
+        return timestamp if timestamp >= 0 else self.modified_ms
+
+    @property
+    def modified_ms(self) -> int:
+        """When the `.log` was last written to, ms; 0 if there is no such file."""
+        return self.directory.modified_ms(self.file_name(LOG_SUFFIX))
+
+    @property
+    def first_batch_timestamp(self) -> int | None:
+        """Largest timestamp of the first batch in ms, None without a batch (`loadFirstBatchTimestamp`).
+
+        Raises:
+            CorruptRecordError, DataDirectoryError: as `batches`.
+        """
+        for _, _, table in self.batches(0, capacity=1):
+            if len(table):
+                return int(table.max_timestamp[0])
+        return None
 
     @property
     def data(self) -> ByteArray:
@@ -355,16 +375,6 @@ class Segment:
         )
         self._time_index = parse_time_index(times, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
         return offsets, times
-
-    def cut(self) -> None:
-        """Make the `.log` as long as what counts, on the disk."""
-        name = self.file_name(LOG_SUFFIX)
-        size = self.directory.size(name)
-        if size > self.size:
-            why = "the last batch is cut off" if self.problem is None else self.problem.message
-            self.directory.truncate(name, self.size, f"cut {size - self.size} bytes at byte {self.size}: {why}")
-        else:
-            self.directory.sync_file(name)
 
     def _map(self) -> ByteArray:
         """The whole file, uint8; the mapping goes when the last array over it does."""

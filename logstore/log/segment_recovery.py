@@ -55,7 +55,7 @@ class _Scan:
 def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEpochs, config: LogConfig) -> int:
     """Make the segment's indexes anew, and step producers and epochs by its batches; returns the bytes to be cut.
 
-    `segment.size` is then the size of the good part; the file is not cut yet, see `Segment.cut`, and the reason for it
+    `segment.size` is then the size of the good part; the file is not cut yet, see `cut`, and the reason for it
     is in `segment.problem`.
 
     Raises:
@@ -100,6 +100,17 @@ def empty_segment(segment: Segment) -> int:
             segment.directory.replace(segment.file_name(kind), content, "offsets in the segment go back")
     segment.read_transaction_index()
     return truncated_size
+
+
+def cut(segment: Segment) -> None:
+    """Make the `.log` as long as what counts, on the disk."""
+    directory, name = segment.directory, segment.file_name(LOG_SUFFIX)
+    size = directory.size(name)
+    if size > segment.size:
+        why = "the last batch is cut off" if segment.problem is None else segment.problem.message
+        directory.truncate(name, segment.size, f"cut {size - segment.size} bytes at byte {segment.size}: {why}")
+    else:
+        directory.sync_file(name)
 
 
 def index_segment(segment: Segment, table: BatchTable, config: LogConfig) -> SegmentIndexes:

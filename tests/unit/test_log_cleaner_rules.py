@@ -12,7 +12,7 @@ import pytest
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
 from logstore.log.cleaner.decisions import ActiveProducers
-from logstore.log.cleaner.grouping import group_segments
+from logstore.log.cleaner.rounds import group_segments
 from logstore.log.cleaner.transactions import AbortedTransaction, CleanedTransactions
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, lay_out, opened

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...columns.batch_table import scan_chunk
-from ...layout.file_names import LOG_SUFFIX
-from ..retain import largest_timestamp
 from ..segment import Segment
 
 if TYPE_CHECKING:
@@ -95,7 +92,7 @@ def _first_uncleanable_offset(log: PartitionLog, dirty: list[Segment], now_ms: i
     bounds = [log.last_stable_offset, log.active.base_offset]
     lag_ms = log.config[MIN_COMPACTION_LAG_MS]
     if lag_ms > 0:
-        young = (segment.base_offset for segment in dirty if largest_timestamp(segment) > now_ms - lag_ms)
+        young = (segment.base_offset for segment in dirty if segment.load_largest_timestamp() > now_ms - lag_ms)
         bounds += [base_offset for base_offset in [next(young, None)] if base_offset is not None]
     return min(bounds)
 
@@ -108,19 +105,9 @@ def _round_down(log: PartitionLog, offset: int) -> int:
 
 def _compaction_delay_ms(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
     """By the first batch of each segment (`maxCompactionDelay`); 0 if nothing is late."""
-    timestamps = [timestamp for timestamp in map(_first_batch_timestamp, dirty) if timestamp > 0]
+    timestamps = [timestamp for segment in dirty if (timestamp := segment.first_batch_timestamp or 0) > 0]
     clean_until_ms = now_ms - max(log.config[MAX_COMPACTION_LAG_MS], 0)
     return max(clean_until_ms - min(timestamps), 0) if timestamps else 0
-
-
-def _first_batch_timestamp(segment: Segment) -> int:
-    """Largest timestamp of the first batch in ms; -1 without a batch."""
-    data = segment.data
-    table = scan_chunk(data, 0, data.size, capacity=1)
-    error = table.error(segment.path(LOG_SUFFIX), data.size)
-    if error is not None:
-        raise error
-    return int(table.max_timestamp[0]) if len(table) else -1
 
 
 def _size(segments: list[Segment]) -> int:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...layout.file_names import LOG_SUFFIX
+from ...layout import offset_index, time_index
 from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
+from ..segment import RELATIVE_OFFSET_MAX, Segment
 from .aborting import AbortCheck
 from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
-from .grouping import group_segments
 from .map_building import build_offset_map
 from .offset_map import LOAD_FACTOR
 from .segment_cleaning import SegmentCleaning
@@ -71,8 +72,7 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, 
         clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
         horizon_ms = 0
         if clean_segments:
-            modified_ms = log.directory.modified_ms(clean_segments[-1].file_name(LOG_SUFFIX))
-            horizon_ms = modified_ms - log.config[DELETE_RETENTION_MS]
+            horizon_ms = clean_segments[-1].modified_ms - log.config[DELETE_RETENTION_MS]
     offset_map, checked = build_offset_map(
         log,
         check,
@@ -104,3 +104,40 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, 
     statistics.map_entry_count = offset_map.entry_count
     statistics.map_utilization = offset_map.entry_count / offset_map.entry_count_max
     return Cleaned(end_offset, statistics)
+
+
+def group_segments(
+    segments: Sequence[Segment], *, size_max: int, index_size_max: int, first_uncleanable_offset: int
+) -> list[list[Segment]]:
+    """Return the segments that are cleaned into one, for each (`Cleaner.groupSegmentsBySize`).
+
+    They are runs that, uncleaned, are not larger than one segment may be, and whose offsets one can hold.
+
+    Args:
+        segments: ascending, closed.
+        size_max, index_size_max: bytes of a `.log`, and of each of its indexes.
+        first_uncleanable_offset: no segment reaches it.
+    """
+    groups: list[list[Segment]] = []
+    sizes = index_sizes = time_index_sizes = 0
+    for number, segment in enumerate(segments):
+        size = segment.size
+        index_size = segment.offset_index.entry_count * offset_index.ENTRY_SIZE
+        time_index_size = segment.time_index.entry_count * time_index.ENTRY_SIZE
+        is_last = number + 1 == len(segments)
+        end_offset = first_uncleanable_offset if is_last else segments[number + 1].base_offset
+        fits = (
+            bool(groups)
+            and sizes + size <= size_max
+            and index_sizes + index_size <= index_size_max
+            and time_index_sizes + time_index_size <= index_size_max
+            and (size == 0 or end_offset - 1 - groups[-1][0].base_offset <= RELATIVE_OFFSET_MAX)
+        )
+        if not fits:
+            groups.append([])
+            sizes = index_sizes = time_index_sizes = 0
+        groups[-1].append(segment)
+        sizes += size
+        index_sizes += index_size
+        time_index_sizes += time_index_size
+    return groups

@@ -70,7 +70,7 @@ class SegmentCleaning:
                 following = group[number + 1] if number + 1 < len(group) else None
                 end_offset = current.next_offset() if following is None else following.base_offset
                 self._clean_segment(current, end_offset, cleaned)
-            cleaned.finish(_modified_ms(group[-1]))
+            cleaned.finish(group[-1].modified_ms)
         except OffsetOverflowError as error:
             cleaned.discard()
             self._split(current)
@@ -90,7 +90,7 @@ class SegmentCleaning:
         with self._log.lock:
             self._check.require_unchanged([segment])
             transactions.add_aborted(aborted_transactions(self._log, segment.base_offset, end_offset))
-        keeps_legacy_tombstones = _modified_ms(segment) > self._legacy_delete_horizon_ms
+        keeps_legacy_tombstones = segment.modified_ms > self._legacy_delete_horizon_ms
         for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
             is_discardable = transactions.discardable(data, table)
             held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
@@ -121,7 +121,3 @@ class SegmentCleaning:
                 log.segments.add(part)
             if all(part.base_offset != segment.base_offset for part in new):
                 delete_snapshots(log, [segment], self._round.now_ms)
-
-
-def _modified_ms(segment: Segment) -> int:
-    return segment.directory.modified_ms(segment.file_name(LOG_SUFFIX))
