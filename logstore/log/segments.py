@@ -44,21 +44,22 @@ class Segments:
 
     def add(self, segment: Segment) -> None:
         """Put the segment in, in place of one of the same base offset."""
-        if segment.base_offset not in self._by_base_offset:
+        self._by_base_offset[segment.base_offset] = segment  # first: each listed offset has a segment at any line
+        if segment.base_offset not in self._base_offsets:
             insort(self._base_offsets, segment.base_offset)
-        self._by_base_offset[segment.base_offset] = segment
         self._note_change()
 
     def remove(self, base_offset: int) -> None:
         """Take the segment out, if there is one."""
-        if self._by_base_offset.pop(base_offset, None) is not None:
+        if base_offset in self._base_offsets:
             self._base_offsets.remove(base_offset)
+            del self._by_base_offset[base_offset]
             self._note_change()
 
     def clear(self) -> None:
         """Take all out."""
-        self._by_base_offset.clear()
         self._base_offsets.clear()
+        self._by_base_offset.clear()
         self._note_change()
 
     def view(self) -> Segments:

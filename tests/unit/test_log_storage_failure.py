@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 from logstore.disk import seam
 from logstore.errors import KafkaStorageError
 from logstore.log.config import parse_config
+from logstore.log.directory import PartitionDirectory
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
+from logstore.log.segment import Segment
+from logstore.log.segments import Segments
 from tests.naive.encoder import SOME_TIME, Batch, Rec
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.test_log_append_interrupts import interrupted_at
@@ -142,3 +146,20 @@ def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path
         again.close()
         line_count += 1
     assert (len(contents), line_count > 50) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["add", "remove", "clear"])
+def test_segments_can_be_gone_over_after_an_interrupt_at_any_line(kind: str, tmp_path: Path) -> None:
+    """The log is let go of then, and each of its segments with it."""
+    directory = PartitionDirectory(str(tmp_path), UnsyncedSeam())
+    made = [Segment(directory, base_offset, "", 0, reads_indexes=False) for base_offset in (0, 5, 9)]
+    line_count, was_interrupted = 0, True
+    while was_interrupted:
+        segments = Segments()
+        for segment in made[:2]:
+            segments.add(segment)
+        change = {"add": partial(segments.add, made[2]), "remove": partial(segments.remove, 5), "clear": segments.clear}
+        was_interrupted = interrupted_at(line_count, change[kind])
+        assert [segment.base_offset for segment in segments] == segments.base_offsets
+        line_count += 1
+    assert line_count > 3
