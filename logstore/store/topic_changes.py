@@ -6,6 +6,7 @@ asked is told: a topic is there or it is not, and what its records promise comes
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +30,8 @@ from .topics import (
     describe,
     topic_of,
 )
+
+_LOGGER = logging.getLogger("logstore")
 
 
 class TopicChanges:
@@ -70,7 +73,9 @@ class TopicChanges:
         if self.is_settled:
             return
         self._metadata.settle()
-        self._partitions.settle(wanted_partitions(self._metadata.image, self._place.node_id, self._config))
+        error = self._partitions.settle(wanted_partitions(self._metadata.image, self._place.node_id, self._config))
+        if error is not None:
+            _LOGGER.warning("what is left of a deleted topic goes when the store is opened anew: %s", error)
         self.is_settled = True
 
     def create(self, name: str, partition_count: int | None, config: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from ..coordinator.transaction import Partition
 from ..coordinator.transaction_markers import Completion, Marker, MarkerOutcome, marker_outcome
+from ..coordinator.transaction_states import supports_epoch_bump
 from ..coordinator.transaction_table import TransactionTable
 from ..errors import LogstoreError
 from ..log.append.request import AppendInfo
@@ -86,21 +87,26 @@ class MarkerWriter:
                 break
         return failure
 
-    def pass_over_later(self, table: TransactionTable, completion: Completion) -> None:
-        """Partitions that have data of a later transaction of the producer had the marker already.
+    def pass_over_written(self, table: TransactionTable, completion: Completion) -> None:
+        """Leave out partitions that have the marker, after an attempt that did not come to its end.
 
-        That is so where a power failure took the record of the completion, and left what came after it.
+        That is so where an interrupt ended it, or a power failure took the record of the completion and left what came
+        after it. With version 2 no batch but the marker, or one of a later transaction, has the epoch of the marker.
+
+        Raises:
+            LogstoreError: a partition cannot be synced.
         """
         marker = completion.marker
         for topic, number in marker.partitions:
             log = log_or_none(self._store, topic, number)
-            if log is None:
+            if log is None or not log.is_writable:
                 continue
             entry = log.producer(marker.producer_id)
             if entry is None:
                 continue
-            is_open_later = marker.transaction_version >= 2 and entry.current_txn_first_offset is not None
+            is_over = supports_epoch_bump(marker.transaction_version) or entry.current_txn_first_offset is None
             if entry.producer_epoch > marker.producer_epoch or (
-                is_open_later and entry.producer_epoch == marker.producer_epoch
+                is_over and entry.producer_epoch == marker.producer_epoch
             ):
+                self.sync([(topic, number)])
                 table.marker_written(completion, (topic, number))

@@ -119,7 +119,6 @@ class StatePartition:
 
         def finish(table: TransactionTable) -> None:
             for completion in table.unfinished(now_ms=self._store.now_ms()):
-                self._markers.pass_over_later(table, completion)
                 self._finish(completion)
 
         self.run(finish)
@@ -210,6 +209,7 @@ class StatePartition:
         try:
             if completion.marker.is_commit:
                 self._topic.sync(self._log)
+            self._markers.pass_over_written(self.table, completion)
         except LogstoreError as error:
             self.unfinished[completion.transition.next.transactional_id] = error
             return

@@ -11,6 +11,7 @@ import pytest
 from logstore.coordinator.transaction_table import TransactionTable
 from logstore.errors import KafkaStorageError
 from logstore.store.coordinator_topic import CoordinatorTopic
+from logstore.store.replaying import replayed
 from logstore.store.transaction_markers import MarkerWriter
 from logstore.topics.transaction_state import TransactionState
 from tests.unit.small_store import SmallStore, TransactionalClient
@@ -92,6 +93,8 @@ def test_an_interrupted_decision_is_finished_by_the_next_round_or_call(
         client.identity = store.transactions.end_transaction("x", *client.identity, is_commit=True)
     assert (store.values("a"), store.values("b")) == ([b"1"], [b"2"])
     assert unfinished(store) == set()
+    for name in ("a", "b"):
+        assert [type(one).__name__ for one in replayed(store.log(name, 0))] == ["ReplayedRecord", "ReplayedMarker"]
     began(store).end(is_commit=False)
     began(store).end(is_commit=True)
     store.close()
