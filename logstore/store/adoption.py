@@ -21,6 +21,8 @@ from ..layout.file_names import METADATA_TOPIC, DirectoryKind
 from ..layout.meta_properties import MetaProperties
 from ..topics import transaction_state
 from ..topics.cluster_metadata import encode_value
+from .broker_config import parse_broker_config
+from .coordinator_topic import internal_config
 from .formatting import NODE_ID, owner, random_uuid, write_bootstrap, write_properties
 from .found_in_logs import FoundInLogs
 from .metadata_image import MetadataImage
@@ -32,21 +34,6 @@ from .topic_configs import config_values
 from .topics import Place, partition_values, require_valid_name
 
 Directories = Mapping[tuple[str, int], str]
-
-_INTERNAL_CONFIGS = {
-    "__consumer_offsets": {
-        "cleanup.policy": "compact",
-        "compression.type": "producer",
-        "segment.bytes": "104857600",
-    },
-    transaction_state.TOPIC: {
-        "cleanup.policy": "compact",
-        "compression.type": "uncompressed",
-        "min.insync.replicas": "1",
-        "segment.bytes": "104857600",
-        "unclean.leader.election.enable": "false",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +134,7 @@ def _values(image: MetadataImage, place: Place, topic: AdoptedTopic, leader_epoc
     topic_id = topic.topic_id or random_uuid()
     return [
         encode_value("TopicRecord", {"name": topic.name, "topicId": topic_id}),
-        *config_values(image, topic.name, _INTERNAL_CONFIGS.get(topic.name, {})),
+        *config_values(image, topic.name, internal_config(topic.name, parse_broker_config({}))),
         *partition_values(image, place, topic_id, leader_epochs),
     ]
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ..coordinator.partition_for import partition_for
 from ..errors import UnknownTopicOrPartitionError
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
+from ..topics import consumer_offsets, transaction_state
 from .broker_config import DURABLE_COMMITS
 from .coordinated_store import CoordinatedStore
 from .topics import TopicDescription
 
-TopicConfig = dict[str, str | int | bool]
-
+_PARTITION_COUNT_NAMES = {
+    transaction_state.TOPIC: "transaction.state.log.num.partitions",
+    consumer_offsets.TOPIC: "offsets.topic.num.partitions",
+}
+_COMPRESSION_TYPES = ("producer", "gzip", "snappy", "lz4", "zstd")  # by `offsets.topic.compression.codec`
 _BATCH_SIZE_MAX = 1 << 19  # bytes of keys in one batch of tombstones
 _RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
@@ -26,20 +31,11 @@ class CoordinatorTopic:
         is_durable: what has to survive a power failure is on the disk before it is answered.
     """
 
-    def __init__(
-        self,
-        store: CoordinatedStore,
-        name: str,
-        *,
-        partition_count: int,
-        config: TopicConfig,
-    ) -> None:
-        """`partition_count` and `config` are for the day it is made; nothing is made yet."""
+    def __init__(self, store: CoordinatedStore, name: str) -> None:
+        """Nothing is made yet."""
         self.name = name
         self.is_durable: bool = store.config[DURABLE_COMMITS]
         self._store = store
-        self._new_partition_count = partition_count
-        self._config = config
         self._making = threading.Lock()
         self._partition_count = 0
 
@@ -55,7 +51,9 @@ class CoordinatorTopic:
         """Make the topic if it is not there."""
         with self._making:
             if self.partition_count == 0:
-                self._store.create_topic(self.name, partitions=self._new_partition_count, config=self._config)
+                broker, count_name = self._store.config, _PARTITION_COUNT_NAMES[self.name]
+                topic_config = internal_config(self.name, broker)
+                self._store.create_topic(self.name, partitions=broker[count_name], config=topic_config)
 
     def partition_of(self, key: str) -> int:
         """The partition of a group or transactional id; the topic must be there."""
@@ -104,6 +102,25 @@ class CoordinatorTopic:
         """Wait for the disk if writes are to be durable."""
         if self.is_durable:
             log.flush()
+
+
+def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
+    """What a broker of this configuration gives an internal topic that it makes; nothing for another topic."""
+    if name == consumer_offsets.TOPIC:
+        return {
+            "cleanup.policy": "compact",
+            "compression.type": _COMPRESSION_TYPES[broker["offsets.topic.compression.codec"]],
+            "segment.bytes": str(broker["offsets.topic.segment.bytes"]),
+        }
+    if name == transaction_state.TOPIC:
+        return {
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": "1",
+            "segment.bytes": str(broker["transaction.state.log.segment.bytes"]),
+        }
+    return {}
 
 
 def topic_or_none(store: CoordinatedStore, name: str) -> TopicDescription | None:

@@ -10,27 +10,14 @@ from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic
 from .group_partition import GroupPartition
 
-_COMPRESSION_TYPES = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
-
 
 class GroupPartitions:
     """Where each group is kept."""
 
     def __init__(self, store: CoordinatedStore) -> None:
         """Nothing is made or read yet."""
-        config = store.config
-        codec = config["offsets.topic.compression.codec"]
         self._store = store
-        self._topic = CoordinatorTopic(
-            store,
-            TOPIC,
-            partition_count=config["offsets.topic.num.partitions"],
-            config={
-                "cleanup.policy": "compact",
-                "compression.type": "producer" if codec == 0 else _COMPRESSION_TYPES[codec],
-                "segment.bytes": str(config["offsets.topic.segment.bytes"]),
-            },
-        )
+        self._topic = CoordinatorTopic(store, TOPIC)
         self._loaded: dict[int, GroupPartition] = {}
         self._loading = threading.Lock()
 

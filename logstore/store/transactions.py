@@ -62,18 +62,7 @@ class TransactionCoordinator:
         config = store.config
         self._store = store
         self._groups = groups
-        self._topic = CoordinatorTopic(
-            store,
-            TOPIC,
-            partition_count=config["transaction.state.log.num.partitions"],
-            config={
-                "unclean.leader.election.enable": "false",
-                "compression.type": "uncompressed",
-                "cleanup.policy": "compact",
-                "min.insync.replicas": "1",
-                "segment.bytes": str(config["transaction.state.log.segment.bytes"]),
-            },
-        )
+        self._topic = CoordinatorTopic(store, TOPIC)
         self._markers = MarkerWriter(store, self._topic, groups.write_marker)
         self._rules = TransactionRules(
             transaction_version=store.feature(TRANSACTION_VERSION),
