@@ -41,12 +41,13 @@ class LineTracer:
         was_swallowed: the call ended in order after it.
     """
 
-    def __init__(self, at: int | None = None) -> None:
-        """`at`: the line before which to raise, the first being 0; None: never."""
+    def __init__(self, at: int | None = None, *, packages: tuple[str, ...] = ("",)) -> None:
+        """`at`: the line before which to raise, the first being 0; None: never. Lines of `packages` count, else all."""
         self.line_count = 0
         self.place = ""
         self.was_swallowed = False
         self._at = at
+        self._paths = tuple(PRODUCT + package for package in packages)
 
     @property
     def was_interrupted(self) -> bool:
@@ -67,7 +68,7 @@ class LineTracer:
             sys.settrace(before)
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self._on_line if frame.f_code.co_filename.startswith(PRODUCT) else None
+        return self._on_line if frame.f_code.co_filename.startswith(self._paths) else None
 
     def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line" and not _is_left_out(frame):

@@ -24,12 +24,12 @@ from logstore.model import FetchIsolation
 from logstore.store.opening import open_store
 from logstore.store.schedule import Schedule
 from logstore.store.store import Store
-from tests.crash.interrupted_lines import interrupted
+from tests.crash.interrupts import LineTracer
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.small_store import TransactionalClient
 
 STEP = int(os.environ.get("LOGSTORE_INTERRUPTED_STEP", "97"))
-PACKAGES = ("store", "coordinator")  # what is below has crash tests of its own
+PACKAGES = ("store/", "coordinator/")  # what is below has crash tests of its own
 NOW = 1_700_000_000_000
 CLOSING_S = 30.0
 PLACES = (("a", 0), ("a", 1), ("b", 0))
@@ -207,15 +207,16 @@ def test_a_call_may_be_interrupted(name: str, made: Path, tmp_path: Path, monkey
     count = 0
     while True:
         here = world(made, tmp_path / str(line))
-        place = interrupted(here(name), line, PACKAGES)
-        if place is None:
+        tracer = LineTracer(line, packages=PACKAGES)
+        tracer.run(here(name))
+        if not tracer.was_interrupted:
             break
         try:
             three_more_calls(here, name)
             close(here.store)
             check(here, name)
         except BaseException as error:
-            error.add_note(f"{name} interrupted before line {line}, {place}")
+            error.add_note(f"{name} interrupted before line {line}, {tracer.place}")
             raise
         shutil.rmtree(here.root)
         count, line = count + 1, line + STEP
@@ -230,15 +231,16 @@ def test_an_opening_may_be_interrupted(made: Path, tmp_path: Path) -> None:
         here = world(made, root)
         close(here.store)
         stores: list[Store] = []
-        place = interrupted(partial(open_and_close, root, stores), line, PACKAGES)
+        tracer = LineTracer(line, packages=PACKAGES)
+        tracer.run(partial(open_and_close, root, stores))
         for store in stores:
             close(store)
-        if place is None:
+        if not tracer.was_interrupted:
             break
         try:
             check(here, "open")
         except BaseException as error:
-            error.add_note(f"opening interrupted before line {line}, {place}")
+            error.add_note(f"opening interrupted before line {line}, {tracer.place}")
             raise
         shutil.rmtree(root)
         line += 5 * STEP
