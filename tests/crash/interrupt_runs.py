@@ -34,6 +34,7 @@ from typing import IO, Any
 from tests.crash.interrupted_calls import CALLS, Interrupted, nothing
 from tests.crash.interrupted_world import World, described
 from tests.crash.interrupts import Alarm, Call, LineTracer
+from tests.crash.reentrant_calls import REENTRANT
 
 HANGING_S = 10.0
 AGAIN_COUNT = 3
@@ -109,13 +110,20 @@ def _work() -> None:
 
 
 def _answers(asked: dict[str, Any], place: Path) -> Iterator[dict[str, Any]]:
-    what = CALLS[asked["name"]]
-    for _ in range(2):  # the first imports and compiles
+    what = CALLS.get(asked["name"]) or REENTRANT[asked["name"]]
+    for number in range(1 if asked["is_dry"] else 2):  # the first imports and compiles
+        yield {"at": -1}
         dry = LineTracer()
+        if number or asked["is_dry"]:
+            faulthandler.dump_traceback_later(HANGING_S, exit=True)
         world = interrupted(what, place / "dry", dry)
+        faulthandler.cancel_dump_traceback_later()
         shutil.rmtree(place / "dry")
     if world.problems:
-        yield {"at": 0, "place": "without an interrupt", "problems": world.problems}
+        yield {"place": "without an interrupt", "problems": world.problems}
+    if asked["is_dry"]:
+        yield {}
+        return
     tries = _lines(asked, dry.line_count) if asked["signals"] == 0 else _moments(asked, what, place)
     for number, tracer in tries:
         root = place / f"{number}"
@@ -179,11 +187,17 @@ class Runs:
     def run(self, name: str, *, step: int = 1, start: int = 0, signals: int = 0) -> Outcome:
         """Interrupt a call before every `step`th line from `start` on, or by so many signals."""
         outcome, at = Outcome(), 0
-        asked = {"name": name, "step": step, "start": start, "signals": signals}
+        asked = {"name": name, "step": step, "start": start, "signals": signals, "is_dry": False}
         asked |= {"keep": self._keep, "keep_all": self._keep_all}
         while at >= 0:
             at = self._ask({**asked, "from": at}, outcome)
         return outcome
+
+    def try_out(self, name: str) -> list[str]:
+        """Make a call without an interrupt; what is wrong afterwards."""
+        outcome = Outcome()
+        self._ask({"name": name, "is_dry": True, "from": -1}, outcome)
+        return [problem for problems in outcome.wrong.values() for problem in problems]
 
     def _ask(self, asked: dict[str, Any], outcome: Outcome) -> int:
         """Returns where to go on if the process ended on the way, else -1."""
@@ -202,7 +216,7 @@ class Runs:
                 if answer["problems"]:
                     outcome.wrong.setdefault(answer["place"], []).extend(answer["problems"])
         end = self._end()
-        if not has_begun:
+        if not has_begun or (at < 0 and not asked["is_dry"]):
             raise RuntimeError(f"{asked['name']} cannot be done:\n{end}")
         outcome.count += 1
         outcome.wrong.setdefault(f"try {at}", []).append(f"hangs, or ends the process:\n{end}")
@@ -221,17 +235,18 @@ class Runs:
         return self._process
 
     def _end(self) -> str:
-        """The end of what the process said."""
-        self.close()
-        assert self._stacks is not None
-        self._stacks.seek(0)
-        return self._stacks.read()[-4000:]
+        """Let the process end; what it said last."""
+        if self._process is None or self._stacks is None:
+            return ""
+        self._process.communicate()
+        self._process = None
+        with self._stacks as stacks:
+            stacks.seek(0)
+            return stacks.read()[-4000:]
 
     def close(self) -> None:
         """Let the process end."""
-        if self._process is not None:
-            self._process.communicate()
-            self._process = None
+        self._end()
 
 
 def _main(names: list[str]) -> int:

@@ -49,7 +49,7 @@ class LogWorld(World):
 
     def append(self, count: int) -> None:
         """Without a producer; in a compacted log with one of three keys."""
-        values, keys = self._tried(count), None
+        values, keys = self.tried(count), None
         if self._is_compacted:
             keys = [b"key %d" % (len(self.acknowledged.keys) % 3) for _ in values]
             self.acknowledged.keys.update(zip(values, keys, strict=True))
@@ -57,12 +57,12 @@ class LogWorld(World):
         self.acknowledged.tell(values, PLACE, info.first_offset)
 
     def append_columns(self) -> None:
-        values = self._tried(20)
+        values = self.tried(20)
         info = self.log.append_columns(record_columns(values=values))
         self.acknowledged.tell(values, PLACE, info.first_offset)
 
     def append_batch(self) -> None:
-        values = self._tried(3)
+        values = self.tried(3)
         records = [Rec(b"k", value, offset_delta=number) for number, value in enumerate(values)]
         batch = Batch(0, records, last_offset_delta=2).to_bytes()
         info = self.log.append_as_leader(np.frombuffer(batch, np.uint8))
@@ -70,7 +70,7 @@ class LogWorld(World):
 
     def append_idempotent(self) -> None:
         """With the sequence of the last one, if that was not acknowledged."""
-        values = self._pending = self._pending or self._tried(2)
+        values = self._pending = self._pending or self.tried(2)
         info = self.log.append_records(
             values, producer_id=IDEMPOTENT, producer_epoch=0, base_sequence=self._sequences[IDEMPOTENT]
         )
@@ -81,7 +81,7 @@ class LogWorld(World):
     def append_verified(self) -> None:
         """The first batch of a transaction; the same again until it is acknowledged."""
         if not self._pending:
-            self._pending = self._tried(2)
+            self._pending = self.tried(2)
             self.acknowledged.transactions.append(Transaction(self._pending))
         sequence = self._sequences[TRANSACTIONAL]
         guard = self.log.begin_verification(
@@ -164,7 +164,8 @@ class LogWorld(World):
         self.log.close()
         self.audit(SOME_TIME)
 
-    def _tried(self, count: int) -> list[bytes]:
+    def tried(self, count: int) -> list[bytes]:
+        """New values of one batch."""
         values = self.values(count)
         self.acknowledged.tried.append(tuple(values))
         return values

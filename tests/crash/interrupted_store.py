@@ -166,7 +166,11 @@ class ProducerWorld(StoreWorld):
 
     def send(self, *, key: bytes | None = None, headers: Any = None) -> None:
         (value,) = self.tried(1)
-        self._futures.append((value, self.producer.send("a", value, key, headers)))
+        self.sent(value, self.producer.send("a", value, key, headers))
+
+    def sent(self, value: bytes, future: RecordFuture) -> None:
+        """A record is on its way."""
+        self._futures.append((value, future))
 
     def send_keyed(self) -> None:
         self.send(key=b"key %d" % (next(self._numbers) % 5))
@@ -191,6 +195,10 @@ class ProducerWorld(StoreWorld):
             if not future.is_done:
                 self.problems.append(f"the future of {value[:20]!r} is not done after a flush")
 
+    def flush_some(self) -> None:
+        """Without looking at futures."""
+        self.producer.flush(5)
+
     def close_producer(self) -> None:
         self.producer.close(5)
 
@@ -208,11 +216,10 @@ class EagerProducerWorld(ProducerWorld):
 class TransactionWorld(StoreWorld):
     """With a transactional producer."""
 
-    version = "new"
-
     def _clients(self) -> None:
+        values = self.tried(RECORD_COUNT)  # whose offsets are committed
+        self.acknowledged.tell(values, ("in", 0), self.store.log("in", 0).append_records(values).first_offset)
         self.init()
-        self.commit_offset = -1
 
     def init(self) -> None:
         """Another producer of the same id."""
@@ -318,11 +325,11 @@ class ConsumerWorld(StoreWorld):
     def poll(self) -> None:
         for records in self.consumer.poll(500).values():
             for record in records:
-                self._hand_out(record.offset)
+                self.handed_out(record.offset)
 
     def iterate(self) -> None:
         for record in self.consumer:
-            self._hand_out(record.offset)
+            self.handed_out(record.offset)
             break
 
     def commit(self) -> None:
@@ -356,9 +363,10 @@ class ConsumerWorld(StoreWorld):
             if not self._committed <= self._next:
                 self.problems.append(f"a new member goes on at {self._next}, committed was {self._committed}")
             for record in records:
-                self._hand_out(record.offset)
+                self.handed_out(record.offset)
 
-    def _hand_out(self, offset: int) -> None:
+    def handed_out(self, offset: int) -> None:
+        """A record was handed out; it is the next, see `_next`."""
         if offset != self._next:
             self.problems.append(f"record {offset} is handed out where {self._next} is the next")
         self._next = offset + 1

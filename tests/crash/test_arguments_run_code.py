@@ -1,0 +1,26 @@
+"""An argument that runs Python of its own, and appends, sends, rolls or closes then, is refused or harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crash.interrupt_runs import Runs
+from tests.crash.reentrant_calls import REENTRANT
+
+#: Those that something is wrong after; each goes from here with the bug.
+WRONG: frozenset[str] = frozenset()
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Runs]:
+    """The process in which the calls are made, and may hang."""
+    made = Runs()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", [name for name in REENTRANT if name not in WRONG])
+def test_code_that_an_argument_runs_is_refused_or_harmless(name: str, runs: Runs) -> None:
+    assert runs.try_out(name) == []
