@@ -346,6 +346,10 @@ class ConsumerWorld(StoreWorld):
         if not self.consumer.assignment():
             self.poll()
         self.consumer.seek(("in", 0), 0)
+        self.rewind()
+
+    def rewind(self) -> None:
+        """The consumer goes on from the beginning."""
         self._next = 0
 
     def close_consumer(self) -> None:

@@ -164,6 +164,7 @@ def _deserialize(world: ConsumerWorld, inner: Callable[[], object]) -> None:
     consumer.assign([("in", 0)])
     consumer.seek_to_beginning(("in", 0))
     world.consumer = consumer
+    world.rewind()
     for _ in range(3):
         for records in consumer.poll(100).values():
             for record in records:

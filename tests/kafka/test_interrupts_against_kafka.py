@@ -1,0 +1,66 @@
+"""What interrupted calls have left, opened, closed and audited by ours: the real UnifiedLog opens it too.
+
+Of each call a few lines are taken, `LOGSTORE_ORACLE_CASES` (default 1); `LOGSTORE_ORACLE_SEED` makes a run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.crash.acknowledged import spans_of
+from tests.crash.interrupt_runs import Runs
+from tests.crash.test_calls_are_interrupted import CLEAN
+from tests.kafka.judge import Asked
+from tests.kafka.oracle import Oracle
+from tests.naive.dice import Dice
+from tests.naive.encoder import SOME_TIME
+from tests.seeds import seed_of
+
+pytestmark = pytest.mark.kafka
+
+CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "1"))
+SEED = seed_of("ORACLE")
+LINE_COUNT_MAX = 150  # lines that even a short call has, some of them
+CHOSEN = [name for name in CLEAN if not name.startswith(("log read", "log open", "log flush"))]
+
+
+def test_kafka_opens_what_interrupts_have_left(oracle: Oracle, tmp_path: Path) -> None:
+    kept, dice = tmp_path / "kept", Dice(SEED)
+    kept.mkdir()
+    runs = Runs(keep=str(kept), keep_all=True)
+    for name in CHOSEN:
+        for _ in range(CASE_COUNT):
+            assert runs.run(name, step=10**6, start=dice.below(LINE_COUNT_MAX)).wrong == {}
+    runs.close()
+    partitions = sorted(path for path in kept.glob("*/*-*") if path.is_dir() and not path.name.endswith("-delete"))
+    assert len(partitions) > len(CHOSEN) // 2
+    with Asked(oracle, tmp_path, "LogCheck", "--warnings") as check:
+        for path in partitions:
+            spans = spans_of(path)
+            question = {
+                "directory": str(path),
+                "clean": True,
+                "logStart": _checkpointed(path.parent / "log-start-offset-checkpoint", path.name),
+                "recoveryPoint": spans[-1].last + 1 if spans else 0,
+                "now": SOME_TIME if path.name == "t-0" else int(time.time() * 1000),
+                "config": {},
+            }
+            answer = json.loads(check.answer(json.dumps(question) + "\n"))
+            where = f"LOGSTORE_ORACLE_SEED={SEED}, {path}: {answer}"
+            assert "error" not in answer, where
+            assert answer["warnings"] == [], where
+            assert not spans or answer["state"]["logEndOffset"] == spans[-1].last + 1, where
+
+
+def _checkpointed(checkpoint: Path, partition: str) -> int:
+    """The partition's offset of a checkpoint, 0 without."""
+    for line in checkpoint.read_text().splitlines()[2:] if checkpoint.exists() else ():
+        topic, number, offset = line.rsplit(" ", 2)
+        if f"{topic}-{number}" == partition:
+            return int(offset)
+    return 0
