@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,7 @@ from tests.crash.reentrant_calls import REENTRANT
 
 HANGING_S = 10.0
 AGAIN_COUNT = 3
+STACK_LINES = 12  # of a process that hangs
 _PLACE = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
@@ -57,8 +58,10 @@ class Outcome:
 # -- in the process of its own --------------------------------------------------------------------------------------
 
 
-def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> World:
-    """A call that was interrupted, its world used, closed, opened again and looked at."""
+def interrupted(
+    what: Interrupted, root: Path, tracer: LineTracer | Alarm, say: Callable[[dict[str, Any]], object] = dict
+) -> World:
+    """A call that was interrupted, its world used, closed, opened again and looked at; `say` is told of the line."""
     root.mkdir(parents=True)
     world = what.make(root)
     for _ in range(what.warm_count):
@@ -71,6 +74,7 @@ def interrupted(what: Interrupted, root: Path, tracer: LineTracer | Alarm) -> Wo
             world.problems.append("the interrupt was swallowed")
     except Exception as error:
         world.problems.append(f"the call itself raised {described(error)}")
+    say({"line": tracer.place})
     for number in range(AGAIN_COUNT):
         if number or not tracer.was_interrupted:
             world.attempt("what goes before it", partial(what.before, world))
@@ -95,24 +99,22 @@ def _named(what: Interrupted) -> Iterator[tuple[str, Any]]:
 
 
 def _work() -> None:
-    """Answer each line with lines of JSON: {"at"} before each try, {"place", "problems"} after it, {} at the end."""
+    """Answer each line with lines of JSON: {"at"} before each try, {"line"}, {"place", "problems"}, {} at the end."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     place = Path(tempfile.mkdtemp(prefix="logstore-interrupts-", dir=_PLACE))
     for line in sys.stdin:
         asked = json.loads(line)
-        for answer in _answers(asked, place):
-            answers.write(json.dumps(answer) + "\n")
-            answers.flush()
+        _answer(asked, place, lambda answer: print(json.dumps(answer), file=answers, flush=True))
     shutil.rmtree(place, ignore_errors=True)
     answers.flush()
     os._exit(0)  # what an interrupt left open is not closed
 
 
-def _answers(asked: dict[str, Any], place: Path) -> Iterator[dict[str, Any]]:
+def _answer(asked: dict[str, Any], place: Path, say: Callable[[dict[str, Any]], object]) -> None:
     what = CALLS.get(asked["name"]) or REENTRANT[asked["name"]]
     for number in range(1 if asked["is_dry"] else 2):  # the first imports and compiles
-        yield {"at": -1}
+        say({"at": -1})
         dry = LineTracer()
         if number or asked["is_dry"]:
             faulthandler.dump_traceback_later(HANGING_S, exit=True)
@@ -120,23 +122,23 @@ def _answers(asked: dict[str, Any], place: Path) -> Iterator[dict[str, Any]]:
         faulthandler.cancel_dump_traceback_later()
         shutil.rmtree(place / "dry")
     if world.problems:
-        yield {"place": "without an interrupt", "problems": world.problems}
+        say({"place": "without an interrupt", "problems": world.problems})
     if asked["is_dry"]:
-        yield {}
+        say({})
         return
     tries = _lines(asked, dry.line_count) if asked["signals"] == 0 else _moments(asked, what, place)
     for number, tracer in tries:
         root = place / f"{number}"
-        yield {"at": number}
+        say({"at": number})
         faulthandler.dump_traceback_later(HANGING_S, exit=True)
-        world = interrupted(what, root, tracer)
+        world = interrupted(what, root, tracer, say)
         faulthandler.cancel_dump_traceback_later()
         if tracer.was_interrupted:
-            yield {"place": tracer.place, "problems": world.problems}
+            say({"place": tracer.place, "problems": world.problems})
         if asked["keep"] and (world.problems or asked["keep_all"]):
             shutil.copytree(root, Path(asked["keep"]) / f"{asked['name']} {number}".replace(" ", "-"))
         shutil.rmtree(root)
-    yield {}
+    say({})
 
 
 def _lines(asked: dict[str, Any], count: int) -> Iterator[tuple[int, LineTracer]]:
@@ -201,7 +203,7 @@ class Runs:
 
     def _ask(self, asked: dict[str, Any], outcome: Outcome) -> int:
         """Returns where to go on if the process ended on the way, else -1."""
-        process, at, has_begun = self._started(), asked["from"], False
+        process, at, has_begun, place = self._started(), asked["from"], False, ""
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(asked) + "\n")
@@ -210,7 +212,7 @@ class Runs:
             answer = json.loads(line)
             if not answer:
                 return -1
-            at, has_begun = answer.get("at", at), True
+            at, place, has_begun = answer.get("at", at), answer.get("line", place), True
             if "place" in answer:
                 outcome.count += 1
                 if answer["problems"]:
@@ -219,7 +221,7 @@ class Runs:
         if not has_begun or (at < 0 and not asked["is_dry"]):
             raise RuntimeError(f"{asked['name']} cannot be done:\n{end}")
         outcome.count += 1
-        outcome.wrong.setdefault(f"try {at}", []).append(f"hangs, or ends the process:\n{end}")
+        outcome.wrong.setdefault(place, []).append(f"hangs, or ends the process:\n{end}")
         return at + 1
 
     def _started(self) -> subprocess.Popen[str]:
@@ -242,7 +244,9 @@ class Runs:
         self._process = None
         with self._stacks as stacks:
             stacks.seek(0)
-            return stacks.read()[-4000:]
+            said = stacks.read()
+        calls = [line.strip() for line in said.rpartition("Thread ")[2].splitlines()]
+        return "\n".join(calls[:STACK_LINES])
 
     def close(self) -> None:
         """Let the process end."""
