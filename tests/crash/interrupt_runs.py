@@ -19,6 +19,7 @@ import faulthandler
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -253,6 +254,15 @@ class Runs:
         self._end()
 
 
+def _alike(problems: list[str]) -> Iterator[str]:
+    """The first of those that differ in numbers only, and how many there are."""
+    counts = Counter(re.sub(r"\d+", "0", problem) for problem in problems)
+    for problem in problems:
+        count = counts.pop(re.sub(r"\d+", "0", problem), 0)
+        if count:
+            yield problem if count == 1 else f"{problem} ({count} like it)"
+
+
 def _main(names: list[str]) -> int:
     part, seed = os.environ.get("LOGSTORE_INTERRUPT_CALL", ""), os.environ.get("LOGSTORE_INTERRUPT_SEED")
     step, signals = (
@@ -269,7 +279,7 @@ def _main(names: list[str]) -> int:
             flush=True,
         )
         for place, problems in outcome.wrong.items():
-            print(f"    {place}", *(f"        {problem}" for problem in dict.fromkeys(problems)), sep="\n", flush=True)
+            print(f"    {place}", *_alike(problems), sep="\n        ", flush=True)
         totals += Counter(interrupts=outcome.count, wrong=len(outcome.wrong))
     runs.close()
     print(f"{totals['interrupts']} interrupts, {totals['wrong']} lines with something wrong")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import logstore
-from logstore.client.record_future import RecordFuture
+from logstore.client.producer.batch import RecordFuture
 from logstore.errors import LogstoreError, TopicExistsError, UnknownTopicOrPartitionError, UsageError
 from logstore.model import FetchIsolation
 from tests.crash.acknowledged import Transaction
