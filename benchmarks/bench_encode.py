@@ -18,7 +18,7 @@ from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_building import BuiltBatches, build_batch, build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_encoding import RecordEncoder
-from logstore.kernels import encode, encode_fields, encode_measure, encode_size, record_headers
+from logstore.kernels import encode, encode_fields, encode_measure, encode_struct, record_headers
 from logstore.kernels import scan as fields
 from logstore.model import Codec
 
@@ -59,35 +59,34 @@ class Rows:
 @pytest.mark.parametrize("value_size", [8, 100])
 def test_measure_batches(measured: Measured, value_size: int) -> None:
     rows = Rows(value_size)
-    state, capacity = rows.encoder.state, len(rows.table)
-    arguments = (*rows.encoder.to_measure, rows.matrix, capacity, rows.row_ends)
+    encoding = rows.encoder.encoding
+    encoding.batches, encoding.batch_capacity, encoding.row_ends = rows.matrix, len(rows.table), rows.row_ends
+    encoding.batch_size_max = BATCH_SIZE
 
     def measure_all() -> int:
-        state[[encode_size.ROW, encode_size.BATCH_COUNT]] = 0
-        state[encode_size.BATCH_SIZE_MAX] = BATCH_SIZE
-        return encode_measure.measure_batches(*arguments)
+        encoding.row = encoding.batch_count = 0
+        return encode_measure.measure_batches(encoding)
 
     assert rows.columns.timestamps is not None
     floor = reading(rows.columns.timestamps)  # values of one width need no look at their places
-    assert measured(measure_all, count=COUNT, floor=floor, hashed=lambda _: rows.matrix) == encode_size.OK
+    assert measured(measure_all, count=COUNT, floor=floor, hashed=lambda _: rows.matrix) == encode_struct.OK
     assert np.array_equal(rows.matrix[fields.SIZE], rows.table.size)
-    assert state[encode_size.BATCH_COUNT] == len(rows.table)
+    assert encoding.batch_count == len(rows.table)
 
 
 @pytest.mark.parametrize("value_size", [8, 100])
 def test_encode_batches(measured: Measured, value_size: int) -> None:
     rows = Rows(value_size)
-    state, capacity = rows.encoder.state, len(rows.table)
-    state[[encode_size.BATCH_COUNT, encode_size.OUT_CAPACITY]] = (capacity, rows.size)
     out = np.zeros(rows.size + encode_fields.SLACK_SIZE, np.uint8)
-    arguments = (*rows.encoder.to_encode, rows.matrix, capacity, rows.row_ends, out)
+    rows.encoder.encode(rows.matrix, rows.row_ends, rows.size, out=out)
+    encoding = rows.encoder.encoding
 
     def encode_all() -> int:
-        state[encode_size.ROW] = 0
-        return encode.encode_batches(*arguments)
+        encoding.row = 0
+        return encode.encode_batches(encoding)
 
     floor, encoded = copying(rows.size), lambda _: out[: rows.size]
-    assert measured(encode_all, size=rows.size, count=COUNT, floor=floor, hashed=encoded) == encode_size.OK
+    assert measured(encode_all, size=rows.size, count=COUNT, floor=floor, hashed=encoded) == encode_struct.OK
     assert_right(BuiltBatches(out[: rows.size], rows.table), COUNT)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..codec import compress
 from ..errors import UsageError
-from ..kernels import encode_size, scan
+from ..kernels import scan
 from ..kernels.encode import write_headers
 from ..kernels.encode_fields import SLACK_SIZE
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
@@ -17,8 +17,7 @@ from ..layout.record import SEQUENCE_MAX
 from ..model import Codec, TimestampType
 from .batch_fields import BatchFieldArguments, BatchFields
 from .batch_table import BatchTable, ByteArray, Int64Array
-from .build_errors import no_offsets_left, too_large
-from .one_batch import COUNT_MAX, OneBatch
+from .build_errors import INT_MAX, no_offsets_left, too_large
 from .record_columns import RecordColumns
 from .record_encoding import RecordEncoder
 
@@ -27,7 +26,6 @@ BYTES_AT_ONCE = 1 << 20
 CACHE_LINE_SIZE = 64
 _AROUND_SIZE = SLACK_SIZE + CACHE_LINE_SIZE
 _HEADER_ROOM = bytes(HEADER_SIZE)
-_spare: list[OneBatch] = []
 
 
 class BuiltBatches(NamedTuple):
@@ -79,11 +77,6 @@ def build_batch(
             found=f"{offset_deltas.dtype}{list(offset_deltas.shape)}",
         )
     offset_deltas = None if offset_deltas is None else np.ascontiguousarray(offset_deltas)
-    if (
-        columns.count <= COUNT_MAX
-        and (data := _built_quickly(columns, offset_deltas, last_offset_delta, header)) is not None
-    ):
-        return data
     matrix, encoder = _matrix(1, header), RecordEncoder(columns, offset_deltas)
     row_ends = np.array([columns.count], np.int64)
     encoder.measure(matrix, row_ends, 0)
@@ -91,17 +84,6 @@ def build_batch(
         matrix[scan.LAST_OFFSET_DELTA, 0] = last_offset_delta
     _set_header(matrix, header)
     return encode_measured(encoder, matrix, row_ends, header.level).data
-
-
-def _built_quickly(
-    columns: RecordColumns, offset_deltas: Int64Array | None, last_offset_delta: int | None, header: BatchFields
-) -> ByteArray | None:
-    """In buffers that no other thread has meanwhile."""
-    one = _spare.pop() if _spare else OneBatch()
-    try:
-        return one.build(columns, offset_deltas, last_offset_delta, header)
-    finally:
-        _spare.append(one)
 
 
 def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> BuiltBatches:
@@ -217,15 +199,13 @@ def _split(encoder: RecordEncoder, header: BatchFields, batch_size: int) -> tupl
         raise UsageError("batch_size is too small", expected="at least 1", found=batch_size)
     parts: list[Int64Array] = []
     ends: list[Int64Array] = []
-    is_done = False
-    while not is_done:
+    while not encoder.is_measured:
         matrix, row_ends = _matrix(BATCHES_AT_ONCE, header), np.zeros(BATCHES_AT_ONCE, np.int64)
-        encoder.state[encode_size.BATCH_COUNT] = 0
-        is_done = encoder.measure(matrix, row_ends, batch_size)
-        count = int(encoder.state[encode_size.BATCH_COUNT])
+        count = encoder.measure(matrix, row_ends, batch_size)
         parts.append(matrix[:, :count])
         ends.append(row_ends[:count])
-    encoder.state[encode_size.BATCH_COUNT] = sum(map(len, ends))
+    if not parts:
+        return _matrix(0, header), np.zeros(0, np.int64)
     return np.concatenate(parts, axis=1), np.concatenate(ends)
 
 
@@ -236,7 +216,7 @@ def _compressed(plain: ByteArray, matrix: Int64Array, level: int | None) -> Byte
         start, size = int(matrix[scan.POSITION, batch]), int(matrix[scan.SIZE, batch])
         codec = Codec(int(matrix[scan.ATTRIBUTES, batch]) & CODEC_MASK)
         stream = compress(codec, plain[start + HEADER_SIZE : start + size].data, level)
-        if len(stream) > encode_size.INT_MAX - HEADER_SIZE:
+        if len(stream) > INT_MAX - HEADER_SIZE:
             raise too_large("batch", HEADER_SIZE + len(stream))
         matrix[scan.SIZE, batch] = HEADER_SIZE + len(stream)
         parts += (_HEADER_ROOM, stream)

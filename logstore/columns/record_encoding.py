@@ -2,65 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import LogstoreError, UsageError
-from ..jit.kernel import INTERPRETED
-from ..jit.structs import address_of
-from ..kernels import encode_size as fields
+from ..kernels import encode_struct as status
 from ..kernels.encode import encode_batches
 from ..kernels.encode_fields import SLACK_SIZE
 from ..kernels.encode_measure import measure_batches
+from ..kernels.encode_struct import Encoding
 from .batch_table import ByteArray, Int64Array
 from .build_errors import too_large, wrong_offset_delta, wrong_timestamp
-from .record_columns import BytesColumn, RecordColumns
+from .record_columns import RecordColumns
 
-_NO_BYTES = np.zeros(1, np.uint8)
-_NO_RANGES = np.zeros(1, np.int64)
-
-
-def _argument(array: Any) -> Any:
-    """What a kernel is given for an array that stays where it is: asking for its address each time is slow."""
-    return array if INTERPRETED else address_of("u8*" if array.dtype == np.uint8 else "i64*", array)
-
-
-_NONE = [_argument(each) for each in (_NO_BYTES, _NO_RANGES, _NO_RANGES)]
+_BATCH_SIZE_MAX = 1 << 32  # larger than any batch
 
 
 class RecordEncoder:
-    """Columns on their way to batches.
+    """Columns on their way to batches, some of the batches at a time.
 
     Attributes:
-        state: int64, see `kernels.encode_size`.
-        to_measure, to_encode: what both kernels are given first.
+        encoding: the struct of the kernels, which keeps the arrays alive as long as this is.
     """
 
     def __init__(self, columns: RecordColumns, offset_deltas: Int64Array | None = None) -> None:
+        """Take the columns; raises InvalidTimestampError for a timestamp beyond 64 bits."""
+        if not -(1 << 63) <= columns.timestamp_ms < 1 << 63:
+            raise wrong_timestamp(columns.timestamp_ms, 0)
         self._columns = columns
-        self._offset_deltas = offset_deltas
-        self.state = np.zeros(fields.STATE_COUNT, np.int64)
-        self.state[fields.ROW_COUNT] = columns.count
-        self.state[fields.HAS_TIMESTAMPS] = columns.timestamps is not None
-        self.state[fields.TIMESTAMP] = columns.timestamp_ms
-        self.state[fields.HAS_OFFSET_DELTAS] = offset_deltas is not None
-        keys = self._column(columns.keys, fields.KEY_DATA_SIZE, fields.KEY_WIDTH)
-        values = self._column(columns.values, fields.VALUE_DATA_SIZE, fields.VALUE_WIDTH)
-        headers = self._column(columns.headers, fields.HEADERS_DATA_SIZE, fields.HEADERS_WIDTH)
-        rows = [_NONE[1] if each is None else _argument(each) for each in (columns.timestamps, offset_deltas)]
-        self.to_measure = [_argument(self.state), *keys[1:], *values[1:], *headers[1:], *rows]
-        self.to_encode = [_argument(self.state), *keys, *values, *headers, *rows]
+        self.encoding = encoding = Encoding()
+        encoding.row_count = columns.count
+        encoding.timestamp = columns.timestamp_ms
+        if columns.timestamps is not None:
+            encoding.has_timestamps, encoding.timestamps = 1, columns.timestamps
+        if offset_deltas is not None:
+            encoding.has_offset_deltas, encoding.offset_deltas = 1, offset_deltas
+        for name, column in (("keys", columns.keys), ("values", columns.values), ("headers", columns.headers)):
+            setattr(encoding, f"{name}_size", -1 if column is None else column.data.size)
+            setattr(encoding, f"{name}_width", -1 if column is None else column.width)
+            if column is not None:
+                setattr(encoding, name, column.data)
+            if column is not None and column.width < 0:
+                setattr(encoding, f"{name}_starts", column.starts)
+                setattr(encoding, f"{name}_ends", column.ends)
 
-    def _column(self, column: BytesColumn | None, size_slot: int, width_slot: int) -> list[Any]:
-        if column is None:
-            self.state[[size_slot, width_slot]] = -1
-            return _NONE
-        self.state[[size_slot, width_slot]] = column.data.size, column.width
-        ranges = (_NO_RANGES, _NO_RANGES) if column.width >= 0 else (column.starts, column.ends)
-        return [_argument(each) for each in (column.data, *ranges)]
-
-    def measure(self, matrix: Int64Array, row_ends: Int64Array, batch_size_max: int) -> bool:
+    def measure(self, matrix: Int64Array, row_ends: Int64Array, batch_size_max: int) -> int:
         """Fill in the next batches' sizes, deltas, timestamps and counts, see `measure_batches`.
 
         Args:
@@ -69,18 +54,24 @@ class RecordEncoder:
             batch_size_max: bytes.
 
         Returns:
-            False when there was no room for all rows; state[BATCH_COUNT] batches are there.
+            How many batches there are now: the capacity if there was no room for more, see `is_measured`.
 
         Raises:
             UsageError: a range that is not within the column's bytes; offsets that do not ascend.
             InvalidTimestampError: a negative timestamp other than -1.
             RecordTooLargeError: a record or batch of more than 2147483647 bytes.
         """
-        self.state[fields.BATCH_SIZE_MAX] = batch_size_max
-        status = measure_batches(*self.to_measure, matrix, matrix.shape[1], row_ends)
-        if status > fields.BATCHES_FULL:
-            raise self._error(status)
-        return status == fields.OK
+        encoding = self._encoding_of(matrix, row_ends)
+        encoding.batch_count, encoding.batch_size_max = 0, min(batch_size_max, _BATCH_SIZE_MAX)
+        found = measure_batches(encoding)
+        if found > status.BATCHES_FULL:
+            raise self._error(found)
+        return encoding.batch_count
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether all rows are in measured batches."""
+        return self.encoding.row == self.encoding.row_count
 
     def encode(
         self,
@@ -102,20 +93,25 @@ class RecordEncoder:
         """
         if out is None or out.size < out_size + SLACK_SIZE:
             out = np.empty(out_size + SLACK_SIZE, np.uint8)
-        self.state[fields.OUT_CAPACITY] = out_size
-        self.state[fields.ROW] = first_row
-        self.state[fields.BATCH_COUNT] = row_ends.size
-        status = encode_batches(*self.to_encode, matrix, matrix.shape[1], row_ends, out)
-        if status != fields.OK or self.state[fields.OUT_SIZE] != out_size:
+        encoding = self._encoding_of(matrix, row_ends)
+        encoding.batch_count, encoding.row = row_ends.size, first_row
+        encoding.out, encoding.out_size_max = out, out_size
+        if encode_batches(encoding) != status.OK or encoding.out_size != out_size:
             raise UsageError("The columns of a batch were changed while it was built", found=self._columns)
         return out[:out_size]
 
-    def _error(self, status: int) -> LogstoreError:
-        row, detail = int(self.state[fields.ROW]), int(self.state[fields.DETAIL])
-        if status == fields.BAD_TIMESTAMP:
+    def _encoding_of(self, matrix: Int64Array, row_ends: Int64Array) -> Encoding:
+        encoding = self.encoding
+        if encoding.batches is not matrix or encoding.row_ends is not row_ends:  # to set an array takes 2 µs
+            encoding.batches, encoding.batch_capacity, encoding.row_ends = matrix, matrix.shape[1], row_ends
+        return encoding
+
+    def _error(self, found: int) -> LogstoreError:
+        row, detail = self.encoding.row, self.encoding.detail
+        if found == status.BAD_TIMESTAMP:
             return wrong_timestamp(detail, row)
-        if status == fields.BAD_OFFSET_DELTA:
+        if found == status.BAD_OFFSET_DELTA:
             return wrong_offset_delta(detail, row)
-        if status == fields.OUT_OF_DATA:
+        if found == status.OUT_OF_DATA:
             return UsageError(f"The key, value or headers of record {row} are not within their column's bytes")
-        return too_large("record" if status == fields.RECORD_TOO_LARGE else "batch", detail)
+        return too_large("record" if found == status.RECORD_TOO_LARGE else "batch", detail)

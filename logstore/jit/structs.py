@@ -130,6 +130,8 @@ class _Interpreted:
     def __getattr__(self, name: str) -> Any:
         kind = type(self._instance).kinds[name]
         value = getattr(self._instance, name)
+        if value is None:
+            return memoryview(b"")  # an array that was not set has no items
         return value if kind == "i64" else interpreted_array(kind, value)
 
     def __setattr__(self, name: str, value: Any) -> None:

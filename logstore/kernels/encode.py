@@ -6,34 +6,14 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
+from ..jit.structs import bytes_at, words_at
 from ..layout import batch as layout
 from ..layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
 from . import scan
 from .crc32c import crc32c_of
 from .encode_fields import put_be32, put_be64, put_field, put_headers, put_varint
-from .encode_size import (
-    BATCH_COUNT,
-    COLUMNS_CHANGED,
-    HAS_OFFSET_DELTAS,
-    HAS_TIMESTAMPS,
-    HEADERS_DATA_SIZE,
-    HEADERS_WIDTH,
-    KEY_DATA_SIZE,
-    KEY_WIDTH,
-    NOT_KNOWN,
-    OK,
-    OUT_CAPACITY,
-    OUT_SIZE,
-    ROW,
-    ROW_COUNT,
-    TIMESTAMP,
-    VALUE_DATA_SIZE,
-    VALUE_WIDTH,
-    are_rows_uniform,
-    body_size,
-    content_size,
-    field_of,
-)
+from .encode_size import NOT_KNOWN, are_rows_uniform, body_size, content_size, field_of
+from .encode_struct import COLUMNS_CHANGED, OK, Encoding
 from .primitives import add64
 
 
@@ -63,41 +43,44 @@ def put_header(out: Any, start: int, end: int, columns: Any, capacity: int, batc
     return end
 
 
-@kernel("i64*, u8*, i64*, i64*, u8*, i64*, i64*, u8*, i64*, i64*, i64*, i64*, i64*, i64, i64*, u8*")
-def encode_batches(
-    state: Any, keys: Any, key_starts: Any, key_ends: Any, values: Any, value_starts: Any, value_ends: Any,
-    headers: Any, headers_starts: Any, headers_ends: Any, timestamps: Any, offset_deltas: Any,
-    columns: Any, capacity: int, row_ends: Any, out: Any,
-) -> int:  # fmt: skip
-    """Write the batches that `measure_batches` measured, one behind the other. Returns the status.
+@kernel(Encoding)
+def encode_batches(encoding: Any) -> int:
+    """Write the batches that `measure_batches` measured, from `row` on, one behind the other. Returns the status.
 
-    state: as it left it, with ROW set back; columns: the fields of the headers, out: POSITION, SIZE, MAGIC, CRC and
-    IS_VALID; out: uint8[state[OUT_CAPACITY] + SLACK_SIZE], filled up to state[OUT_SIZE].
+    Of the batches the fields of their headers are read, and POSITION, SIZE, MAGIC, CRC and IS_VALID are written.
     """
-    # in registers: what is written to `out` may be the state, as far as the compiler knows
-    row, row_count, out_capacity = state[ROW], state[ROW_COUNT], state[OUT_CAPACITY]
-    keys_size, values_size, headers_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE], state[HEADERS_DATA_SIZE]
-    key_width, value_width, headers_width = state[KEY_WIDTH], state[VALUE_WIDTH], state[HEADERS_WIDTH]
-    has_timestamps, has_offset_deltas = state[HAS_TIMESTAMPS], state[HAS_OFFSET_DELTAS]
-    timestamp = state[TIMESTAMP]
-    o, content, are_uniform = 0, NOT_KNOWN, are_rows_uniform(state)
-    for batch in range(state[BATCH_COUNT]):
+    # in registers: what is written to `out` may be the struct, as far as the compiler knows
+    key_starts, key_ends = words_at(encoding.keys_starts), words_at(encoding.keys_ends)
+    value_starts, value_ends = words_at(encoding.values_starts), words_at(encoding.values_ends)
+    header_starts, header_ends = words_at(encoding.headers_starts), words_at(encoding.headers_ends)
+    keys, values, headers = bytes_at(encoding.keys), bytes_at(encoding.values), bytes_at(encoding.headers)
+    keys_size, values_size, headers_size = encoding.keys_size, encoding.values_size, encoding.headers_size
+    key_width, value_width, header_width = encoding.keys_width, encoding.values_width, encoding.headers_width
+    has_timestamps, timestamp, timestamps = encoding.has_timestamps, encoding.timestamp, words_at(encoding.timestamps)
+    has_offset_deltas, offset_deltas = encoding.has_offset_deltas, words_at(encoding.offset_deltas)
+    columns, capacity, out, out_size_max = (
+        words_at(encoding.batches),
+        encoding.batch_capacity,
+        bytes_at(encoding.out),
+        encoding.out_size_max,
+    )
+    row, o, content, are_uniform = encoding.row, 0, NOT_KNOWN, are_rows_uniform(encoding)
+    for batch in range(encoding.batch_count):
         start, first_row = o, row
         o += HEADER_SIZE
         base_timestamp = columns[scan.BASE_TIMESTAMP * capacity + batch]
-        end_row = min(row_ends[batch], row_count)
+        end_row = min(words_at(encoding.row_ends)[batch], encoding.row_count)
         while row < end_row:
             key_start, key_size = field_of(key_starts, key_ends, row, keys_size, key_width)
             value_start, value_size = field_of(value_starts, value_ends, row, values_size, value_width)
-            head_start, head_size = field_of(headers_starts, headers_ends, row, headers_size, headers_width)
+            head_start, head_size = field_of(header_starts, header_ends, row, headers_size, header_width)
             if content == NOT_KNOWN or not are_uniform:
                 content = content_size(key_size, value_size, head_size)
             delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
-            if has_timestamps == 1:
-                timestamp = timestamps[row]
+            timestamp = timestamps[row] if has_timestamps == 1 else timestamp
             time_delta = add64(timestamp, -base_timestamp)
             body = body_size(time_delta, delta, content)
-            if content < 0 or o + body > out_capacity:
+            if content < 0 or o + body > out_size_max:
                 return COLUMNS_CHANGED
             o = put_varint(out, o, body)
             out[o] = 0
@@ -106,10 +89,10 @@ def encode_batches(
             o = put_field(out, o, values, value_start, value_size)
             o = put_headers(out, o, headers, head_start, head_size)
             row += 1
-        if o > out_capacity:
+        if o > out_size_max:
             return COLUMNS_CHANGED
         put_header(out, start, o, columns, capacity, batch)
-    state[OUT_SIZE] = o
+    encoding.out_size = o
     return OK
 
 

@@ -1,47 +1,10 @@
-"""What the kernels that build batches of columns are told, and how many bytes a record takes (`DefaultRecord`).
-
-A field of a row is the range `starts[row]` to `ends[row]` of the bytes of its column; null where it ends before it
-starts. The headers of a row are one such field, which holds their count and then the headers as a record has them.
-Where all fields of a column are as long, its width says the same: arrays that are not read need not be made.
-"""
+"""How many bytes a record takes (`DefaultRecord`), and where the fields of one are."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..jit.device import device
-
-# Slots of the state. First what the columns are,
-KEY_DATA_SIZE = 0  # bytes that the keys are ranges of; -1: all keys are null
-VALUE_DATA_SIZE = 1
-HEADERS_DATA_SIZE = 2  # -1: no row has headers
-KEY_WIDTH = 3  # bytes of every key, which lie behind one another; -1: where they are is in `starts` and `ends`
-VALUE_WIDTH = 4
-HEADERS_WIDTH = 5
-HAS_TIMESTAMPS = 6  # 0: TIMESTAMP is that of every row
-TIMESTAMP = 7
-HAS_OFFSET_DELTAS = 8  # 0: the rows of a batch have 0, 1, 2, …
-ROW_COUNT = 9
-# then what is asked for,
-BATCH_SIZE_MAX = 10  # 0: the ends of the batches are given
-OUT_CAPACITY = 11
-# how far a call is,
-ROW = 12  # the first one of the next batch
-BATCH_COUNT = 13
-OUT_SIZE = 14
-# and what stopped a call.
-DETAIL = 15
-STATE_COUNT = 16
-
-# Status; state[ROW] is the row that is wrong. The words are in `columns.record_building`.
-OK = 0
-BATCHES_FULL = 1  # no room for another batch: call again
-OUT_OF_DATA = 2  # a range that is not within the bytes of its column
-BAD_TIMESTAMP = 3  # DETAIL: below -1
-BAD_OFFSET_DELTA = 4  # DETAIL: not above the one before, or not in 0 to 2147483647
-RECORD_TOO_LARGE = 5  # DETAIL: bytes
-BATCH_TOO_LARGE = 6  # DETAIL: bytes
-COLUMNS_CHANGED = 7  # they are not what was measured
 
 INT_MAX = 2147483647
 NULL = -1  # in place of a size
@@ -98,12 +61,12 @@ def _is_uniform(data_size: int, width: int) -> bool:
 
 
 @device
-def are_rows_uniform(state: Any) -> bool:
+def are_rows_uniform(encoding: Any) -> bool:
     """Whether key, value and headers of all rows take as many bytes."""
     return (
-        _is_uniform(state[KEY_DATA_SIZE], state[KEY_WIDTH])
-        and _is_uniform(state[VALUE_DATA_SIZE], state[VALUE_WIDTH])
-        and _is_uniform(state[HEADERS_DATA_SIZE], state[HEADERS_WIDTH])
+        _is_uniform(encoding.keys_size, encoding.keys_width)
+        and _is_uniform(encoding.values_size, encoding.values_width)
+        and _is_uniform(encoding.headers_size, encoding.headers_width)
     )
 
 

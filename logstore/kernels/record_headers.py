@@ -10,7 +10,7 @@ from .encode_fields import put_field, put_varint
 from .encode_size import NULL, OUTSIDE, field_of, sized, varint_size
 from .varint import read_header
 
-# Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_size`.
+# Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_struct`.
 KEY_START = 0
 KEY_END = 1
 VALUE_START = 2

@@ -13,17 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.record_columns import BytesColumn, RecordColumns
-from logstore.kernels import encode, encode_fields, encode_measure, encode_size, scan
+from logstore.columns.record_encoding import RecordEncoder
+from logstore.kernels import encode, encode_fields, encode_measure, encode_struct, scan
 from logstore.layout.batch import HEADER_SIZE
 from tests.naive import building
 from tests.naive.building import Measured, RefusedError, Row
 from tests.naive.encoder import DELETE_HORIZON, Batch, record_bytes
 from tests.properties.kernel_inputs import batch_values, fields, headers, ints, longs, shorts
-from tests.unit.kernel_forms import Guarded, run_both
+from tests.unit.kernel_forms import Guarded, GuardedStruct, run_both, run_both_on
 
 CAPACITY = 40
 UNTOUCHED = -77
-REASONS = {encode_size.BAD_TIMESTAMP: "timestamp", encode_size.BAD_OFFSET_DELTA: "offset delta"}
+REASONS = {encode_struct.BAD_TIMESTAMP: "timestamp", encode_struct.BAD_OFFSET_DELTA: "offset delta"}
 
 times = st.integers(0, 9) | st.just(1_700_000_000_000) | st.integers(-2, 2**63 - 1)
 rows = st.builds(Row, fields, fields, times, st.just(()) | st.just(()) | headers, st.none())
@@ -52,53 +53,35 @@ def outcome(twin: Callable[[], list[Measured]]) -> Outcome:
         return error.row, error.why
 
 
-class Encoding:
+class Rows:
     """The rows on their way through both kernels, in both forms."""
 
     def __init__(self, columns: RecordColumns, deltas: Int64Array | None = None) -> None:
-        none = BytesColumn(np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self.state = np.full(encode_size.STATE_COUNT, UNTOUCHED, np.int64)
+        self.encoding = RecordEncoder(columns, deltas).encoding
         self.matrix = np.full((scan.COLUMN_COUNT, CAPACITY), UNTOUCHED, np.int64)
         self.matrix[scan.ATTRIBUTES] = 0
         self.row_ends = np.full(CAPACITY, UNTOUCHED, np.int64)
-        given_columns = (columns.keys, columns.values, columns.headers)
-        for slot, column in enumerate(given_columns):
-            self.state[slot] = -1 if column is None else column.data.size
-            self.state[encode_size.KEY_WIDTH + slot] = -1 if column is None else column.width
-        self.state[encode_size.HAS_TIMESTAMPS] = int(columns.timestamps is not None)
-        self.state[encode_size.TIMESTAMP] = columns.timestamp_ms
-        self.state[encode_size.HAS_OFFSET_DELTAS] = int(deltas is not None)
-        self.state[encode_size.ROW_COUNT] = columns.count
-        self.state[[encode_size.ROW, encode_size.BATCH_COUNT]] = 0
-        some = [none if column is None else column for column in given_columns]
-        self.data = [column.data for column in some]
-        self.ranges = [(none.starts, none.ends) if c.width >= 0 else (c.starts, c.ends) for c in some]
-        nothing = np.zeros(0, np.int64)
-        self.times = nothing if columns.timestamps is None else columns.timestamps
-        self.deltas = nothing if deltas is None else deltas
 
     def measure(self, batch_size_max: int, capacity: int = CAPACITY) -> int:
-        self.state[encode_size.BATCH_SIZE_MAX] = batch_size_max
-        matrix = self.matrix[:, :capacity].copy()
-        ranges = [array for pair in self.ranges for array in pair]
-        ends = self.row_ends[:capacity].copy()
-        status = run_both(
-            encode_measure.measure_batches, self.state, *ranges, self.times, self.deltas, matrix, capacity, ends
-        )
+        matrix, ends = self.matrix[:, :capacity].copy(), self.row_ends[:capacity].copy()
+        self.encoding.batches, self.encoding.batch_capacity, self.encoding.row_ends = matrix, capacity, ends
+        self.encoding.batch_size_max = batch_size_max
+        status = run_both_on(encode_measure.measure_batches, self.encoding)
         self.matrix[:, :capacity], self.row_ends[:capacity] = matrix, ends
         return status
 
-    def encode(self, out_capacity: int) -> tuple[int, bytes]:
-        self.state[encode_size.ROW] = 0
-        self.state[encode_size.OUT_CAPACITY] = out_capacity
-        out = np.full(max(out_capacity, 0) + encode_fields.SLACK_SIZE, 0x55, np.uint8)
-        status = run_both(encode.encode_batches, *self.arguments(out))
-        return status, out[: max(int(self.state[encode_size.OUT_SIZE]), 0)].tobytes()
+    def encode(self, out_size_max: int) -> tuple[int, bytes]:
+        out = self.prepare(out_size_max)
+        status = run_both_on(encode.encode_batches, self.encoding)
+        return status, out[: max(self.encoding.out_size, 0)].tobytes()
 
-    def arguments(self, out: npt.NDArray[np.uint8]) -> list[Any]:
-        """Of `encode_batches`."""
-        columns = [part for data, ranges in zip(self.data, self.ranges, strict=True) for part in (data, *ranges)]
-        return [self.state, *columns, self.times, self.deltas, self.matrix, CAPACITY, self.row_ends, out]
+    def prepare(self, out_size_max: int) -> npt.NDArray[np.uint8]:
+        """Set what is measured before it is written; returns the room for that."""
+        self.encoding.batches, self.encoding.batch_capacity = self.matrix, CAPACITY
+        self.encoding.row, self.encoding.row_ends = 0, self.row_ends
+        out = np.full(max(out_size_max, 0) + encode_fields.SLACK_SIZE, 0x55, np.uint8)
+        self.encoding.out, self.encoding.out_size_max = out, out_size_max
+        return out
 
     def measured(self) -> list[Measured]:
         return [
@@ -110,11 +93,11 @@ class Encoding:
                 int(self.matrix[scan.BASE_TIMESTAMP, batch]),
                 int(self.matrix[scan.MAX_TIMESTAMP, batch]),
             )
-            for batch in range(int(self.state[encode_size.BATCH_COUNT]))
+            for batch in range(self.encoding.batch_count)
         ]
 
     def outcome(self, status: int, found: list[Measured]) -> Outcome:
-        return found if status == encode_size.OK else (int(self.state[encode_size.ROW]), REASONS[status])
+        return found if status == encode_struct.OK else (self.encoding.row, REASONS[status])
 
     def set_header(self, batch: int, header: Batch) -> None:
         values = {
@@ -144,14 +127,14 @@ def check_split(
     columns_of: Callable[[Sequence[Row]], RecordColumns] = columns_of,
 ) -> None:
     """Rows are split as by the twin, so many batches at a time."""
-    encoding = Encoding(columns_of(of))
+    rows_of = Rows(columns_of(of))
     found: list[Measured] = []
-    status = encode_size.BATCHES_FULL
-    while status == encode_size.BATCHES_FULL:
-        encoding.state[encode_size.BATCH_COUNT] = 0
-        status = encoding.measure(batch_size, capacity)
-        found += encoding.measured()
-    assert encoding.outcome(status, found) == outcome(lambda: building.split(of, batch_size))
+    status = encode_struct.BATCHES_FULL
+    while status == encode_struct.BATCHES_FULL:
+        rows_of.encoding.batch_count = 0
+        status = rows_of.measure(batch_size, capacity)
+        found += rows_of.measured()
+    assert rows_of.outcome(status, found) == outcome(lambda: building.split(of, batch_size))
 
 
 def check_written(
@@ -160,15 +143,15 @@ def check_written(
     columns_of: Callable[[Sequence[Row]], RecordColumns] = columns_of,
 ) -> list[bytes]:
     """Batches are written as by the twin, and not into less room; returns them."""
-    encoding = Encoding(columns_of([row for batch in batches for row in batch]))
-    encoding.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
-    assert encoding.measure(0) == encode_size.OK
+    rows_of = Rows(columns_of([row for batch in batches for row in batch]))
+    rows_of.row_ends[: len(batches)] = np.cumsum([len(batch) for batch in batches])
+    assert rows_of.measure(0) == encode_struct.OK
     for number, header in enumerate(headers):
-        encoding.set_header(number, header)
-    size = int(encoding.matrix[scan.SIZE, : len(batches)].sum())
+        rows_of.set_header(number, header)
+    size = int(rows_of.matrix[scan.SIZE, : len(batches)].sum())
     expected = [building.batch_bytes(batch, header) for batch, header in zip(batches, headers, strict=True)]
-    assert encoding.encode(size) == (encode_size.OK, b"".join(expected))
-    assert encoding.encode(size - 1)[0] == encode_size.COLUMNS_CHANGED
+    assert rows_of.encode(size) == (encode_struct.OK, b"".join(expected))
+    assert rows_of.encode(size - 1)[0] == encode_struct.COLUMNS_CHANGED
     return expected
 
 
@@ -221,30 +204,30 @@ def test_one_range_that_lies_among_many_is_found_and_never_followed(
 ) -> None:
     starts = np.arange(40) * 5
     values = BytesColumn(np.full(200, 7, np.uint8), starts, starts + 5)
-    encoding = Encoding(RecordColumns(40, None, values))
+    rows_of = Rows(RecordColumns(40, None, values))
     if is_measured_before:
-        assert encoding.measure(400) == encode_size.OK
+        assert rows_of.measure(400) == encode_struct.OK
     values.starts[row], values.ends[row] = start, end
     if not is_measured_before:
         is_outside = _is_outside(values, row)
-        assert encoding.measure(400) == (encode_size.OUT_OF_DATA if is_outside else encode_size.OK)
-        assert not is_outside or encoding.state[encode_size.ROW] == row
-    for out_capacity in (int(encoding.matrix[scan.SIZE, :2].sum()), 300, 700):
-        encoding.encode(out_capacity)
+        assert rows_of.measure(400) == (encode_struct.OUT_OF_DATA if is_outside else encode_struct.OK)
+        assert not is_outside or rows_of.encoding.row == row
+    for out_capacity in (int(rows_of.matrix[scan.SIZE, :2].sum()), 300, 700):
+        rows_of.encode(out_capacity)
 
 
 @settings(max_examples=100)
 @given(many_rows, any_deltas, st.none() | st.integers(0, 2**63 - 1))
 def test_a_batch_is_measured_as_the_twin_does(of: list[Row], deltas: list[int], horizon: int | None) -> None:
     of = [row._replace(offset_delta=delta) for row, delta in zip(of, deltas, strict=False)]
-    encoding = Encoding(columns_of(of), np.array(deltas[: len(of)], np.int64))
-    encoding.row_ends[0] = len(of)
+    rows_of = Rows(columns_of(of), np.array(deltas[: len(of)], np.int64))
+    rows_of.row_ends[0] = len(of)
     if horizon is not None:
-        encoding.matrix[scan.ATTRIBUTES, 0] = DELETE_HORIZON
-        encoding.matrix[scan.BASE_TIMESTAMP, 0] = horizon
-    status = encoding.measure(0)
+        rows_of.matrix[scan.ATTRIBUTES, 0] = DELETE_HORIZON
+        rows_of.matrix[scan.BASE_TIMESTAMP, 0] = horizon
+    status = rows_of.measure(0)
     expected = outcome(lambda: [building.measure(of, 0, horizon)])
-    assert encoding.outcome(status, encoding.measured()) == expected
+    assert rows_of.outcome(status, rows_of.measured()) == expected
 
 
 @settings(max_examples=100)
@@ -265,12 +248,12 @@ def test_varints_change_their_size_where_the_twins_do() -> None:
     earlier = [row._replace(timestamp=2**62 - row.timestamp) for row in later]
     sized = [Row(b"k" * size, b"v" * size, 0, ()) for size in (62, 63, 64, 65, 8190, 8191, 8192, 8193, 16384)]
     for of in ([Row(), *later], [Row(None, None, 2**62), *earlier], sized):
-        encoding = Encoding(columns_of(of))
-        encoding.row_ends[0] = len(of)
-        encoding.set_header(0, Batch(0))
-        assert encoding.measure(0) == encode_size.OK
+        rows_of = Rows(columns_of(of))
+        rows_of.row_ends[0] = len(of)
+        rows_of.set_header(0, Batch(0))
+        assert rows_of.measure(0) == encode_struct.OK
         expected = building.batch_bytes(of, Batch(0))
-        assert encoding.encode(len(expected)) == (encode_size.OK, expected)
+        assert rows_of.encode(len(expected)) == (encode_struct.OK, expected)
 
 
 lies = st.sampled_from([0, 1, 2, -1, 5, 9, 2**63 - 1, -(2**63)]) | st.integers(-3, 12)
@@ -294,15 +277,15 @@ def test_ranges_that_lie_are_found_and_never_followed(
     batch_size: int,
 ) -> None:
     columns = RecordColumns(3, keys, values, None, record_headers)
-    encoding = Encoding(columns)
-    encoding.row_ends[:] = row_end
+    rows_of = Rows(columns)
+    rows_of.row_ends[:] = row_end
     outside = [row for row in range(3) if any(_is_outside(c, row) for c in (keys, values, record_headers))]
-    status = encoding.measure(batch_size)
-    assert (status == encode_size.OUT_OF_DATA) == bool(outside)
-    assert not outside or encoding.state[encode_size.ROW] == outside[0]
-    encoding.state[encode_size.BATCH_COUNT] = 3
-    encoding.row_ends[:3] = (1, 3, 100)
-    encoding.encode(out_capacity)
+    status = rows_of.measure(batch_size)
+    assert (status == encode_struct.OUT_OF_DATA) == bool(outside)
+    assert not outside or rows_of.encoding.row == outside[0]
+    rows_of.encoding.batch_count = 3
+    rows_of.row_ends[:3] = (1, 3, 100)
+    rows_of.encode(out_capacity)
 
 
 class Changing(Guarded):
@@ -314,18 +297,18 @@ class Changing(Guarded):
         return found
 
 
-@pytest.mark.parametrize("place", [2, 3, 5, 6, 8, 9], ids=lambda place: f"argument {place}")
-def test_a_range_that_changes_after_it_was_checked_is_not_followed(place: int) -> None:
+@pytest.mark.parametrize("end", ["starts", "ends"])
+@pytest.mark.parametrize("column", ["keys", "values", "headers"])
+def test_a_range_that_changes_after_it_was_checked_is_not_followed(column: str, end: str) -> None:
     of = [Row(b"key", b"value", 1, [(b"h", b"x")]), Row(b"k", b"v", 2, [(b"header", None)])]
-    encoding = Encoding(columns_of(of))
-    assert encoding.measure(1000) == encode_size.OK
-    encoding.state[[encode_size.ROW, encode_size.OUT_CAPACITY]] = 0, encoding.matrix[scan.SIZE, 0]
-    out = np.zeros(int(encoding.matrix[scan.SIZE, 0]) + encode_fields.SLACK_SIZE, np.uint8)
-    arguments = [Guarded(a.copy()) if isinstance(a, np.ndarray) else a for a in encoding.arguments(out)]
-    arguments[place] = Changing(encoding.arguments(out)[place].copy())
-    assert encode.encode_batches.function(*arguments) == encode_size.OK
+    rows_of = Rows(columns_of(of))
+    assert rows_of.measure(1000) == encode_struct.OK
+    rows_of.prepare(int(rows_of.matrix[scan.SIZE, 0]))
+    guarded: Any = GuardedStruct(rows_of.encoding)
+    setattr(guarded, f"{column}_{end}", Changing(getattr(rows_of.encoding, f"{column}_{end}").copy()))
+    assert encode.encode_batches.function(guarded) == encode_struct.OK
     expected = building.batch_bytes(of, Batch(0))
-    assert bytes(arguments[-1].view)[HEADER_SIZE : len(expected)] == expected[HEADER_SIZE:]
+    assert bytes(guarded.out.view)[HEADER_SIZE : len(expected)] == expected[HEADER_SIZE:]
 
 
 def _is_outside(column: BytesColumn | None, row: int) -> bool:
@@ -339,9 +322,9 @@ def _is_outside(column: BytesColumn | None, row: int) -> bool:
 def test_headers_are_written_over_batches(batch: Batch, epoch: int, position: int, size: int) -> None:
     content = replace(batch, producer_epoch=epoch).to_bytes()
     data = np.frombuffer(b"before" + bytes(HEADER_SIZE) + content[HEADER_SIZE:], np.uint8).copy()
-    encoding = Encoding(RecordColumns(0))
-    encoding.set_header(0, replace(batch, producer_epoch=epoch))
-    matrix = encoding.matrix[:, :2].copy()
+    rows_of = Rows(RecordColumns(0))
+    rows_of.set_header(0, replace(batch, producer_epoch=epoch))
+    matrix = rows_of.matrix[:, :2].copy()
     matrix[:, 1] = UNTOUCHED
     matrix[scan.POSITION] = (6, position)
     matrix[scan.SIZE] = (len(content), size)
