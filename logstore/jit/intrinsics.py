@@ -76,33 +76,19 @@ def rotate64(typingctx: Any, value: Any, count: Any) -> Any:
     return types.int64(types.int64, types.int64), codegen
 
 
-def _emit_prefetch(builder: Any, arguments: Any, is_for_writing: int) -> Any:
-    byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-    pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), byte_pointer)
-    function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
-    function = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], function_type)
-    builder.call(function, [pointer, i32(is_for_writing), i32(3), i32(1)])  # to stay, data
-    return ir.Constant(ir.IntType(64), 0)
-
-
 @intrinsic
-def prefetch(typingctx: Any, words: Any, index: Any) -> Any:
-    """Ask for a cache line that will be written soon."""
+def prefetch(typingctx: Any, buffer: Any, index: Any) -> Any:
+    """Ask for a cache line, to be read and to stay."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _emit_prefetch(builder, arguments, 1)
+        byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), byte_pointer)
+        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], function_type)
+        builder.call(function, [pointer, i32(0), i32(3), i32(1)])
+        return ir.Constant(ir.IntType(64), 0)
 
-    return types.int64(types.CPointer(types.int64), types.int64), codegen
-
-
-@intrinsic
-def prefetch_bytes(typingctx: Any, data: Any, position: Any) -> Any:
-    """Ask for a cache line that will be read soon."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _emit_prefetch(builder, arguments, 0)
-
-    return types.int64(BYTE_POINTER, types.int64), codegen
+    return types.int64(buffer, types.int64), codegen
 
 
 @intrinsic

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..jit.device import constants, device, intrinsic
 from ..jit.kernel import kernel
-from .primitives import MASK32, little_endian, load64, prefetch_bytes
+from .primitives import MASK32, little_endian, load64, prefetch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,7 +156,7 @@ def _update_by_instruction(crc: int, data: Any, start: int, end: int) -> int:
         second = 0
         third = 0
         for line in range(position + AHEAD_SIZE, position + AHEAD_SIZE + 3 * BLOCK_SIZE, 64):
-            prefetch_bytes(data, line)
+            prefetch(data, line)
         for at in range(position, position + BLOCK_SIZE, 8):
             first = crc32c_word(first, load64(data, at))
             second = crc32c_word(second, load64(data, at + BLOCK_SIZE))
@@ -176,36 +176,19 @@ def _update_by_folding(crc: int, data: Any, start: int, end: int) -> int:
 
 
 @device
-def _without_folding(data: Any, start: int, end: int) -> int:
-    if has_crc32c() == 1:
-        return _update_by_instruction(MASK32, data, start, end) ^ MASK32
-    return _update_by_tables(MASK32, data, start, end) ^ MASK32
-
-
-@device
 def crc32c_of(data: Any, start: int, end: int) -> int:
     """CRC-32C of data[start:end] as an unsigned number."""
     if has_folding() == 1:
         return _update_by_folding(MASK32, data, start, end) ^ MASK32
-    return _without_folding(data, start, end)
+    if has_crc32c() == 1:
+        return _update_by_instruction(MASK32, data, start, end) ^ MASK32
+    return _update_by_tables(MASK32, data, start, end) ^ MASK32
 
 
 @kernel("u8*, i64, i64")
 def crc32c_range(data: Any, start: int, end: int) -> int:
     """CRC-32C of data[start:end]."""
     return crc32c_of(data, start, end)
-
-
-@kernel("u8*, i64, i64")
-def crc32c_range_by_instruction(data: Any, start: int, end: int) -> int:
-    """CRC-32C of data[start:end] without folding, whatever the processor can do."""
-    return _without_folding(data, start, end)
-
-
-@kernel("u8*, i64, i64")
-def crc32c_range_by_tables(data: Any, start: int, end: int) -> int:
-    """CRC-32C of data[start:end] by the fallback, whatever the processor can do."""
-    return _update_by_tables(MASK32, data, start, end) ^ MASK32
 
 
 def crc32c(buffer: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from .primitives import add64, load64, prefetch_bytes
+from .primitives import add64, load64, prefetch
 from .rules import SEQUENCE_MAX, increment_sequence
 from .varint import (
     BYTES_PAST_END,
@@ -286,8 +286,8 @@ def _fast_records(data: Any, end: int, state: Any, columns: Any, capacity: int, 
         after = _fast_record(data, position, end, base_offset, base_timestamp, delta_max, columns, capacity, row)
         if after == _NOT_FAST:
             break
-        prefetch_bytes(data, position + AHEAD_SIZE)
-        prefetch_bytes(data, position + AHEAD_SIZE + 64)
+        prefetch(data, position + AHEAD_SIZE)
+        prefetch(data, position + AHEAD_SIZE + 64)
         position = after
         row += 1
     state[NEXT_POSITION] = position

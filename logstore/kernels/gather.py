@@ -16,7 +16,7 @@ from ..layout.batch import NO_TIMESTAMP
 from . import copying
 from .copying import copy_words
 from .decode import HEADER_COUNT, KEY_POSITION, KEY_SIZE, OFFSET, TIMESTAMP, VALUE_POSITION, VALUE_SIZE
-from .primitives import MASK32, load64, prefetch_bytes, store64
+from .primitives import MASK32, load64, prefetch, store64
 
 VIEW_SIZE = 16
 SLACK_SIZE = copying.SLACK_SIZE
@@ -119,7 +119,7 @@ def write_record_views(
     header_count = 0
     for row in range(row_count):
         ahead = min(row + _AHEAD_COUNT, row_count - 1)
-        prefetch_bytes(data, records[VALUE_POSITION * capacity + ahead])
+        prefetch(data, records[VALUE_POSITION * capacity + ahead])
         key_size = records[KEY_SIZE * capacity + row]
         key_position = records[KEY_POSITION * capacity + row]
         value_size = records[VALUE_SIZE * capacity + row]

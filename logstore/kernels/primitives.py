@@ -83,12 +83,6 @@ def rotate64(value: int, count: int) -> int:
 
 
 @intrinsic("prefetch")
-def prefetch(words: Any, index: int) -> int:
-    """Have the memory of a word come nearer; nothing else."""
-    return 0
-
-
-@intrinsic("prefetch_bytes")
-def prefetch_bytes(data: Any, position: int) -> int:
-    """As `prefetch`, of a byte that is only read; it may lie behind the buffer."""
+def prefetch(buffer: Any, index: int) -> int:
+    """Ask for the cache line of an item of bytes or words, which may lie behind the buffer."""
     return 0

@@ -9,7 +9,7 @@ from ..jit.kernel import kernel
 from ..layout import batch as layout
 from ..layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from .crc32c import crc32c_of
-from .primitives import be16, be32, be32_unsigned, be64, prefetch_bytes
+from .primitives import be16, be32, be32_unsigned, be64, prefetch
 
 # Rows of the column matrix, one int64 a batch. v0/v1 entries fill what they have, the rest is -1.
 POSITION = 0  # byte position of the batch in the file
@@ -125,8 +125,8 @@ def scan_batches(
         else:
             _fill_legacy(data, position, magic, columns, capacity, row)
         columns[MAGIC * capacity + row] = magic
-        prefetch_bytes(data, position + AHEAD_COUNT * size)
-        prefetch_bytes(data, position + AHEAD_COUNT * size + HEADER_SIZE - 1)
+        prefetch(data, position + AHEAD_COUNT * size)
+        prefetch(data, position + AHEAD_COUNT * size + HEADER_SIZE - 1)
         position += size
         row += 1
     if status == MORE and position >= end:

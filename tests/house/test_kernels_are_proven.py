@@ -17,8 +17,6 @@ class Proof(NamedTuple):
 
 PROOFS = {
     "crc32c_range": Proof("checksum.crc32c", "test_kernel_crc32c"),
-    "crc32c_range_by_instruction": Proof("checksum.crc32c", "test_kernel_crc32c"),
-    "crc32c_range_by_tables": Proof("checksum.crc32c", "test_kernel_crc32c"),
     "scan_batches": Proof("batch.scan", "test_kernel_scan"),
     "check_batches": Proof("batch.checked", "test_kernel_scan"),
     "decode_records": Proof("record.read_plain", "test_kernel_decode"),

@@ -6,15 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.kernels.crc32c import (
-    FOLDED_SIZE,
-    crc32c,
-    crc32c_range,
-    crc32c_range_by_instruction,
-    crc32c_range_by_tables,
-)
+from logstore.kernels.crc32c import FOLDED_SIZE, crc32c, crc32c_range
 from tests.naive import checksum
-from tests.unit.kernel_forms import run_both
+from tests.unit.crc32c_ways import crcs_of
 
 
 @given(st.binary(max_size=3 * FOLDED_SIZE), st.data())
@@ -22,11 +16,8 @@ def test_four_ways_lead_to_one_checksum(data: bytes, draw: st.DataObject) -> Non
     start = draw.draw(st.integers(0, len(data)))
     end = draw.draw(st.integers(start, len(data)))
     expected = checksum.crc32c(data[start:end])
-    array = np.frombuffer(data, np.uint8)
-    assert run_both(crc32c_range, array, start, end, read_limit=end) == expected
-    assert run_both(crc32c_range_by_instruction, array, start, end, read_limit=end) == expected
-    assert run_both(crc32c_range_by_tables, array, start, end, read_limit=end) == expected
-    assert crc32c(data[start:end]) == expected
+    assert crcs_of(data, start, end) == {expected}
+    assert crc32c_range(np.frombuffer(data, np.uint8), start, end) == crc32c(data[start:end]) == expected
 
 
 @given(st.binary(min_size=1, max_size=200), st.data())

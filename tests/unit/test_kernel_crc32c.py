@@ -14,12 +14,10 @@ from logstore.kernels.crc32c import (
     FOLDED_SIZE,
     crc32c,
     crc32c_range,
-    crc32c_range_by_instruction,
-    crc32c_range_by_tables,
 )
 from tests.naive import checksum
 from tests.naive.dice import Dice
-from tests.unit.kernel_forms import run_both
+from tests.unit.crc32c_ways import crcs_of
 
 RFC_3720 = {
     "32 zeroes": (bytes(32), 0x8A9136AA),
@@ -40,32 +38,22 @@ THREE_BLOCKS = 3 * BLOCK_SIZE
 
 @pytest.mark.parametrize(("data", "expected"), RFC_3720.values(), ids=RFC_3720)
 def test_published_checksums(data: bytes, expected: int) -> None:
-    array = np.frombuffer(data, np.uint8)
     assert checksum.crc32c(data) == expected
     assert crc32c(data) == expected
-    assert run_both(crc32c_range, array, 0, len(data)) == expected
-    assert run_both(crc32c_range_by_instruction, array, 0, len(data)) == expected
-    assert run_both(crc32c_range_by_tables, array, 0, len(data)) == expected
+    assert crcs_of(data, 0, len(data)) == {expected}
 
 
 def test_every_length_up_to_200_from_every_start_in_a_word() -> None:
-    data = np.frombuffer(NOISE, np.uint8)
     for size in range(201):
         start = size % 9
-        expected = checksum.crc32c(NOISE[start : start + size])
-        assert run_both(crc32c_range, data[:250], start, start + size, read_limit=start + size) == expected
-        assert crc32c_range_by_instruction(data, start, start + size) == expected
-        assert crc32c_range_by_tables(data, start, start + size) == expected
+        assert crcs_of(NOISE[:250], start, start + size) == {checksum.crc32c(NOISE[start : start + size])}
 
 
 @pytest.mark.parametrize("whole_size", [THREE_BLOCKS, FOLDED_SIZE, 2 * FOLDED_SIZE, 5 * FOLDED_SIZE])
 @pytest.mark.parametrize("more_size", [-8, -1, 0, 1, 7, 8, 9])
 def test_lengths_around_whole_steps(whole_size: int, more_size: int) -> None:
-    data, end = np.frombuffer(NOISE, np.uint8), 3 + whole_size + more_size
-    expected = checksum.crc32c(NOISE[3:end])
-    assert run_both(crc32c_range, data, 3, end, read_limit=end) == expected
-    assert run_both(crc32c_range_by_instruction, data, 3, end, read_limit=end) == expected
-    assert crc32c_range_by_tables(data, 3, end) == expected
+    end = 3 + whole_size + more_size
+    assert crcs_of(NOISE, 3, end) == {checksum.crc32c(NOISE[3:end])}
 
 
 @pytest.mark.parametrize("size", [FOLDED_SIZE, 2 * FOLDED_SIZE, 2 * FOLDED_SIZE + 1])
