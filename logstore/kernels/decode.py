@@ -253,17 +253,17 @@ def _decode_record(
     length, start = read_varint(data, position, end)
     if start < 0:
         return _bad_length(source, start, length, state)
-    if source == SKIPPED_STREAM:
-        return _decode_body(data, start, end, source, state, columns, capacity, row)
-    if source == STREAM and length < 0:
-        return -PREMATURE_END
-    if length > end - start:
-        state[DETAIL] = length
-        state[SECOND_DETAIL] = end - start
-        return -SIZE_BEYOND_STREAM if source == STREAM else -SIZE_BEYOND_BATCH
-    limit = start + length if source == STREAM else end
-    position = _decode_body(data, start, limit, source, state, columns, capacity, row)
-    if position >= 0 and position - start != length:
+    limit = end
+    if source != SKIPPED_STREAM:
+        if source == STREAM and length < 0:
+            return -PREMATURE_END
+        if length > end - start:
+            state[DETAIL] = length
+            state[SECOND_DETAIL] = end - start
+            return -SIZE_BEYOND_STREAM if source == STREAM else -SIZE_BEYOND_BATCH
+        limit = start + length if source == STREAM else end
+    position = _decode_body(data, start, limit, source, state, columns, capacity, row)  # the only call, to be inlined
+    if position >= 0 and position - start != length and source != SKIPPED_STREAM:
         state[DETAIL] = length
         state[SECOND_DETAIL] = position - start
         return -SIZE_MISMATCH
