@@ -18,9 +18,10 @@ _TYPES = {"i64": types.int64, "u8*": BYTE_POINTER, "i64*": types.CPointer(types.
 _OPTIMIZATION_LEVEL = 3
 
 
-def compiled_device(function: Callable[..., Any]) -> Any:
+def compiled_device(function: Callable[..., Any], *, forceinline: bool = False) -> Any:
     """What numba makes of a function that kernels call."""
-    return njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(forceinline=forceinline, **options)(function)
 
 
 def symbol(name: str) -> str:

@@ -50,6 +50,16 @@ def device(function: F) -> F:
     return compiled
 
 
+def inlined(function: F) -> F:
+    """Declare a short function that is inlined wherever it is called, for the loops over records."""
+    if not BUILDING:
+        return function
+    from .compiling import compiled_device
+
+    compiled: F = compiled_device(function, forceinline=True)
+    return compiled
+
+
 def intrinsic(name: str, module: str = "logstore.jit.intrinsics") -> Callable[[Any], Any]:
     """Declare a device function whose compiled form is `name` of `module`, LLVM instructions; its body is the twin."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.device import device
+from ..jit.device import device, inlined
 from ..jit.kernel import kernel
 from .primitives import add64, load64, prefetch
 from .rules import SEQUENCE_MAX, increment_sequence
@@ -86,7 +86,7 @@ _WORD_SIZE = 8
 _NO_NUMBER = 1 << 40  # larger than what any number is compared with
 
 
-@device
+@inlined
 def _number_size(word: int) -> int:
     """Bytes of the number that a little-endian word begins with, 1 to 3."""
     if word & 0x80 == 0:
@@ -96,7 +96,7 @@ def _number_size(word: int) -> int:
     return 3
 
 
-@device
+@inlined
 def _number_of(word: int) -> int:
     """The number that a little-endian word begins with, zigzag not undone; _NO_NUMBER with more than three bytes."""
     if word & 0x80 == 0:
@@ -108,7 +108,7 @@ def _number_of(word: int) -> int:
     return _NO_NUMBER
 
 
-@device
+@inlined
 def _fast_field(data: Any, position: int, columns: Any, position_place: int, size_place: int) -> int:
     """Position and size of the key or value at `position` to two places; the position after it."""
     word = load64(data, position)
@@ -122,7 +122,7 @@ def _fast_field(data: Any, position: int, columns: Any, position_place: int, siz
     return position + (number >> 1)
 
 
-@device
+@inlined
 def _fast_record(
     data: Any,
     position: int,
@@ -274,7 +274,8 @@ def _decode_record(
 def _fast_records(data: Any, end: int, state: Any, columns: Any, capacity: int, row: int, row_end: int) -> int:
     """Decode records up to `row_end`, or one that is not for the fast path; the row where it stopped.
 
-    A loop of its own: beside all that a record may be, what it needs would not stay in registers.
+    A loop of its own: beside all that a record may be, what it needs would not stay in registers. It is called at two
+    places, so that LLVM does not inline it.
     """
     first_row = row
     position = state[NEXT_POSITION]
@@ -341,10 +342,12 @@ def decode_rows(data: Any, state: Any, columns: Any, capacity: int, row: int, ro
     first_row = row
     row_end = min(row_end, row + missing_count)
     status = OK
+    row = _fast_records(data, fast_end, state, columns, capacity, row, row_end)
     while row < row_end and status == OK:
-        row = _fast_records(data, fast_end, state, columns, capacity, row, row_end)
         status = _any_records(data, state, columns, capacity, row, min(row + TOGETHER, row_end))
         row = state[ROW_COUNT]
+        if status == OK:
+            row = _fast_records(data, fast_end, state, columns, capacity, row, row_end)
     state[RECORD_INDEX] += row - first_row
     if row - first_row == missing_count and missing_count > 0 and state[NEXT_POSITION] != end:
         status = RECORDS_REMAINING

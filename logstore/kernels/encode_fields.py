@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.device import device
+from ..jit.device import device, inlined
 from .primitives import load64, store64
 
 SLACK_SIZE = 16  # a length is written before the room for it is known
 
 
-@device
+@inlined
 def put_varint(out: Any, o: int, value: int) -> int:
     """Write a signed number of up to 64 bits; returns the position after it."""
     sign = value >> 63
@@ -57,7 +57,7 @@ def _copy32(out: Any, o: int, data: Any, start: int) -> int:
     return o + 32
 
 
-@device
+@inlined
 def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
     """Copy bytes and touch no other; returns the position after them."""
     if size >= 32:
@@ -98,14 +98,14 @@ def put_be64(out: Any, o: int, value: int) -> int:
     return put_be32(out, put_be32(out, o, value >> 32), value)
 
 
-@device
+@inlined
 def put_field(out: Any, o: int, data: Any, start: int, size: int) -> int:
     """Write bytes with their size before them, -1 null."""
     o = put_varint(out, o, size)
     return o if size < 1 else put_bytes(out, o, data, start, size)
 
 
-@device
+@inlined
 def put_headers(out: Any, o: int, data: Any, start: int, size: int) -> int:
     """Write headers, which are there as a record has them; without any their count is 0."""
     if size < 1:

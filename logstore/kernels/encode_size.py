@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.device import device
+from ..jit.device import device, inlined
 
 INT_MAX = 2147483647
 NULL = -1  # in place of a size
@@ -12,7 +12,7 @@ OUTSIDE = -2
 NOT_KNOWN = -2  # bytes of a row before the first one was looked at
 
 
-@device
+@inlined
 def varint_size(value: int) -> int:
     """Bytes of a signed number as a varint or varlong."""
     magnitude = value ^ (value >> 63)
@@ -31,7 +31,7 @@ def _long_varint_size(magnitude: int) -> int:
     return size
 
 
-@device
+@inlined
 def field_of(starts: Any, ends: Any, row: int, data_size: int, width: int) -> tuple[int, int]:
     """Where the field of a row begins, and its size: NULL, or OUTSIDE if it is not within `data_size`.
 
@@ -49,7 +49,7 @@ def field_of(starts: Any, ends: Any, row: int, data_size: int, width: int) -> tu
     return start, end - start
 
 
-@device
+@inlined
 def sized(size: int) -> int:
     """Bytes of a field with its size before it, given its size or NULL."""
     return 1 if size < 0 else varint_size(size) + size
@@ -70,13 +70,13 @@ def are_rows_uniform(encoding: Any) -> bool:
     )
 
 
-@device
+@inlined
 def body_size(timestamp_delta: int, offset_delta: int, content_size: int) -> int:
     """Bytes of a record after its length: attributes, deltas, key, value and headers."""
     return 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + content_size
 
 
-@device
+@inlined
 def content_size(key_size: int, value_size: int, headers_size: int) -> int:
     """Bytes of a record's key, value and headers with their sizes, given those; -1 if one is OUTSIDE."""
     if min(key_size, value_size, headers_size) == OUTSIDE:

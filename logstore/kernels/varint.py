@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.device import device
+from ..jit.device import device, inlined
 
 # Failures.
 PAST_END = -1  # the end comes first
@@ -17,7 +17,7 @@ BYTES_PAST_END = -3  # the size is there, and not all of the bytes; the number i
 NEGATIVE_KEY_SIZE = -4  # of a header
 
 
-@device
+@inlined
 def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
     """Read the signed number of up to 5 bytes at `position`."""
     if position < end and data[position] < 128:
@@ -46,7 +46,7 @@ def _read_long_varint(data: Any, position: int, end: int) -> tuple[int, int]:
     return 0, PAST_END
 
 
-@device
+@inlined
 def read_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
     """Read the signed number of up to 10 bytes at `position`."""
     if position < end and data[position] < 128:
@@ -78,7 +78,7 @@ def _read_long_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
     return ((low >> 1) | ((byte & 1) << 62)) ^ -(low & 1), position + 10
 
 
-@device
+@inlined
 def read_field(data: Any, position: int, end: int) -> tuple[int, int]:
     """Read the size of a nullable field, below 0 for null; the position is that after its bytes."""
     size, after = read_varint(data, position, end)
