@@ -25,7 +25,7 @@ WRONG = frozenset(
         *("abort", "commit", "commit of what is flushed", "commit with offsets", "send offsets to transaction"),
         *("init transactions behind an open one", "iteration", "iteration that fetches", "poll", "poll that commits"),
         *("poll that fetches", "poll that joins"),
-        *("log clean", "log marker abort", "log marker commit", "log retention", "log roll"),
+        "log clean",
     }
 )
 CLEAN = [name for name in CALLS if name not in WRONG]

@@ -272,7 +272,8 @@ def test_a_commit_fails_with_its_records(store: SmallStore, monkeypatch: pytest.
     writing = begun(store)
     first, second = writing.send("t", b"1", partition=0), writing.send("t", b"2", partition=1)
     error = InvalidPidMappingError() if store.version == 1 else KafkaStorageError("disk")
-    monkeypatch.setattr(store.log("t", 0), "append_as_leader", lambda *a, **k: (_ for _ in ()).throw(error))
+    for way in ("append_as_leader", "append_records"):
+        monkeypatch.setattr(store.log("t", 0), way, lambda *a, **k: (_ for _ in ()).throw(error))
     with pytest.raises(type(error)):
         writing.commit_transaction()
     assert [first.failed(), second.failed()] == [True, True]
