@@ -2,13 +2,14 @@
 
     fetched = read(segments, bounds, start_offset, max_size, FetchIsolation.READ_COMMITTED)
 
-What comes back is a slice of one segment, mapped, not copied. It begins with the whole batch that holds the offset, so
-there may be records before it; it ends where the bound, the segment or `max_size` is, so its last batch may be cut off.
-Readers skip the one and leave the other to the next read. A read of committed data comes with the aborted transactions
-that may have data in it, some more than needed: the offset index tells only roughly where the slice ends.
+What comes back is a slice of one segment: mapped, not copied, but of a segment that another process writes. It begins
+with the whole batch that holds the offset, so there may be records before it; it ends where the bound, the segment or
+`max_size` is, so its last batch may be cut off. Readers skip the one and leave the other to the next read. A read of
+committed data comes with the aborted transactions that may have data in it, some more than needed: the offset index
+tells only roughly where the slice ends.
 
-A slice stays valid when the log goes on, rolls, is cleaned or deleted. It must not be used any more after the log was
-truncated below its end: the file is shorter then, and touching what is gone ends the process.
+A slice stays valid when the log goes on, rolls, is cleaned, truncated or deleted: none of these cuts a file in place.
+Only opening a log does, so who holds slices of a closed one must not use them while it is opened as not cleanly closed.
 """
 
 from __future__ import annotations

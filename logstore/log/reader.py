@@ -15,7 +15,7 @@ What was read is a copy and stays good, whatever becomes of the files. What was 
 segments roll, are cleaned or deleted after a `refresh`, for their files stay open. When one is cut, which a broker does
 that starts after a crash, or follows another leader, a read of what is gone raises DataDirectoryError, and the next
 `refresh` sees the log as it is then. A cut that comes while bytes are copied may leave some of them from before it and
-some from after: checksums are computed on the copies, so `records` never gives such a batch.
+some from after: checksums are computed on the copies, so with `check_crc` no such batch is given.
 """
 
 from __future__ import annotations
