@@ -100,7 +100,7 @@ def test_a_consumer_that_waits_is_told_that_the_store_closes(tmp_path: Path) -> 
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while consumer._use._owner != thread.ident:
+    while consumer._use.owner != thread.ident:
         thread.join(0.001)
     store.close()
     thread.join()

@@ -361,19 +361,23 @@ class Producer:
             return
         self._buffer.close()
         try:
+            self._end_transaction(timeout)
+        except Exception:
+            self._is_settled = True
+            raise
+        self._is_settled = True
+        self._sender.raise_unreported_error()
+
+    def _end_transaction(self, timeout: float | None) -> None:
+        """No transaction is left open, and no future left behind, whatever goes wrong."""
+        try:
             if self._transactions is not None:
                 cause = self._transactions.error
                 self._transactions.close(timeout, self._buffer.flush, lambda: self._drop(cause))
         except ProducerFencedError:
             pass  # the transaction is gone: whoever has the id now aborted it
         finally:
-            self._settle_all(timeout)
-        self._sender.raise_unreported_error()
-
-    def _settle_all(self, timeout: float | None) -> None:
-        """Write what is left, or fail it: no future is left behind, whatever goes wrong."""
-        try:
-            self._buffer.flush(timeout)
-        finally:
-            self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY))
-            self._is_settled = True
+            try:
+                self._buffer.flush(timeout)
+            finally:
+                self._buffer.fail_all(ProducerFailedError(CLOSED_FORCEFULLY))
