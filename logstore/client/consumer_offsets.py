@@ -72,11 +72,11 @@ class OneThread:
     """
 
     def __init__(self, entered: Callable[[], None]) -> None:
-        """`entered` is called on each entry."""
+        """`entered`: a method to call on each entry; its object is not kept, and so leaves when it is dropped."""
         self.is_closed = False
         self.owner = 0
         self._lock = threading.RLock()
-        self._entered = entered
+        self._entered = weakref.WeakMethod(entered)
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
@@ -90,7 +90,9 @@ class OneThread:
             self.owner = threading.get_ident()
             if self.is_closed:
                 raise IllegalStateError("This consumer has already been closed.")
-            self._entered()
+            entered = self._entered()
+            assert entered is not None
+            entered()
         except BaseException:
             self._lock.release()
             raise

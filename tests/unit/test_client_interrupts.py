@@ -6,6 +6,7 @@ import linecache
 import logging
 import sys
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -311,3 +312,8 @@ def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: 
     again.poll(2000)
     assert consumer is not again
     assert store.groups.fetch("g", [("t", 0)], require_stable=False)[("t", 0)].offset == len(found) + 1  # type: ignore[union-attr, index]
+
+
+def test_a_consumer_that_is_dropped_goes_at_once(store: EmbeddedStore) -> None:
+    dropped = weakref.ref(store.consumer("t", group_id="g"))
+    assert dropped() is None
