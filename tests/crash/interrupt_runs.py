@@ -167,6 +167,7 @@ class _Timer:
     """In place of a tracer."""
 
     seconds = 0.0
+    place = ""
     was_interrupted = was_swallowed = False
 
     def run(self, call: Call) -> None:

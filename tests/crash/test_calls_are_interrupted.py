@@ -2,7 +2,7 @@
 
 The call was interrupted in a store or log that was in use. Afterwards the same call and others work or say why not,
 closing does not hang, and after opening again everything acknowledged is there, once, where it was said to be; an audit
-finds nothing. Here each call is interrupted before every `LOGSTORE_INTERRUPT_STEP`th line (default 60), and by a few
+finds nothing. Here each call is interrupted before every `LOGSTORE_INTERRUPT_STEP`th line (default 90), and by a few
 signals; `make prove-interrupts` takes every line and 100,000 signals.
 """
 
@@ -16,9 +16,9 @@ import pytest
 from tests.crash.interrupt_runs import Runs
 from tests.crash.interrupted_calls import CALLS
 
-STEP = int(os.environ.get("LOGSTORE_INTERRUPT_STEP", "60"))
+STEP = int(os.environ.get("LOGSTORE_INTERRUPT_STEP", "90"))
 START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED", "7"))
-SIGNAL_COUNT = int(os.environ.get("LOGSTORE_INTERRUPT_SIGNALS", "300"))
+SIGNAL_COUNT = int(os.environ.get("LOGSTORE_INTERRUPT_SIGNALS", "200"))
 #: Calls that something is wrong after when they are interrupted; each goes from here with the bug.
 WRONG = frozenset(
     {
