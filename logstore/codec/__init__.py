@@ -77,10 +77,13 @@ def compress(codec: Codec, payload: memoryview, level: int | None = None) -> byt
 def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
     """The fast path. None: not a plain stream of Kafka's own making. Raises DecompressionError above `size_max`."""
     if codec is Codec.GZIP:
-        from logstore.codec.gzip import decode_one_member
+        from logstore.codec.gzip import decode_one_member, require_size
 
         data = decode_one_member(payload, size_max)
-        return None if data is None else np.frombuffer(data, np.uint8)
+        if data is None:
+            require_size(payload, size_max)
+            return None
+        return np.frombuffer(data, np.uint8)
     if codec is Codec.SNAPPY:
         from logstore.codec.snappy import decode_blocks
 

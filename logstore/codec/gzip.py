@@ -11,6 +11,7 @@ import zlib
 from isal.igzip_lib import DECOMP_DEFLATE, IgzipDecompressor, IsalError
 from isal.isal_zlib import crc32
 
+from logstore.codec.outcome import over_cap
 from logstore.errors import DecompressionError
 
 # Kafka's own header: deflate, no flags; mtime, extra flags and operating system are not looked at.
@@ -49,6 +50,17 @@ def decode_one_member(payload: memoryview, size_max: int) -> bytes | None:
     if len(trailer) != TRAILER_SIZE or int.from_bytes(trailer[:4], "little") != crc32(data):
         return None
     return data
+
+
+def require_size(payload: memoryview, size_max: int) -> None:
+    """Raise DecompressionError for a plain member of more than `size_max` bytes: the model takes minutes for it."""
+    member = IgzipDecompressor(DECOMP_DEFLATE)
+    try:
+        data = member.decompress(payload[HEADER_SIZE:], size_max + 1)
+    except IsalError:  # type: ignore[misc]  # as above; the model says what is wrong
+        return
+    if payload[:4] == PLAIN_HEADER and len(data) > size_max:
+        raise over_cap(size_max)
 
 
 def compress(payload: memoryview, level: int) -> bytes:
