@@ -525,3 +525,32 @@ def test_a_commit_whose_time_is_up_says_what_its_records_wait_for(
     writing.commit_transaction()
     assert sent.succeeded()
     assert store.values("t") == [b"1"]
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_who_waits_for_a_log_that_has_failed_is_told_so_at_once(
+    store: SmallStore, monkeypatch: pytest.MonkeyPatch, is_commit: bool
+) -> None:
+    writing = begun(store, max_block_ms=LONG_MS)
+    writing.send("t", b"1", partition=0)
+    writing.flush()
+    end = writing.commit_transaction if is_commit else writing.abort_transaction
+    log = store.log("t", 0)
+
+    def fail(*_: object, **__: object) -> None:
+        log.failure.poison("Error while appending records to", OSError("disk full"))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "append_end_transaction", fail)
+        with pytest.raises(KeyboardInterrupt):
+            end()
+    waiting = (end, end, producer(store, max_block_ms=LONG_MS).init_transactions, writing.close)
+    for call in waiting:
+        with pytest.raises(KafkaStorageError, match="offline due to a previous IO exception") as raised:
+            call()
+        assert isinstance(raised.value.__cause__, ConcurrentTransactionsError)
+    store._logs.clear()  # left as they are
+    again = SmallStore(store.directory, version=store.version).start()
+    assert again.values("t", isolation=FetchIsolation.READ_COMMITTED) == [b"1"] * is_commit
+    again.close()

@@ -252,8 +252,10 @@ class Producer:
         Raises:
             IllegalStateError: no transaction.
             RequestTimedOutError: not done within `max.block.ms`; call it again, nothing else.
+            KafkaStorageError: a log cannot be written; whether the transaction counts shows when the store is opened
+                anew.
             LogstoreError: why a record could not be written, or what the coordinator said, see `recovery`; after
-                anything else than success or this error of time the transaction does not count.
+                anything else than success or these two errors the transaction does not count.
         """
         try:
             self._transactional().commit(self._buffer.flush)

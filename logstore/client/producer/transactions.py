@@ -23,6 +23,7 @@ from ...errors import (
     InvalidPidMappingError,
     InvalidProducerEpochError,
     InvalidTxnStateError,
+    KafkaStorageError,
     LogstoreError,
     ProducerFailedError,
     ProducerFencedError,
@@ -366,6 +367,7 @@ class TransactionManager:
             try:
                 return call()
             except RETRIABLE as error:
+                _raise_storage_error(error)
                 attempt_count += 1
                 wait_s = self._backoff.wait_s(attempt_count)
                 if clock.monotonic_s() + wait_s >= end_s:
@@ -397,3 +399,10 @@ class TransactionManager:
         return RequestTimedOutError(
             f"Timeout expired after {self._max_block_ms}ms while awaiting {awaited}. {UNANSWERED[awaited]}"
         )
+
+
+def _raise_storage_error(error: LogstoreError) -> None:
+    """Raise the reason of a coordinator that can never go on: a marker's log is not written until it is opened anew."""
+    cause = error.__cause__
+    if isinstance(cause, KafkaStorageError):
+        raise KafkaStorageError(cause.message, path=cause.path, found=cause.found, advice=cause.advice) from error
