@@ -29,17 +29,13 @@ Two records, `k1 -> v1` and null key with value `nokey`, at offsets 7 and 8 of l
 ...     "0000000000000007" "00000048" "00000003" "02" "e721c745" "0000" "00000001"
 ...     "0000018bcfe56800" "0000018bcfe56805" "ffffffffffffffff" "ffff" "ffffffff" "00000002"
 ...     "14000000046b3104763100" "16000a02010a6e6f6b657900")
->>> header = BatchHeader.parse(batch)
->>> header.base_offset, header.last_offset, header.size, header.record_count
-(7, 8, 84, 2)
->>> hex(header.crc), header.partition_leader_epoch, header.is_transactional
-('0xe721c745', 3, False)
+>>> import struct
+>>> base_offset, length, leader_epoch, magic, crc = struct.unpack_from(">qiibI", batch)
+>>> base_offset, length + LOG_OVERHEAD_SIZE, leader_epoch, hex(crc)
+(7, 84, 3, '0xe721c745')
 """
 
 from __future__ import annotations
-
-import struct
-from typing import NamedTuple
 
 BASE_OFFSET = 0
 BATCH_LENGTH = 8
@@ -70,48 +66,3 @@ DELETE_HORIZON_FLAG = 0x40
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
-
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-
-
-class BatchHeader(NamedTuple):
-    """The 61 header bytes of one batch as values; `kernels.scan` does the same for a whole file."""
-
-    base_offset: int
-    batch_length: int
-    partition_leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
-
-    @classmethod
-    def parse(cls, buffer: bytes | memoryview, position: int = 0) -> BatchHeader:
-        """Header at `position`; raises struct.error when fewer than 61 bytes are left."""
-        return cls(*_HEADER.unpack_from(buffer, position))
-
-    @property
-    def size(self) -> int:
-        """Bytes of the whole batch."""
-        return self.batch_length + LOG_OVERHEAD_SIZE
-
-    @property
-    def last_offset(self) -> int:
-        """Offset of the last record that the batch ever held."""
-        return self.base_offset + self.last_offset_delta
-
-    @property
-    def is_transactional(self) -> bool:
-        """Whether the records belong to a transaction."""
-        return bool(self.attributes & TRANSACTIONAL_FLAG)
-
-    @property
-    def is_control(self) -> bool:
-        """Whether the records are control records."""
-        return bool(self.attributes & CONTROL_FLAG)

@@ -27,18 +27,13 @@ Key `k1`, value `v1` at offset 7, magic 1:
 
 >>> entry = bytes.fromhex(
 ...     "0000000000000007" "0000001a" "a5da6a62" "01" "00" "0000018bcfe56800" "00000002" "6b31" "00000002" "7631")
->>> header = MessageHeader.parse(entry)
->>> header.offset, header.size, header.magic, header.timestamp
-(7, 38, 1, 1700000000000)
->>> import zlib
->>> hex(header.crc), header.crc == zlib.crc32(entry[CRC + 4 :])
-('0xa5da6a62', True)
+>>> import struct, zlib
+>>> offset, size, crc, magic, attributes, timestamp = struct.unpack_from(">qiIbbq", entry)
+>>> offset, size + ENTRY_OVERHEAD_SIZE, magic, timestamp, crc == zlib.crc32(entry[CRC + 4 :])
+(7, 38, 1, 1700000000000, True)
 """
 
 from __future__ import annotations
-
-import struct
-from typing import NamedTuple
 
 from ..model import TimestampType
 
@@ -62,39 +57,6 @@ MESSAGE_KEY_SIZE_V1 = 14
 CODEC_MASK = 0x07
 LOG_APPEND_TIME_FLAG = 0x08
 NO_TIMESTAMP = -1
-
-_HEADER = struct.Struct(">qiIbb")
-_TIMESTAMP = struct.Struct(">q")
-
-
-class MessageHeader(NamedTuple):
-    """What is known of an entry without its key and value; `timestamp` is -1 in magic 0."""
-
-    offset: int
-    message_size: int
-    crc: int
-    magic: int
-    attributes: int
-    timestamp: int
-
-    @classmethod
-    def parse(cls, buffer: bytes | memoryview, position: int = 0) -> MessageHeader:
-        """Header at `position`; raises struct.error when fewer than 18 (magic 0) or 26 bytes are left."""
-        offset, size, crc, magic, attributes = _HEADER.unpack_from(buffer, position)
-        timestamp = NO_TIMESTAMP
-        if magic != 0:
-            (timestamp,) = _TIMESTAMP.unpack_from(buffer, position + TIMESTAMP)
-        return cls(offset, size, crc, magic, attributes, timestamp)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the whole entry."""
-        return self.message_size + ENTRY_OVERHEAD_SIZE
-
-    @property
-    def timestamp_type(self) -> TimestampType:
-        """Who set the timestamp; nobody in magic 0."""
-        return timestamp_type(self.magic, self.attributes)
 
 
 def timestamp_type(magic: int, attributes: int) -> TimestampType:

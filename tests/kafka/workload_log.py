@@ -15,7 +15,7 @@ from logstore.columns.record_columns import RecordColumns
 from logstore.columns.record_table import BatchRecords
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
-from logstore.layout.batch import BatchHeader
+from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
@@ -130,11 +130,11 @@ class WorkloadLog:
         data = np.frombuffer(bytes.fromhex(step["batches"]), np.uint8)
         guard = None
         if step["begin"] is not None:
-            header = BatchHeader.parse(data.tobytes())
+            first = scan(data).row(0)
             guard = self.log.begin_verification(
-                header.producer_id,
-                sequence=header.base_sequence,
-                producer_epoch=header.producer_epoch,
+                first["producer_id"],
+                sequence=first["base_sequence"],
+                producer_epoch=first["producer_epoch"],
                 supports_epoch_bump=step["begin"],
             )
         return self.log.append_as_leader(
@@ -235,12 +235,12 @@ def _taken_apart(step: Step) -> tuple[list[bytes | None], list[bytes | None], li
     table = scan(data)
     (records,) = BatchRecords(data, table, 0).chunks()
     rows = range(len(records))
-    header = BatchHeader.parse(data.tobytes())
+    batch = table.row(0)
     fields = {
-        "producer_id": header.producer_id,
-        "producer_epoch": header.producer_epoch,
-        "base_sequence": header.base_sequence,
-        "is_transactional": header.is_transactional,
+        "producer_id": batch["producer_id"],
+        "producer_epoch": batch["producer_epoch"],
+        "base_sequence": batch["base_sequence"],
+        "is_transactional": bool(batch["attributes"] & TRANSACTIONAL_FLAG),
         "leader_epoch": step["epoch"],
     }
     values, keys = [records.value(row) for row in rows], [records.key(row) for row in rows]
