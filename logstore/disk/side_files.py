@@ -7,7 +7,6 @@ raises where it does not parse. None writes, none creates a file that is missing
 from __future__ import annotations
 
 from ..kernels.crc32c import crc32c
-from ..layout.clean_shutdown import parse_clean_shutdown
 from ..layout.file_names import base_offset_of
 from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from ..layout.meta_properties import MetaProperties, parse_meta_properties
@@ -70,8 +69,3 @@ def read_meta_properties(path: str) -> MetaProperties:
 def read_quorum_state(path: str) -> QuorumState:
     """A KRaft voter's epoch, leader and vote."""
     return parse_quorum_state(read_file(path), path=absolute_path(path))
-
-
-def read_clean_shutdown(path: str) -> int | None:
-    """The broker epoch of the run that ended, None where the file does not tell."""
-    return parse_clean_shutdown(read_file(path))

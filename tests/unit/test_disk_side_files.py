@@ -55,12 +55,6 @@ def test_a_snapshot_with_another_checksum_is_refused(tmp_path: Path) -> None:
         side_files.read_producer_snapshot(str(path))
 
 
-def test_a_marker_of_a_clean_shutdown(tmp_path: Path) -> None:
-    path = tmp_path / ".kafka_cleanshutdown"
-    path.write_bytes(b'{"version":0,"brokerEpoch":9}')
-    assert side_files.read_clean_shutdown(str(path)) == 9
-
-
 @pytest.mark.parametrize(
     ("read", "name", "java_class", "text"),
     [

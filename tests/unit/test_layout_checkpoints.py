@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from logstore.errors import CheckpointFormatError
-from logstore.layout.clean_shutdown import parse_clean_shutdown
 from logstore.layout.java_properties import parse_properties
 from logstore.layout.kafka_uuid import format_uuid, parse_uuid
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
@@ -133,22 +132,6 @@ def test_quorum_state_of_both_versions() -> None:
     assert quorum(static) == QuorumState(0, 1, 2, -1, None, (1, 3))
     dynamic = b'{"leaderId":-1,"leaderEpoch":5,"votedId":3,"votedDirectoryId":"%s","data_version":1}' % TOPIC_ID
     assert quorum(dynamic + b"\nmore") == QuorumState(1, -1, 5, 3, TOPIC_ID.decode(), ())
-
-
-@pytest.mark.parametrize(
-    ("data", "epoch"),
-    [
-        (b'{"version":0,"brokerEpoch":17}', 17),
-        (b'{"brokerEpoch":-1} trailing', -1),
-        (b'{"version":0}', None),
-        (b'{"brokerEpoch":true}', None),
-        (b"[" * 100_000, None),
-        (b"17", None),
-        (b"", None),
-    ],
-)
-def test_a_clean_shutdown_marker_may_say_anything(data: bytes, epoch: int | None) -> None:
-    assert parse_clean_shutdown(data) == epoch
 
 
 @pytest.mark.parametrize(
