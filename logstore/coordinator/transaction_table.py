@@ -130,11 +130,6 @@ class TransactionTable:
         """The tombstone of an expired transactional id is in the log."""
         del self._transactions[decode_key(key)]
 
-    def expiry_failed(self, key: bytes) -> None:
-        """The tombstone could not be written: the transactional id lives on."""
-        transactional_id = decode_key(key)
-        self._transactions[transactional_id] = self._transactions[transactional_id]._replace(pending_state=None)
-
     def _at(self, now_ms: int) -> dict[str, int]:
         return {"coordinator_epoch": self.coordinator_epoch, "now_ms": now_ms}
 

@@ -11,8 +11,6 @@ above the latest.
 >>> state = LeaderEpochs([(0, 0), (2, 18)])
 >>> state.assign(3, 30)
 True
->>> state.end_offset_for(0, 40), state.end_offset_for(1, 40), state.epoch_for(29)
-((0, 18), (0, 18), 2)
 >>> state.truncate_from_start(20)
 True
 >>> state.entries
@@ -30,8 +28,6 @@ from ..columns.batch_table import BatchTable
 from ..errors import UsageError
 from ..kernels import scan
 
-UNDEFINED_EPOCH = -1
-UNDEFINED_EPOCH_OFFSET = -1
 _MAGIC_V2 = 2
 
 Int64Array = npt.NDArray[np.int64]
@@ -103,24 +99,6 @@ class LeaderEpochs:
         """Drop all entries."""
         self.is_changed |= bool(self.entries)
         self.entries.clear()
-
-    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(epoch, end offset) of the largest epoch up to `epoch`; (-1, -1) if nothing is known of it (`endOffsetFor`).
-
-        The latest epoch ends at `log_end_offset`; one before all entries ends where the first entry starts.
-        """
-        if epoch == UNDEFINED_EPOCH:
-            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
-        if epoch == self.latest_epoch:
-            return epoch, log_end_offset
-        higher = next((i for i, entry in enumerate(self.entries) if entry[0] > epoch), None)
-        if higher is None:
-            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
-        return (epoch if higher == 0 else self.entries[higher - 1][0]), self.entries[higher][1]
-
-    def epoch_for(self, offset: int) -> int | None:
-        """Epoch of the record at `offset`; None before the first entry (`epochForOffset`)."""
-        return next((epoch for epoch, start_offset in reversed(self.entries) if start_offset <= offset), None)
 
 
 def step(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -> None:

@@ -28,7 +28,6 @@ from functools import lru_cache
 from ..errors import UsageError
 
 VARINT_SIZE_MAX = 5
-VARLONG_SIZE_MAX = 10
 SEQUENCE_MAX = 2**31 - 1
 NO_HEADERS = b"\x00"
 RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`

@@ -56,7 +56,6 @@ class MetadataState:
     Attributes:
         next_offset: behind the last record that was taken in.
         leader_epoch: of the last batch.
-        snapshot_id: end offset and epoch of the snapshot that it began with; None without one.
         kraft_version: 0 with voters that a configuration names, 1 with voters in the log.
         voters: of the last VotersRecord, as its fields.
         voters_offset: where that is in the log; -1 in a snapshot that stands for an empty log, or nowhere.
@@ -66,7 +65,6 @@ class MetadataState:
         self.image = MetadataImage()
         self.next_offset = 0
         self.leader_epoch = 0
-        self.snapshot_id: tuple[int, int] | None = None
         self.kraft_version = 0
         self.voters: list[Value] = []
         self.voters_offset = NO_OFFSET
@@ -85,7 +83,6 @@ class MetadataState:
             for entry in entries(snapshot.data, path):
                 # offsets in a snapshot count its own records: what they tell stands before its end offset
                 self._take(entry, end_offset - 1)
-        self.snapshot_id = end_offset, epoch
         self.next_offset, self.leader_epoch = end_offset, max(epoch, self.leader_epoch)
 
     def read_log(self, log: ReadableLog, bounds: ReadBounds) -> None:

@@ -87,8 +87,6 @@ def test_idle_transactional_ids_expire() -> None:
     [key] = table.expire(now_ms=7 * DAY_MS)
     refused = begun(table, add_partitions, "idle", identity, [("t", 0)], client_transaction_version=2, now_ms=0)
     assert getattr(refused, "kafka_name", None) == "CONCURRENT_TRANSACTIONS"
-    table.expiry_failed(key)
-    assert table.expire(now_ms=7 * DAY_MS) == [key]
     table.forget(key)
     assert [one.transactional_id for one in table] == ["busy"]
     table.replay(key, None)

@@ -64,19 +64,6 @@ def test_truncation_from_the_start_moves_the_epoch_that_is_there(
     assert state.entries == expected
 
 
-@pytest.mark.parametrize(
-    ("epoch", "expected"),
-    [(-1, (-1, -1)), (0, (0, 0)), (1, (1, 10)), (2, (2, 30)), (4, (2, 30)), (5, (5, 77)), (6, (-1, -1))],
-)
-def test_an_epoch_ends_where_the_next_one_starts(epoch: int, expected: tuple[int, int]) -> None:
-    assert LeaderEpochs(ENTRIES).end_offset_for(epoch, 77) == expected
-
-
-@pytest.mark.parametrize(("offset", "epoch"), [(-1, None), (0, 1), (9, 1), (10, 2), (29, 2), (30, 5), (99, 5)])
-def test_a_record_has_the_epoch_that_started_last(offset: int, epoch: int | None) -> None:
-    assert LeaderEpochs(ENTRIES).epoch_for(offset) == epoch
-
-
 def test_an_append_takes_any_epoch_and_a_recovery_only_higher_ones() -> None:
     _, table = scanned(batches((3, 0), (3, 4), (1, 8), (4, 9), (4, 7)))
     appended, recovered = LeaderEpochs(), LeaderEpochs()

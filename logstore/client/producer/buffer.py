@@ -200,11 +200,6 @@ class Buffer:
             self.fast.clear()
         self.background.wake()  # it may wait for the time of what is given up, and keeps the producer
 
-    def stop_fast(self) -> None:
-        """Have the next record of each topic looked at, after the producer's state has changed."""
-        with self.mutex:
-            self.fast.clear()
-
     def close(self) -> None:
         """Take nothing any more; the thread ends when nothing is left."""
         with self.mutex:

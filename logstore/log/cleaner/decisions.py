@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 Int64Array = npt.NDArray[np.int64]
 
-# What becomes of a batch.
-DROPPED = 0
-COPIED = 1  # as it is
-EMPTIED = 2  # its header stays
-REBUILT = 3  # with some of its records, or with a delete horizon
 AS_IT_WAS = -1  # a delete horizon that is not set anew
 
 
