@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..coordinator.partition_for import partition_for
 from ..errors import UnknownTopicOrPartitionError
@@ -12,8 +12,10 @@ from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
 from .broker_config import DURABLE_COMMITS
-from .coordinated_store import CoordinatedStore
 from .topics import TopicDescription
+
+if TYPE_CHECKING:
+    from .store import Store
 
 _PARTITION_COUNT_NAMES = {
     transaction_state.TOPIC: "transaction.state.log.num.partitions",
@@ -31,7 +33,7 @@ class CoordinatorTopic:
         is_durable: what has to survive a power failure is on the disk before it is answered.
     """
 
-    def __init__(self, store: CoordinatedStore, name: str) -> None:
+    def __init__(self, store: Store, name: str) -> None:
         """Nothing is made yet."""
         self.name = name
         self.is_durable: bool = store.config[DURABLE_COMMITS]
@@ -123,7 +125,7 @@ def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def topic_or_none(store: CoordinatedStore, name: str) -> TopicDescription | None:
+def topic_or_none(store: Store, name: str) -> TopicDescription | None:
     """A topic; None if it does not exist."""
     try:
         return store.describe_topic(name)
@@ -131,7 +133,7 @@ def topic_or_none(store: CoordinatedStore, name: str) -> TopicDescription | None
         return None
 
 
-def log_or_none(store: CoordinatedStore, topic: str, partition: int) -> PartitionLog | None:
+def log_or_none(store: Store, topic: str, partition: int) -> PartitionLog | None:
     """The log of a partition; None if it does not exist."""
     try:
         return store.log(topic, partition)

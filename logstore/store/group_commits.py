@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..coordinator.group_membership import NO_GENERATION, GroupMembership
 from ..coordinator.group_offsets import OffsetCommit, commit_records
@@ -19,11 +20,13 @@ from ..errors import (
 from ..folds.verification import VerificationGuard
 from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import CommittedOffset
-from .coordinated_store import CoordinatedStore
 from .coordinator_topic import log_or_none
 from .group_partition import GroupPartition
 from .group_partitions import GroupPartitions
 from .one_by_one import do_each
+
+if TYPE_CHECKING:
+    from .store import Store
 
 _MINUTE_MS = 60_000
 
@@ -44,7 +47,7 @@ ANYBODY = GroupMemberIdentity()
 class GroupCommits:
     """The part of a group coordinator that is about offsets; see `groups`."""
 
-    def __init__(self, store: CoordinatedStore) -> None:
+    def __init__(self, store: Store) -> None:
         """Nothing is read yet."""
         self._store = store
         self._partitions = GroupPartitions(store)

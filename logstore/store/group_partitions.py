@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..topics.consumer_offsets import TOPIC
-from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic
 from .group_partition import GroupPartition
+
+if TYPE_CHECKING:
+    from .store import Store
 
 
 class GroupPartitions:
     """Where each group is kept."""
 
-    def __init__(self, store: CoordinatedStore) -> None:
+    def __init__(self, store: Store) -> None:
         """Nothing is made or read yet."""
         self._store = store
         self._topic = CoordinatorTopic(store, TOPIC)

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..coordinator.group_membership import GroupMembership, GroupState, Joining
 from ..coordinator.transaction import Partition
@@ -31,11 +32,13 @@ from ..errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from .coordinated_store import CoordinatedStore
 from .coordinator_topic import topic_or_none
 from .group_commits import GroupCommits, GroupMemberIdentity
 from .group_partition import GroupPartition
 from .one_by_one import do_each
+
+if TYPE_CHECKING:
+    from .store import Store
 
 _REBALANCE_CHECK_INTERVAL_MS = 1000
 _LOGGER = logging.getLogger("logstore")
@@ -53,7 +56,7 @@ class GroupAssignment:
 class GroupCoordinator(GroupCommits):
     """All groups of a store; see the module. Calls may come from any thread."""
 
-    def __init__(self, store: CoordinatedStore) -> None:
+    def __init__(self, store: Store) -> None:
         """Nothing is read yet."""
         super().__init__(store)
         self._abandoned: deque[tuple[str, str]] = deque()

@@ -7,6 +7,7 @@ Here whoever decided writes them at once, and what could not be written is tried
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from ..coordinator.transaction import Partition
 from ..coordinator.transaction_markers import Completion, Marker, MarkerOutcome, marker_outcome
@@ -15,8 +16,10 @@ from ..coordinator.transaction_table import TransactionTable
 from ..errors import LogstoreError
 from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
-from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic, log_or_none
+
+if TYPE_CHECKING:
+    from .store import Store
 
 #: writes a marker to a partition of `__consumer_offsets`, and settles the offsets that wait for it
 WriteOffsetsMarker = Callable[[int, Marker], AppendInfo]
@@ -25,9 +28,7 @@ WriteOffsetsMarker = Callable[[int, Marker], AppendInfo]
 class MarkerWriter:
     """Writes the markers of completions."""
 
-    def __init__(
-        self, store: CoordinatedStore, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker
-    ) -> None:
+    def __init__(self, store: Store, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
         self._store = store
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker

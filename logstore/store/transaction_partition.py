@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..coordinator.transaction import Transaction, log_record
 from ..coordinator.transaction_end import abort_timed_out
@@ -22,11 +22,13 @@ from ..coordinator.transaction_table import TransactionTable
 from ..errors import ConcurrentTransactionsError, LogstoreError
 from ..log.partition_log import PartitionLog
 from ..topics.transaction_state import unknown_version
-from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic
 from .one_by_one import do_each
 from .replaying import ReplayedRecord, errors_of, replayed
 from .transaction_markers import MarkerWriter
+
+if TYPE_CHECKING:
+    from .store import Store
 
 T = TypeVar("T")
 
@@ -44,7 +46,7 @@ class StatePartition:
     def __init__(
         self,
         number: int,
-        store: CoordinatedStore,
+        store: Store,
         topic: CoordinatorTopic,
         markers: MarkerWriter,
         rules: TransactionRules,

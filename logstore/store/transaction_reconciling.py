@@ -14,20 +14,23 @@ Kafka has no such step: there other replicas have what one lost, and what is lef
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ..coordinator.transaction import EPOCH_MAX, NO_PRODUCER_ID, Partition, Transaction
 from ..coordinator.transaction_markers import Marker
 from ..coordinator.transaction_states import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
 from ..folds.producer_state import ProducerEntry
 from ..log.partition_log import PartitionLog
-from .coordinated_store import CoordinatedStore
 from .transaction_markers import MarkerWriter
 from .transaction_partition import StatePartition
+
+if TYPE_CHECKING:
+    from .store import Store
 
 _Known = dict[int, tuple[StatePartition, Transaction]]
 
 
-def reconcile(store: CoordinatedStore, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
+def reconcile(store: Store, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
     """End the open transactions that nobody else would end, and raise epochs that have been used already.
 
     Prepared transactions must have been finished before. Nobody else may use the coordinator meanwhile.
@@ -62,7 +65,7 @@ def _known(states: Iterable[StatePartition]) -> _Known:
     return found
 
 
-def _logs(store: CoordinatedStore) -> Iterator[tuple[Partition, PartitionLog]]:
+def _logs(store: Store) -> Iterator[tuple[Partition, PartitionLog]]:
     for topic in store.topics.values():
         for number in range(topic.partition_count):
             yield (topic.name, number), store.log(topic.name, number)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ..coordinator import transaction_requests as requests
 from ..coordinator.group_offsets import OffsetCommit
@@ -41,7 +42,6 @@ from ..layout.batch import NO_SEQUENCE
 from ..log.append.request import AppendInfo
 from ..topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ..topics.transaction_state import TOPIC
-from .coordinated_store import CoordinatedStore
 from .coordinator_topic import CoordinatorTopic
 from .group_commits import ANYBODY, GroupMemberIdentity
 from .groups import GroupCoordinator
@@ -50,6 +50,9 @@ from .transaction_markers import MarkerWriter
 from .transaction_partition import StatePartition
 from .transaction_reconciling import reconcile
 
+if TYPE_CHECKING:
+    from .store import Store
+
 TRANSACTION_VERSION = "transaction.version"
 _NO_PRODUCER = ProducerIdentity(-1, -1)
 
@@ -57,7 +60,7 @@ _NO_PRODUCER = ProducerIdentity(-1, -1)
 class TransactionCoordinator:
     """All transactional ids of a store; see the module."""
 
-    def __init__(self, store: CoordinatedStore, groups: GroupCoordinator) -> None:
+    def __init__(self, store: Store, groups: GroupCoordinator) -> None:
         """Nothing is read yet, see `start`."""
         config = store.config
         self._store = store
