@@ -10,12 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from logstore.columns.arrow_batches import gathered
-from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray
+from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray, Int64Array
 from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_windows import RecordWindow
 from logstore.layout.batch import LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG
-
-Int64Array = npt.NDArray[np.int64]
 
 MICROSECONDS_PER_MS = 1000
 MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from logstore.columns.batch_table import Int64Array
 from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_leader_epoch_checkpoint, read_producer_snapshot, read_transaction_index
 from logstore.errors import CorruptSnapshotError, LogstoreError
@@ -21,8 +21,6 @@ from logstore.layout import leader_epoch_checkpoint
 
 from .directories import Partition
 from .segments import PlannedSegment
-
-Int64Array = npt.NDArray[np.int64]
 
 NO_EXPIRATION_NOW_MS = 0  # a clock at which no producer has expired; expired ones have no open transaction anyway
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from logstore.columns.batch_table import Int64Array
 from logstore.errors import UnknownTopicOrPartitionError
-
-Int64Array = npt.NDArray[np.int64]
 
 _JAVA_INT_MAX = 0x7FFFFFFF
 _NOWHERE = -1

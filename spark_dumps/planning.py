@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from logstore.columns.batch_table import Int64Array
 from logstore.disk.mapped import MappedFile
 
 from .ranges import PartitionRange
 from .segments import PlannedSegment
 from .slices import Slice, SliceTask, head_at, packed
-
-Int64Array = npt.NDArray[np.int64]
 
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: a task has its price, and cores are to get several
 ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, where somebody says how many tasks are enough

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray, scan_chunk
+from logstore.columns.batch_table import FIELD_NAMES, BatchTable, BoolArray, ByteArray, Int64Array, scan_chunk
 from logstore.columns.legacy import legacy_entry
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
@@ -19,9 +18,6 @@ from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from .arrow_records import RecordColumns
 from .damage import DamageRule
 from .slices import Slice, head_of
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 RECORD_COUNT_MAX = 98_312  # of an Arrow batch: each costs worker and JVM, so it has what a scan gives of usual records
 

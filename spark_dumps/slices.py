@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import BatchTable, scan_chunk
+from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
 from logstore.disk.mapped import MappedFile
 
-Int64Array = npt.NDArray[np.int64]
 Head = tuple[int, int, int]
 
 OFFSET_MAX = 2**63 - 1

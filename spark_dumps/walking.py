@@ -10,9 +10,8 @@ import os
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from logstore.columns.batch_table import scan_chunk
+from logstore.columns.batch_table import Int64Array, scan_chunk
 from logstore.disk.file_range import FileRange
 from logstore.disk.mapped import MappedFile
 from logstore.disk.names import file_name
@@ -20,8 +19,6 @@ from logstore.layout.file_names import base_offset_of
 from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
 
 PIECE_SIZE = 16_384 * ENTRY_SIZE  # of an index, which is read as far as it has entries
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from ..layout.batch import (
     TRANSACTIONAL_FLAG,
 )
 from .batch_fields import NO_EPOCH, BatchFields
-from .batch_table import BatchTable, ByteArray, Int64Array
+from .batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from .header_columns import HeaderColumns
 from .record_building import BuiltBatches, encode_measured, with_headers
-from .record_columns import BoolArray, BytesColumn, RecordColumns
+from .record_columns import BytesColumn, RecordColumns
 from .record_encoding import RecordEncoder
 from .record_table import RecordTable
 

@@ -11,6 +11,7 @@ from ..layout.batch import HEADER_SIZE, LENGTH_MIN
 
 Int64Array = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
+BoolArray = npt.NDArray[np.bool_]
 
 CHUNK_ROW_COUNT = 4096
 WINDOW_SIZE = 8 * 1024 * 1024  # bytes; small enough to be in the cache for the next kernel

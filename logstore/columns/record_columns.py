@@ -16,10 +16,9 @@ import numpy.typing as npt
 from ..errors import UsageError
 from ..layout.batch import NO_TIMESTAMP
 from ..layout.record import Headers, headers_bytes
-from .batch_table import ByteArray, Int64Array
+from .batch_table import BoolArray, ByteArray, Int64Array
 from .build_errors import wrong_timestamp
 
-BoolArray = npt.NDArray[np.bool_]
 PythonRecord = tuple[bytes | None, bytes | None, int, Headers]  # key, value, timestamp in ms, headers
 
 

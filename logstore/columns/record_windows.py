@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from ..codec.streams import Places, decompress_streams
 from ..errors import CorruptRecordError, LogstoreError
@@ -20,12 +19,10 @@ from ..kernels import decode as fields
 from ..kernels.decode_batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches, decode_streams
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import Codec
-from .batch_table import BatchTable, ByteArray
+from .batch_table import BatchTable, ByteArray, Int64Array
 from .legacy import LegacyRecord, legacy_entry, read_legacy_records
 from .record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, RecordTable
 from .window_memory import new_matrix, new_stream_buffer
-
-Int64Array = npt.NDArray[np.int64]
 
 RECORD_COUNT_MAX = 16_392  # a window has about so many: columns of a power of two would share the cache's sets,
 WINDOW_SIZE_MAX = 4 * 1024 * 1024  # or about so many bytes of streams

@@ -12,17 +12,13 @@ Markers as Kafka writes them are all alike, and are told by their bytes, many at
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ..columns.record_table import BatchRecords
 from ..errors import LogstoreError
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import ControlRecordType
 from .transaction_marker import control_record_type
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 _MARKER_SIZE = 17
 _FIXED = np.frombuffer(bytes.fromhex("20 000000 08 0000"), np.uint8)

@@ -11,14 +11,12 @@ load steps the producers, but never this.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ..columns.batch_table import Int64Array
 from ..errors import CorruptIndexError
 from ..kernels import producer_slots as producers
 from ..layout import transaction_index
 from .open_transactions import CompletedTransactions
-
-Int64Array = npt.NDArray[np.int64]
 
 _COLUMNS = [
     producers.COMPLETED_PRODUCER_ID,

@@ -20,14 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from .abort_markers import is_abort_marker
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 _OFFSET_MIN = np.iinfo(np.int64).min
 

@@ -15,11 +15,10 @@ two make such buckets. What was removed from a tree is not known here, and would
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ..columns.batch_table import Int64Array
 from .java_tree_bin import UNTREEIFY_COUNT, TreeBin
 
-Int64Array = npt.NDArray[np.int64]
 Entry = tuple[int, int, int]  # number, hash as a signed int, key
 
 PUT = 0

@@ -22,15 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable
 from ..errors import UsageError
 from ..kernels import scan
 
 _MAGIC_V2 = 2
-
-Int64Array = npt.NDArray[np.int64]
 
 
 class LeaderEpochs:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..columns.batch_table import Int64Array
 from ..kernels import fold_transactions as kernel
 from ..kernels import producer_slots as producers
-
-Int64Array = npt.NDArray[np.int64]
 
 _ROOM_MIN = 16
 _ROOM_LATER_MIN = 1024  # where transactions have come and gone, room is made seldom

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.batch_table import BatchTable, ByteArray, Int64Array
 from ..jit.kernel import INTERPRETED
 from ..jit.structs import address_of
 from ..kernels import producer_entries as fields
@@ -21,8 +21,6 @@ from ..kernels import producer_status as outcome
 from ..kernels.fold_producers import apply_updates, fold_producers
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
-
-Int64Array = npt.NDArray[np.int64]
 
 _ROOM_MIN = 16
 _ROOM_KEPT = 1024  # updates; what a larger group needed is given back

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..columns.batch_table import Int64Array
 from ..errors import InvalidProducerEpochError
 from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
@@ -36,8 +37,6 @@ from .open_transactions import OpenTransactions
 from .producer_buffers import ProducerBuffers
 from .snapshot_rows import rows_of, snapshot_bytes
 from .verification import VerificationGuard, VerificationState, VerificationStates
-
-Int64Array = npt.NDArray[np.int64]
 
 PRODUCER_ID_EXPIRATION_MS = 86_400_000  # producer.id.expiration.ms
 

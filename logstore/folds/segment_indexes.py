@@ -16,14 +16,11 @@ if the timestamp is larger than that of the last entry.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable
+from ..columns.batch_table import BatchTable, Int64Array
 from ..errors import IndexFullError, InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ..kernels import fold_indexes as kernel
 from ..layout import offset_index, time_index
-
-Int64Array = npt.NDArray[np.int64]
 
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 INDEX_SIZE_MAX = 10 * 1024 * 1024  # segment.index.bytes

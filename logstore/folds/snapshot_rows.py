@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..columns.batch_table import Int64Array
 from ..kernels import producer_entries as fields
 from ..kernels.crc32c import crc32c_range
 from ..layout import producer_snapshot
 from ..layout.producer_snapshot import ProducerSnapshot
-
-Int64Array = npt.NDArray[np.int64]
 
 
 def rows_of(snapshot: ProducerSnapshot, is_wanted: npt.NDArray[np.bool_]) -> Int64Array:

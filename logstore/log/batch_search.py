@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, scan_chunk
+from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..errors import InvalidRecordError
@@ -28,7 +28,6 @@ _GROWTH = 8
 _WINDOW_SIZE_MIN = 1 << 16  # bytes that are read first: an index leads near
 _OFFSET_MAX = 2**63 - 1
 _HEADER = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
-ByteArray = npt.NDArray[np.uint8]
 
 
 class BatchPlace(NamedTuple):

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..columns.batch_table import ByteArray
 from ..errors import CorruptIndexError, OffsetOutOfRangeError, UsageError
 from ..layout.file_names import LOG_SUFFIX
 from ..model import FetchIsolation
@@ -29,8 +29,6 @@ from .segments import Segments
 
 INT_MAX = 2**31 - 1
 _ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-
-ByteArray = npt.NDArray[np.uint8]
 
 
 class ReadBounds(NamedTuple):

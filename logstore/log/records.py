@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.arrow_batches import RecordBatch, record_batch
-from ..columns.batch_table import BatchTable
+from ..columns.batch_table import BatchTable, Int64Array
 from ..columns.in_order import in_order
 from ..columns.record_columns import BytesColumn, RecordColumns
 from ..columns.record_table import RecordTable
@@ -38,8 +38,6 @@ from .batch_checks import bad_batch, bad_window
 from .read import INT_MAX, Fetched, ReadBounds, read
 from .segments import Segments
 from .window_decoder import DecodedWindow, WindowDecoder
-
-Int64Array = npt.NDArray[np.int64]
 
 NO_LEADER_EPOCH = -1
 _TIMESTAMP_TYPES = {int(each): each for each in TimestampType}

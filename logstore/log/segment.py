@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 
-from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable
+from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, ByteArray
 from ..disk.file_range import FileRange
 from ..disk.mapped import MappedFile, segment_size
 from ..errors import DataDirectoryError, LogstoreError
@@ -44,7 +43,6 @@ from .unsynced_files import UnsyncedFiles
 NO_TIMESTAMP = -1
 _TAIL_SIZE_MAX = 1 << 16  # bytes
 RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
-ByteArray = npt.NDArray[np.uint8]
 
 
 class Segment:

@@ -12,9 +12,8 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..columns.batch_table import BatchTable, compute_is_valid
+from ..columns.batch_table import BatchTable, BoolArray, compute_is_valid
 from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..columns.window_scan import walker
 from ..errors import LogstoreError
@@ -25,9 +24,6 @@ from ..kernels.decode_batches import TO_CHECK
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE
 from .batch_checks import first_bad_row, located
 from .read import Fetched
-
-Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 WINDOW_SIZE_MIN, WINDOW_SIZE_MAX = 1024 * 1024, 8 * 1024 * 1024  # bytes; what a thread works on beside the other
 WINDOW_COUNT_MIN = 8  # of what is large enough: both threads are to have some, and the last one little to wait for

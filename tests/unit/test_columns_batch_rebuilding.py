@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from logstore.columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batches
-from logstore.columns.batch_table import BatchTable, ByteArray, scan
-from logstore.columns.record_columns import BoolArray
+from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, scan
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.errors import InvalidTimestampError, UsageError

@@ -28,8 +28,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ...columns.batch_table import Int64Array
 from ...columns.record_columns import BytesColumn, RecordColumns
 from ...errors import RecordTooLargeError, UsageError
 from ...layout.batch import HEADER_SIZE
@@ -48,7 +48,6 @@ from ...log.config_definition import (
 from ..config_reading import non_empty, read_config
 
 ProducerConfig = dict[str, Any]
-Int64Array = npt.NDArray[np.int64]
 
 SIZES_OF_SIZES = 10  # bytes; of key and value, each up to five
 

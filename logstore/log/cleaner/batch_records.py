@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.batch_table import BatchTable, ByteArray, Int64Array
 from ...columns.record_table import RecordTable
 from ...columns.record_windows import BadBatch, record_windows
 from ...kernels import decode
 from ...kernels.decode_batches import RECORDS_FULL, decode_batches
 from ...layout.batch import CODEC_MASK, HEADER_SIZE
-
-Int64Array = npt.NDArray[np.int64]
 
 _ROOM_MIN = 65_544  # records; columns of a power of two would share the cache's sets
 

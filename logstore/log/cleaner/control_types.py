@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.batch_table import BatchTable, ByteArray, Int64Array
 from ...columns.record_table import BatchRecords
 from ...errors import LogstoreError
 from ...folds.transaction_marker import control_record_type
@@ -13,8 +12,6 @@ from ...kernels import decode
 from ...kernels.decode_batches import decode_batches
 from ...layout.batch import CODEC_MASK
 from ...model import ControlRecordType
-
-Int64Array = npt.NDArray[np.int64]
 
 _KNOWN = {bytes((0, 0, 0, 0)): ControlRecordType.ABORT, bytes((0, 0, 0, 1)): ControlRecordType.COMMIT}
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from ...columns.batch_table import BatchTable
+from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_table import RecordTable
 from ...kernels import producer_entries as fields
 from ...kernels import scan
@@ -20,8 +19,6 @@ from .offset_map import OffsetMap
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
 
-BoolArray = npt.NDArray[np.bool_]
-Int64Array = npt.NDArray[np.int64]
 
 AS_IT_WAS = -1  # a delete horizon that is not set anew
 

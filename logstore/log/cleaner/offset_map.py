@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.batch_table import BatchTable
+from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_table import RecordTable
 from ...errors import UsageError
 from ...kernels import offset_map as fields
@@ -21,9 +21,6 @@ SLOT_SIZE = 24  # bytes, as in Kafka
 LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor
 _ROOMY = 2  # slots for a key, where there is memory
 _OFFSETS_A_RECORD_MAX = 4  # where there are more, what was cleaned before left gaps, and no record is marked
-
-BoolArray = npt.NDArray[np.bool_]
-Int64Array = npt.NDArray[np.int64]
 
 
 class OffsetMap:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ...columns.batch_rebuilding import columns_of, empty_batch, rebuild_batches
-from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ...columns.record_building import build_batch
 from ...errors import InvalidRecordError
 from ...layout import legacy
@@ -15,9 +14,6 @@ from ...model import Codec, TimestampType
 from .batch_records import BatchReader, BatchRun
 from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, is_control, kept_records, keyless_count
 from .statistics import CleaningStatistics
-
-BoolArray = npt.NDArray[np.bool_]
-Int64Array = npt.NDArray[np.int64]
 
 _DROPPED = -1
 _COPIED = 0  # the source that the table was scanned from

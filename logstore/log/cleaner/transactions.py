@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.batch_table import BatchTable, BoolArray, ByteArray
 from ...folds.open_transactions import CompletedTransactions
 from ...kernels import producer_slots as producers
 from ...layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
@@ -23,7 +22,6 @@ from .control_types import control_types
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
 
-BoolArray = npt.NDArray[np.bool_]
 
 _COLUMNS = [
     producers.COMPLETED_FIRST_OFFSET,
