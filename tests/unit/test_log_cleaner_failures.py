@@ -90,6 +90,26 @@ def test_what_fails_before_a_segment_is_replaced_leaves_the_log_writable(
     log.close()
 
 
+@pytest.mark.parametrize("number", range(12))
+def test_a_swap_that_was_cut_off_is_left_to_the_next_load(number: int, tmp_path: Path) -> None:
+    """Another round would remove, or make, the `.cleaned` files by which a load tells whether the swap had begun."""
+    expected = cleaned_batches(tmp_path / "expected")
+    log, seam = laid_out(tmp_path / "failing")
+    chosen = log.cleanable(None, NOW)
+    seam.failing, seam.passing = "rename", number
+    with pytest.raises(KafkaStorageError):
+        log.clean(chosen, NOW)
+    files = sorted(os.listdir(log.directory.path))
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.clean(chosen, NOW)
+    assert sorted(os.listdir(log.directory.path)) == files
+    log.close()
+    again = opened(tmp_path / "failing" / "t-0", log.config, NOW, was_clean=False)
+    again.clean(again.cleanable(None, NOW), NOW)
+    assert described(again) == expected
+    again.close()
+
+
 @pytest.mark.parametrize(("call", "number"), [("rename", 0), ("rename", 5), ("sync_directory", 0)])
 def test_what_fails_while_a_segment_is_replaced_ends_the_writing(call: str, number: int, tmp_path: Path) -> None:
     """Which files are there is not known then; opening the log finds out."""

@@ -57,6 +57,7 @@ def clean(
     Raises:
         LogCleaningAbortedError: the log was truncated or lost segments since it was chosen; segments cleaned before
             that stay so.
+        KafkaStorageError: the log cannot be written.
         LogstoreError: see `SegmentCleaning.clean_group`; likewise.
     """
     if not chosen.cleanable_size:
@@ -67,6 +68,7 @@ def clean(
 
 def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, load_factor: float) -> Cleaned:
     with log.lock:
+        log.failure.require_writable()  # of a swap that was cut off nothing may be touched: the next load finishes it
         check = AbortCheck(log, chosen)
         discard_cleaned_files(log.directory)
         clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
