@@ -89,12 +89,25 @@ class LogLoader:
         has_made_segment: there was no segment, so the only one is new.
     """
 
-    def __init__(self, directory: PartitionDirectory, topic_partition: str, settings: LoadSettings) -> None:
-        """Read the epochs and list the snapshots."""
+    def __init__(
+        self,
+        directory: PartitionDirectory,
+        topic_partition: str,
+        settings: LoadSettings,
+        *,
+        recovers_lost_end: bool = False,
+    ) -> None:
+        """Read the epochs and list the snapshots.
+
+        Args:
+            recovers_lost_end: recover the last segment, after a clean start too, if its index leads to no batch. Kafka
+                lets such a log end at the segment's base offset, and writes its offsets again.
+        """
         self.segments = Segments()
         self._directory = directory
         self._topic_partition = topic_partition
         self._settings = settings
+        self._recovers_lost_end = recovers_lost_end
         directory.remember_names()
         self.epochs = self._read_epochs()
         self.producers = self._new_producers()
@@ -283,6 +296,10 @@ class LogLoader:
         if last is None:
             return None
         end_offset, self.end_position = last.end()
+        if self._recovers_lost_end and last.size and end_offset == last.base_offset:
+            self._recover_segment(last)
+            cut(last)
+            end_offset, self.end_position = last.end()
         if end_offset < 0:
             raise OffsetOverflowError(
                 f"No offset can follow on the last batch of segment {last.base_offset}",

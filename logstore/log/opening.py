@@ -44,7 +44,7 @@ def open_log(
         seam.sync_directory(parent(path))
     directory = PartitionDirectory(path, seam)
     known_topic_id = _topic_id(directory, topic_partition, topic_id)
-    loader = LogLoader(directory, topic_partition, settings)
+    loader = LogLoader(directory, topic_partition, settings, recovers_lost_end=True)
     loader.load()
     loader.producers.state.requires_verification = requires_verification
     struct = LogStruct()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from logstore.errors import LogstoreError
 from logstore.layout.file_names import LOG_SUFFIX
 from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
@@ -45,6 +47,50 @@ def test_nothing_is_listed_or_read_twice(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked, "the indexes"
     assert set(asked.values()) == {1}
     log.close()
+
+
+@pytest.mark.parametrize("is_torn", [False, True])
+def test_an_index_that_leads_to_no_batch_cuts_none_that_is_whole(tmp_path: Path, is_torn: bool) -> None:
+    path = tmp_path / "t-0"
+    log = opened(path)
+    ends = []
+    for _ in range(4):
+        log.append_records([b"v" * 100])
+        ends.append(log.active.size)
+    log.close()
+    file, index = path / f"{0:020}.log", path / f"{0:020}.index"
+    whole = file.read_bytes()
+    if is_torn:  # within the batch that the last entry leads to
+        file.write_bytes(whole[:-1])
+    else:
+        index.write_bytes(index.read_bytes()[:-8] + struct.pack(">ii", 3, len(whole)))
+    count = 3 if is_torn else 4
+
+    log = opened(path)
+    assert log.log_end_offset == count
+    assert file.read_bytes() == whole[: ends[count - 1]]
+    assert log.append_records([b"next"]).first_offset == count
+    log.close()
+    log = opened(path)
+    found = [record.value for chunk in log.records().chunks() for record in chunk.to_records()]
+    assert found == [b"v" * 100] * count + [b"next"]
+    log.close()
+
+
+def test_batches_below_the_base_offset_are_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "t-0"
+    log = opened(path)
+    log.append_records([b"v"] * 3)
+    log.close()
+    whole = (path / f"{0:020}.log").read_bytes()
+    (path / f"{0:020}.log").rename(path / f"{10:020}.log")
+    for name in path.glob(f"{0:020}.*"):
+        name.unlink()
+    for kind in ("index", "timeindex"):
+        (path / f"{10:020}.{kind}").touch()
+    with pytest.raises(LogstoreError):
+        opened(path)
+    assert (path / f"{10:020}.log").read_bytes() == whole
 
 
 def counting(function: Any, asked: Counter[str], directory: Path) -> Any:
