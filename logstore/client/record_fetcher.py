@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from .. import clock
-from ..errors import LogstoreError, OffsetOutOfRangeError, SerializationError
+from ..errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, SerializationError
 from ..log.records import RecordChunk
 from ..model import TopicPartition
 from ..store.store import Store
@@ -40,16 +40,23 @@ class RecordFetcher:
         self._fetch: PartitionFetch | None = None
         self._last_partition: TopicPartition | None = None
         self._fetch_wait_s: float | None = None
+        self._change_count = 0  # of what is read and not given
 
     def drop(self) -> None:
         """Forget what is read and not given."""
+        self._change_count += 1
         self._fetch = None
 
     def collect(self, count_max: int) -> tuple[Records, Offsets]:
         """What can be given now, and the positions behind it, which are the caller's to enter when it has given it.
 
         An error of what comes behind waits for the next call.
+
+        Raises:
+            IllegalStateError: a deserializer has read from the consumer that called it; those records count as given.
+            LogstoreError: what is next cannot be read.
         """
+        self._change_count = change_count = self._change_count + 1
         found: Records = {}
         moved: Offsets = {}
         fetch, self._fetch = self._fetch, None  # an interrupt drops it: it would be ahead of the positions
@@ -74,6 +81,8 @@ class RecordFetcher:
         except LogstoreError:
             if not found:
                 raise
+        if self._change_count != change_count:
+            raise IllegalStateError("A deserializer has read from the consumer that called it")
         self._fetch = fetch
         return found, moved
 

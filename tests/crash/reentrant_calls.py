@@ -189,6 +189,7 @@ PRODUCER_INNER: dict[str, Callable[[Any], object]] = {
 }
 CONSUMER_INNER: dict[str, Callable[[Any], object]] = {
     "poll": ConsumerWorld.poll,
+    "iteration": ConsumerWorld.iterate,
     "close": lambda world: world.consumer.close(),
     "append": ConsumerWorld.append,
 }

@@ -9,9 +9,6 @@ import pytest
 from tests.crash.interrupt_runs import Runs
 from tests.crash.reentrant_calls import REENTRANT
 
-#: Those that something is wrong after; each goes from here with the bug.
-WRONG = frozenset({"consumer deserializer runs poll"})
-
 
 @pytest.fixture(scope="module")
 def runs() -> Iterator[Runs]:
@@ -21,6 +18,6 @@ def runs() -> Iterator[Runs]:
     made.close()
 
 
-@pytest.mark.parametrize("name", [name for name in REENTRANT if name not in WRONG])
+@pytest.mark.parametrize("name", REENTRANT)
 def test_code_that_an_argument_runs_is_refused_or_harmless(name: str, runs: Runs) -> None:
     assert runs.try_out(name) == []

@@ -302,3 +302,27 @@ def test_everything_as_one_table(store: EmbeddedStore) -> None:
     assert consumer.to_arrow().column("offset").to_pylist() == [2]
     small = earliest(store, T0, T1, fetch_max_bytes=1)
     assert [small.to_arrow().num_rows for _ in range(3)] == [1, 2, 0]
+
+
+@pytest.mark.parametrize("way", ["poll", "iteration", "to_arrow"])
+def test_a_deserializer_that_reads_from_its_own_consumer_gets_each_record_once(store: EmbeddedStore, way: str) -> None:
+    inner: list[object] = []
+
+    def deserializer(value: bytes) -> bytes:
+        if value == b"4" and not inner:
+            inner.append(None)
+            if way == "poll":
+                inner.extend(record.value for records in consumer.poll(max_records=2).values() for record in records)
+            elif way == "iteration":
+                inner.append(next(consumer).value)
+            else:
+                inner.extend(consumer.to_arrow()["value"].to_pylist())
+        return value
+
+    consumer = earliest(store, value_deserializer=deserializer, max_poll_records=3)
+    fill(store, 8)
+    assert values(consumer) == [b"0", b"1", b"2"]
+    with pytest.raises(IllegalStateError, match="A deserializer has read from the consumer that called it"):
+        consumer.poll()
+    rest = [value for _ in range(4) for value in values(consumer)]
+    assert [*inner[1:], *rest] == [b"%d" % number for number in range(3, 8)]
