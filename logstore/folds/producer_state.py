@@ -138,12 +138,6 @@ class ProducerState:
         entry = self.buffers.entries[row]
         return bool(entry[fields.TXN_FIRST_OFFSET] != fields.NONE and entry[fields.PRODUCER_EPOCH] == producer_epoch)
 
-    def oldest_transaction_timestamp(self) -> int:
-        """ms; when the producer of the earliest undecided transaction last wrote; -1 without one."""
-        undecided = self.transactions.first_undecided
-        entry = None if undecided is None else self.get(undecided[1])
-        return -1 if entry is None else entry.last_timestamp
-
     def begin_verification(
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool, now_ms: int
     ) -> VerificationGuard | None:

@@ -51,7 +51,10 @@ class LogAppends:
         guard: VerificationGuard | None = None,
         transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
     ) -> AppendInfo:
-        """Append one batch, which gets its offsets here; with RAFT_LEADER batches that have them.
+        """Append one batch, which gets its offsets here; with RAFT_LEADER and REPLICATION batches that have them.
+
+        Nothing replicates here. REPLICATION is for the proofs against Kafka (`tests/kafka/workloads.py`): batches with
+        gaps between them, as followers and old logs have them.
 
         Args:
             data: uint8, 1-D, contiguous; it is not changed.
@@ -67,16 +70,6 @@ class LogAppends:
         new_request = NumberedRequest if is_numbered else BatchRequest
         batch = np.frombuffer(data, np.uint8)
         return self.append(new_request(batch, index(leader_epoch), origin, guard, index(transaction_version)))
-
-    def append_as_follower(self, data: ByteArray, leader_epoch: int) -> AppendInfo:
-        """Append batches as their leader has them; those of a leader later than `leader_epoch` are left out.
-
-        Raises:
-            KafkaStorageError: the log cannot be written.
-            UnexpectedAppendOffsetError, OffsetsOutOfOrderError: offsets that are there already, or that go back.
-            LogstoreError: damage.
-        """
-        return self.append(NumberedRequest(data, leader_epoch, AppendOrigin.REPLICATION))
 
     def append_records(
         self,

@@ -5,7 +5,7 @@ They live in one struct, `LogStruct`, which the kernel of an append moves as wel
 
 from __future__ import annotations
 
-from ..errors import OffsetOutOfRangeError, UsageError
+from ..errors import OffsetOutOfRangeError
 from ..folds.open_transactions import OpenTransactions
 from ..kernels.append_struct import NO_OFFSET, LogStruct
 from .segments import Segments
@@ -89,22 +89,6 @@ class Offsets:
             self._transactions.drop_replicated(struct.high_watermark)
         self.refresh_first_unstable_offset()
         return int(struct.high_watermark)
-
-    def increment_high_watermark(self, offset: int) -> bool:
-        """Raise the high watermark to `offset` if it is lower; return whether it moved.
-
-        Raises:
-            UsageError: an offset behind the log's end.
-        """
-        if offset > self.struct.log_end_offset:
-            raise UsageError(
-                f"High watermark {offset} update exceeds current log end offset {self.struct.log_end_offset}",
-                java_class="java.lang.IllegalArgumentException",
-            )
-        if offset <= self.struct.high_watermark:
-            return False
-        self.update_high_watermark(offset)
-        return True
 
     def may_start_at(self, offset: int) -> bool:
         """Whether the log starts before `offset`.

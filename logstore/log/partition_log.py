@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from .cleaner.choice import Cleanable
     from .cleaner.rounds import Cleaned
 
-TRANSACTION_TIMEOUT_MAX_MS = 900_000  # transaction.max.timeout.ms
-_LATE_MS = 300_000  # `ProducerStateManager.LATE_TRANSACTION_BUFFER_MS`
 
 Later = Callable[[Callable[[], None]], object]
 
@@ -289,15 +287,6 @@ class PartitionLog(LogAppends, LogReads):
         with self.lock:
             return self.offsets.update_high_watermark(offset)
 
-    def increment_high_watermark(self, offset: int) -> bool:
-        """As `update_high_watermark`, if that is above; whether it is.
-
-        Raises:
-            UsageError: an offset behind the log's end.
-        """
-        with self.lock:
-            return self.offsets.increment_high_watermark(offset)
-
     def increment_log_start_offset(self, offset: int) -> bool:
         """Let the log start at `offset`; False if it starts there or behind already. No file is removed.
 
@@ -356,12 +345,6 @@ class PartitionLog(LogAppends, LogReads):
             now_ms = self.now_ms()
             with self.poisoned_by("Error while removing expired producers of"):
                 self.producers.state.drop_expired(now_ms)
-
-    def has_late_transaction(self, transaction_timeout_max_ms: int = TRANSACTION_TIMEOUT_MAX_MS) -> bool:
-        """Whether the oldest open transaction's producer is silent for longer than any transaction may last."""
-        with self.lock:
-            timestamp = self.producers.state.oldest_transaction_timestamp()
-            return timestamp > 0 and self.now_ms() - timestamp > transaction_timeout_max_ms + _LATE_MS
 
     def close(self) -> None:
         """Write and sync everything, so that the next load may take the log as cleanly closed.

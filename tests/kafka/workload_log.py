@@ -119,8 +119,6 @@ class WorkloadLog:
     def _asked(self, step: Step) -> Callable[[], object]:
         log = self.log
         return {
-            "late": log.has_late_transaction,
-            "increment": lambda: log.increment_high_watermark(log.log_end_offset),
             "highWatermark": lambda: log.update_high_watermark(self._offset(step)),
             "start": lambda: log.increment_log_start_offset(self._offset(step)),
             "truncate": lambda: log.truncate_to(self._offset(step)),
@@ -171,7 +169,7 @@ class WorkloadLog:
             offset, size = struct.unpack_from(">qi", data, at)
             struct.pack_into(">q", data, at, offset + self.log.log_end_offset)
             at += BATCH_OVERHEAD + size
-        return self.log.append_as_follower(np.frombuffer(data, np.uint8), step["epoch"])
+        return self.log.append_as_leader(data, leader_epoch=step["epoch"], origin=AppendOrigin.REPLICATION)
 
     def _reopen(self, *, clean: bool) -> None:
         old = self.log

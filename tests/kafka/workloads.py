@@ -11,8 +11,7 @@ closed after them or let go as by a process that is killed. A step has an "op":
     follow    batches (hex), whose offsets count from the log's end, epoch
     verify    producerId, sequence, producerEpoch, supportsEpochBump: a verification begins, and nothing follows
     highWatermark, start, truncate, restart        to an offset: from (end, highWatermark, start, zero) and plus
-    increment, roll, flush, retain, expire, late   of the high watermark, segment, log, old segments, producers,
-                                                   transactions
+    roll, flush, retain, expire                    of the segment, log, old segments, producers
     time      plus: ms that pass
     reopen    clean: closed and opened again, or let go as by a process that is killed
 
@@ -112,7 +111,7 @@ class Story:
             elif kind < 88:
                 yield {"op": "time", "plus": self.dice.choose((0, 1, 10, 100, 5000, 10**6, 10**8))}
             elif kind < 94:
-                yield {"op": self.dice.choose(("roll", "flush", "flush", "retain", "expire", "late", "increment"))}
+                yield {"op": self.dice.choose(("roll", "flush", "flush", "retain", "expire"))}
             elif kind < 97:
                 yield {"op": "reopen", "clean": self.dice.chance(60)}
             elif self.is_messy:

@@ -274,7 +274,7 @@ def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_p
     too_large = bytearray(build_batch(RecordColumns.from_records(rows), codec=Codec.NONE))
     too_large[:16] = struct.pack(">qii", 2, len(too_large) - 12, 0)
     with pytest.raises(LogstoreError, match="exceeds the maximum configured segment size"):
-        log.append_as_follower(np.frombuffer(too_large, np.uint8), 0)
+        log.append_as_leader(too_large, origin=AppendOrigin.REPLICATION)
     assert log.epochs.entries == [(0, 2)]
     log.append_records([b"v"])
     log.append_records([b"v"])

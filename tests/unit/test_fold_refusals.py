@@ -169,7 +169,6 @@ def test_two_producers_of_a_snapshot_with_one_first_offset_end_in_an_error() -> 
     state = ProducerState("t-0")
     state.load(ProducerSnapshot(0, *columns), 6, now_ms=1)
     assert state.transactions.ongoing_entries().tolist() == [[5, 8]]
-    assert state.oldest_transaction_timestamp() == 1
     markers = [marker(6 + i, is_abort=True, coordinator_epoch=0, producer_id=7 + i, producer_epoch=0) for i in (0, 1)]
     data, table = scanned(markers)
     with pytest.raises(InvalidTxnStateError) as caught:

@@ -166,8 +166,6 @@ public final class Workloads {
                 step.get("producerId").asLong(), step.get("sequence").asInt(), (short) step.get("producerEpoch").asInt(),
                 step.get("supportsEpochBump").asBoolean());
             case "highWatermark" -> answer.put("result", log.updateHighWatermark(offset(step)));
-            case "increment" ->
-                answer.put("result", log.maybeIncrementHighWatermark(log.logEndOffsetMetadata()).isPresent());
             case "start" -> answer.put("result",
                 log.maybeIncrementLogStartOffset(offset(step), LogStartOffsetIncrementReason.ClientRecordDeletion));
             case "truncate" -> answer.put("result", log.truncateTo(offset(step)));
@@ -176,7 +174,6 @@ public final class Workloads {
             case "flush" -> log.flush(false);
             case "retain" -> log.deleteOldSegments();
             case "expire" -> log.removeExpiredProducers(now);
-            case "late" -> answer.put("result", log.hasLateTransaction(now));
             case "time" -> now += step.get("plus").asLong();
             case "reopen" -> reopen(step.get("clean").asBoolean());
             default -> throw new IllegalStateException(step.toString());
