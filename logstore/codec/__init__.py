@@ -66,9 +66,9 @@ def compress(codec: Codec, payload: memoryview, level: int | None = None) -> byt
 
         return snappy.compress(payload)
     if codec is Codec.LZ4:
-        from logstore.codec import lz4_writing
+        from logstore.codec import lz4
 
-        return lz4_writing.compress(payload, level)
+        return lz4.compress(payload, level)
     from logstore.codec import zstd
 
     return zstd.compress(payload, level)

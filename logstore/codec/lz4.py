@@ -1,10 +1,14 @@
-"""LZ4 frames as Kafka's `Lz4BlockInputStream` reads them.
+"""LZ4 frames as Kafka's `Lz4BlockInputStream` reads them, and as its `Lz4BlockOutputStream` writes them.
 
 Magic 0x184D2204 little-endian, FLG (version 01, blocks independent, options), BD (largest block: 64 KiB to 4 MiB),
 content size if FLG says so, header checksum; then blocks: uint32 little-endian size (bit 31: stored), data, checksum
 if FLG says so; a size of 0 ends the frame. The content checksum must be there if FLG says so, but is not compared,
 and nothing after the frame is looked at. In batches of magic 0 the header checksum is not compared either: old
 clients computed it wrongly.
+
+Written are independent blocks of 64 KiB without checksums. Level 9, the default, is LZ4's fast compressor; every other
+level is that level of the slow one (LZ4 HC). cramjam has the fast one for blocks and the slow one only for frames,
+whose blocks it gives a checksum each: they are taken out.
 """
 
 from __future__ import annotations
@@ -14,8 +18,10 @@ from cramjam import DecompressionError as CramjamError
 from cramjam import lz4
 from xxhash import xxh32_intdigest
 
+from logstore.codec.levels import LEVELS
 from logstore.codec.outcome import ByteArray, over_cap
 from logstore.errors import DecompressionError
+from logstore.model import Codec
 
 MAGIC = b"\x04\x22\x4d\x18"
 FLG_PLAIN = 0x60
@@ -26,6 +32,12 @@ STORED = 0x80000000
 EXPANSION_MAX = 256
 
 CHUNK_SIZE = 2048
+
+WRITTEN_HEADER = MAGIC + b"\x60\x40\x82"
+WRITTEN_BLOCK_SIZE = 64 * 1024
+END_MARK = bytes(4)
+CHECKSUM_SIZE = 4
+HC_LEVEL_MIN = 3  # below, cramjam's frames are made by the fast compressor
 
 
 def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
@@ -213,3 +225,38 @@ def _block_size_max(descriptor: int) -> int:
     if descriptor & 0x80:
         raise _error("Reserved3 field must be 0", "java.lang.RuntimeException")
     return int(1 << (2 * exponent + 8))
+
+
+def compress(payload: memoryview, level: int) -> bytes:
+    """A frame of the payload."""
+    if level == LEVELS[Codec.LZ4].default:
+        parts = _fast_blocks(payload)
+    else:
+        parts = _slow_blocks(payload, max(level, HC_LEVEL_MIN))
+    return b"".join((WRITTEN_HEADER, *parts, END_MARK))
+
+
+def _fast_blocks(payload: memoryview) -> list[bytes | memoryview]:
+    parts: list[bytes | memoryview] = []
+    for start in range(0, len(payload), WRITTEN_BLOCK_SIZE):
+        source = payload[start : start + WRITTEN_BLOCK_SIZE]
+        block = bytes(lz4.compress_block(source, store_size=False))
+        if len(block) < len(source):
+            parts += (len(block).to_bytes(4, "little"), block)
+        else:
+            parts += ((len(source) | STORED).to_bytes(4, "little"), source)
+    return parts
+
+
+def _slow_blocks(payload: memoryview, level: int) -> list[bytes | memoryview]:
+    stream = lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    stream.compress(bytes(payload))
+    frame = memoryview(bytes(stream.finish()))
+    parts: list[bytes | memoryview] = []
+    position = HEADER_SIZE
+    while frame[position : position + 4] != END_MARK:
+        size = int.from_bytes(frame[position : position + 4], "little") & ~STORED
+        end = position + 4 + size
+        parts.append(frame[position:end])
+        position = end + CHECKSUM_SIZE
+    return parts
