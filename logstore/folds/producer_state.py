@@ -31,11 +31,11 @@ from ..columns.batch_table import Int64Array
 from ..errors import InvalidProducerEpochError
 from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
+from ..kernels.crc32c import crc32c_range
 from ..layout import producer_snapshot
 from ..layout.producer_snapshot import ProducerSnapshot
 from .open_transactions import OpenTransactions
 from .producer_buffers import ProducerBuffers
-from .snapshot_rows import rows_of, snapshot_bytes
 from .verification import VerificationGuard, VerificationState, VerificationStates
 
 PRODUCER_ID_EXPIRATION_MS = 86_400_000  # producer.id.expiration.ms
@@ -194,7 +194,7 @@ class ProducerState:
         if not snapshot.producer_ids.size:
             return
         is_open = snapshot.current_txn_first_offsets >= 0
-        rows = rows_of(snapshot, is_open | ~self._is_expired(snapshot.timestamps, now_ms))
+        rows = _rows_of(snapshot, is_open | ~self._is_expired(snapshot.timestamps, now_ms))
         self.buffers.put(rows)
         self.buffers.put_transactions(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
 
@@ -212,7 +212,7 @@ class ProducerState:
 
     def to_snapshot_bytes(self) -> bytes:
         """Bytes of the `.snapshot` of `map_end_offset`, in the order of Kafka's map (`writeSnapshot`)."""
-        return snapshot_bytes(self.buffers.ordered_entries())
+        return _snapshot_bytes(self.buffers.ordered_entries())
 
     def _is_expired(self, timestamps: Int64Array, now_ms: int) -> npt.NDArray[np.bool_]:
         return np.int64(now_ms) - timestamps >= self.expiration_ms
@@ -230,3 +230,48 @@ def _entry_of(row: list[int]) -> ProducerEntry:
         current_txn_first_offset=None if first_offset == fields.NONE else first_offset,
         batches=tuple(ProducerBatch(*row[place : place + fields.BATCH_WIDTH]) for place in places),
     )
+
+
+def _rows_of(snapshot: ProducerSnapshot, is_wanted: npt.NDArray[np.bool_]) -> Int64Array:
+    """int64[n, ENTRY_WIDTH]: the wanted entries in file order; of two with one id the later, in the earlier's place."""
+    wanted = np.flatnonzero(is_wanted)
+    ids = snapshot.producer_ids[wanted]
+    _, first = np.unique(ids, return_index=True)
+    _, last = np.unique(ids[::-1], return_index=True)
+    order = np.argsort(first)
+    wanted = wanted[ids.size - 1 - last[order]]
+    rows = np.zeros((wanted.size, fields.ENTRY_WIDTH), np.int64)
+    first_offsets = snapshot.current_txn_first_offsets[wanted]
+    rows[:, fields.PRODUCER_ID] = snapshot.producer_ids[wanted]
+    rows[:, fields.PRODUCER_EPOCH] = snapshot.producer_epochs[wanted]
+    rows[:, fields.COORDINATOR_EPOCH] = snapshot.coordinator_epochs[wanted]
+    rows[:, fields.LAST_TIMESTAMP] = snapshot.timestamps[wanted]
+    rows[:, fields.TXN_FIRST_OFFSET] = np.where(first_offsets >= 0, first_offsets, fields.NONE)
+    rows[:, fields.BATCH_COUNT] = snapshot.last_offsets[wanted] >= 0
+    rows[:, fields.BATCHES + fields.LAST_SEQUENCE] = snapshot.last_sequences[wanted]
+    rows[:, fields.BATCHES + fields.LAST_OFFSET] = snapshot.last_offsets[wanted]
+    rows[:, fields.BATCHES + fields.OFFSET_DELTA] = snapshot.offset_deltas[wanted]
+    rows[:, fields.BATCHES + fields.TIMESTAMP] = snapshot.timestamps[wanted]
+    return rows
+
+
+def _snapshot_bytes(rows: Int64Array) -> bytes:
+    """The file that holds these entries, int64[n, ENTRY_WIDTH], in their order."""
+    count = len(rows)
+    stored = np.zeros(count, producer_snapshot.ENTRY_DTYPE)
+    batches = rows[:, fields.BATCHES :].reshape(count, fields.BATCH_COUNT_MAX, fields.BATCH_WIDTH)
+    newest = (rows[:, fields.BATCH_START] + rows[:, fields.BATCH_COUNT] - 1) % fields.BATCH_COUNT_MAX
+    batch = batches[np.arange(count), newest]
+    has_batch = rows[:, fields.BATCH_COUNT] > 0
+    first_offsets = rows[:, fields.TXN_FIRST_OFFSET]
+    stored["producer_id"] = rows[:, fields.PRODUCER_ID]
+    stored["producer_epoch"] = rows[:, fields.PRODUCER_EPOCH]
+    stored["last_sequence"] = np.where(has_batch, batch[:, fields.LAST_SEQUENCE], -1)
+    stored["last_offset"] = np.where(has_batch, batch[:, fields.LAST_OFFSET], -1)
+    stored["offset_delta"] = np.where(has_batch, batch[:, fields.OFFSET_DELTA], 0)
+    stored["timestamp"] = rows[:, fields.LAST_TIMESTAMP]
+    stored["coordinator_epoch"] = rows[:, fields.COORDINATOR_EPOCH]
+    stored["current_txn_first_offset"] = np.where(first_offsets == fields.NONE, -1, first_offsets)
+    checked = count.to_bytes(4, "big") + stored.tobytes()
+    crc = crc32c_range(np.frombuffer(checked, np.uint8), 0, len(checked))
+    return producer_snapshot.VERSION.to_bytes(2, "big") + crc.to_bytes(4, "big") + checked
