@@ -8,7 +8,7 @@ The coordinator assigns partitions itself, where Kafka's classic protocol has th
 >>> group = GroupMembership("billing")
 >>> group.join(Joining(member_id="m1", topics=("t",)), now_ms=5)
 >>> group.complete_rebalance({"t": 3}, now_ms=5)
->>> group.generation, group.assignment("m1", 1)
+>>> group.generation, group.members["m1"].partitions
 (1, (('t', 0), ('t', 1), ('t', 2)))
 """
 
@@ -207,13 +207,6 @@ class GroupMembership:
             )
             for member_id, member in self.members.items()
         }
-
-    def assignment(self, member_id: str, generation: int) -> tuple[Partition, ...]:
-        """A member's partitions; raises UnknownMemberIdError and IllegalGenerationError."""
-        self._check_member(member_id, None)
-        if generation != self.generation:
-            raise IllegalGenerationError
-        return self.members[member_id].partitions
 
     def check_commit(
         self,

@@ -42,10 +42,8 @@ def base(group: GroupMembership) -> int | None:
 def test_members_share_the_partitions_of_a_generation() -> None:
     group = group_of(member("m1"), member("m2"))
     assert (group.generation, group.state, group.leader, group.protocol) == (1, GroupState.STABLE, "m1", "range")
-    assert group.assignment("m1", 1) == (("t", 0), ("t", 1))
-    assert group.assignment("m2", 1) == (("t", 2), ("t", 3))
-    with pytest.raises(IllegalGenerationError):
-        group.assignment("m1", 2)
+    assert group.members["m1"].partitions == (("t", 0), ("t", 1))
+    assert group.members["m2"].partitions == (("t", 2), ("t", 3))
 
 
 def test_a_new_member_makes_the_others_join_again() -> None:
@@ -59,7 +57,7 @@ def test_a_new_member_makes_the_others_join_again() -> None:
     assert group.is_ready(now_ms=12)
     group.complete_rebalance(COUNTS, now_ms=12)
     group.heartbeat("m1", 2, now_ms=13)
-    assert group.assignment("m2", 2) == (("t", 2), ("t", 3))
+    assert group.members["m2"].partitions == (("t", 2), ("t", 3))
     for is_transactional in (True, False):
         with pytest.raises(IllegalGenerationError):
             group.check_commit(member_id="m1", generation=1, is_transactional=is_transactional)
@@ -103,7 +101,7 @@ def test_a_static_member_comes_back_to_its_place_and_shuts_the_old_one_out() -> 
     group = group_of(member("m1", "i1"), member("m2"))
     group.join(member("m9", "i1"), now_ms=5)
     assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 1, "m9")
-    assert group.assignment("m9", 1) == (("t", 0), ("t", 1))
+    assert group.members["m9"].partitions == (("t", 0), ("t", 1))
     with pytest.raises(FencedInstanceIdError):
         group.heartbeat("m1", 1, group_instance_id="i1", now_ms=6)
     with pytest.raises(FencedInstanceIdError):
@@ -117,7 +115,7 @@ def test_more_partitions_begin_a_rebalance() -> None:
     group.request_rebalance(now_ms=7)
     group.join(member("m1"), now_ms=8)
     group.complete_rebalance({"t": 6}, now_ms=8)
-    assert len(group.assignment("m1", 2)) == 6
+    assert len(group.members["m1"].partitions) == 6
     empty = GroupMembership("e")
     empty.request_rebalance(now_ms=1)
     assert empty.state is GroupState.EMPTY
@@ -155,7 +153,7 @@ def test_a_group_comes_back_from_its_record() -> None:
     assert decode_value(key, encode_value(value)) == value
     again = group_from_record(key, value, now_ms=50)
     assert (again.generation, again.state, again.leader) == (1, GroupState.STABLE, "m1")
-    assert again.assignment("m2", 1) == group.assignment("m2", 1)
+    assert again.members["m2"].partitions == group.members["m2"].partitions
     again.heartbeat("m1", 1, group_instance_id="i1", now_ms=60)
     assert group_record(again) == (key, value)
     again.remove_all(now_ms=61)
