@@ -15,7 +15,6 @@ from ..errors import (
     GroupSubscribedToTopicError,
     IllegalGenerationError,
     UnknownMemberIdError,
-    UnknownTopicOrPartitionError,
 )
 from ..folds.verification import VerificationGuard
 from ..log.append.request import AppendInfo
@@ -24,6 +23,7 @@ from .coordinator_topic import log_or_none
 from .group_partition import GroupPartition
 from .group_partitions import GroupPartitions
 from .one_by_one import do_each
+from .topics import unknown_topic
 
 if TYPE_CHECKING:
     from .store import Store
@@ -228,10 +228,7 @@ class GroupCommits:
 
 def _require_known(unknown: list[Partition]) -> None:
     if unknown:
-        raise UnknownTopicOrPartitionError(
-            "This server does not host this topic-partition.",
-            found=", ".join(f"{topic}-{partition}" for topic, partition in unknown),
-        )
+        raise unknown_topic(", ".join(f"{topic}-{partition}" for topic, partition in unknown))
 
 
 def check_commit(

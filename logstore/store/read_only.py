@@ -19,7 +19,7 @@ from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.file_range import is_missing
 from ..disk.names import absolute_path, child
 from ..disk.side_files import read_meta_properties, read_partition_metadata
-from ..errors import DataDirectoryError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from ..errors import DataDirectoryError, OffsetOutOfRangeError
 from ..layout import meta_properties, partition_metadata
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
 from ..layout.meta_properties import MetaProperties
@@ -27,7 +27,7 @@ from ..log.reader import PartitionReader
 from .metadata_image import MetadataImage, PartitionImage, TopicImage
 from .metadata_log import DIRECTORY_NAME
 from .metadata_reading import MetadataState
-from .topics import TopicDescription, describe, topic_of
+from .topics import TopicDescription, describe, topic_of, unknown_topic
 
 _UNKNOWN_PARTITION = PartitionImage((), (), -1, -1)
 
@@ -76,13 +76,13 @@ class ReadOnlyStore:
         key = topic, partition
         with self._lock:
             if partition not in topic_of(self._image, topic).partitions:
-                raise _unknown(topic, partition)
+                raise unknown_topic(directory_name(topic, partition))
             if key not in self._readers:
                 try:
                     self._readers[key] = PartitionReader(child(self.path, directory_name(topic, partition)))
                 except DataDirectoryError as error:
                     if is_missing(error):
-                        raise _unknown(topic, partition) from error
+                        raise unknown_topic(directory_name(topic, partition)) from error
                     raise
             return self._readers[key]
 
@@ -162,9 +162,3 @@ def _topic_id(path: str) -> str | None:
         if is_missing(error):
             return None
         raise
-
-
-def _unknown(topic: str, partition: int) -> UnknownTopicOrPartitionError:
-    return UnknownTopicOrPartitionError(
-        "This server does not host this topic-partition.", found=directory_name(topic, partition)
-    )

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
-from ..errors import DataDirectoryError, LogstoreError, UnknownTopicOrPartitionError, UsageError
+from ..errors import DataDirectoryError, LogstoreError, UsageError
 from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
 from .broker_config import BrokerConfig
@@ -30,7 +30,7 @@ from .metadata_log import MetadataLog
 from .partitions import Partitions
 from .schedule import Schedule
 from .topic_changes import TopicChanges
-from .topics import INTERNAL_TOPICS, Place, TopicDescription, describe, topic_of
+from .topics import INTERNAL_TOPICS, Place, TopicDescription, describe, topic_of, unknown_topic
 from .transactions import TransactionCoordinator
 
 
@@ -102,18 +102,14 @@ class Store:
         log = self._partitions.get((topic, partition))
         if log is None:
             self.require_not_lost()
-            raise UnknownTopicOrPartitionError(
-                "This server does not host this topic-partition.", found=f"{topic}-{partition}"
-            )
+            raise unknown_topic(f"{topic}-{partition}")
         return log
 
     def leader_epoch(self, topic: str, partition: int) -> int:
         """The epoch that batches of the partition are appended with; raises UnknownTopicOrPartitionError."""
         found = topic_of(self._metadata.image, topic).partitions.get(partition)  # no lock: every append asks for it
         if found is None:
-            raise UnknownTopicOrPartitionError(
-                "This server does not host this topic-partition.", found=f"{topic}-{partition}"
-            )
+            raise unknown_topic(f"{topic}-{partition}")
         return found.leader_epoch
 
     def feature(self, name: str) -> int:

@@ -186,8 +186,13 @@ def topic_of(image: MetadataImage, name: str) -> TopicImage:
     """The topic; raises UnknownTopicOrPartitionError."""
     topic = image.topics.get(name)
     if topic is None:
-        raise UnknownTopicOrPartitionError("This server does not host this topic-partition.", found=name)
+        raise unknown_topic(name)
     return topic
+
+
+def unknown_topic(name: str) -> UnknownTopicOrPartitionError:
+    """The error for a topic, or a partition, that is not there."""
+    return UnknownTopicOrPartitionError("This server does not host this topic-partition.", found=name)
 
 
 def require_valid_name(name: str) -> None:
