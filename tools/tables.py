@@ -12,7 +12,7 @@ from typing import Any, Literal
 _PIPED_WIDTH = 1_000_000  # columns; a line of a pipe is never broken
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """One line a row on standard output; None is a dash, and numbers stand at the right.
 
     Args:
@@ -21,8 +21,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     """
     found = [list(row) for row in rows]
     is_terminal = sys.stdout.isatty()
-    if is_terminal or title is not None or not _is_plain(columns, found):
-        _print_by_rich(columns, found, title, is_terminal)
+    if is_terminal or not _is_plain(columns, found):
+        _print_by_rich(columns, found, is_terminal)
         return
     texts = [list(columns), *([_text(value) for value in row] for row in found)]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -46,14 +46,14 @@ def _is_number(rows: list[list[Any]], index: int) -> bool:
     return bool(rows) and all(isinstance(row[index], int | None) for row in rows)
 
 
-def _print_by_rich(columns: Sequence[str], found: list[list[Any]], title: str | None, is_terminal: bool) -> None:
+def _print_by_rich(columns: Sequence[str], found: list[list[Any]], is_terminal: bool) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=sys.stdout, width=None if is_terminal else _PIPED_WIDTH, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD if is_terminal else None, title=title, title_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD if is_terminal else None, pad_edge=False)
     for index, name in enumerate(columns):
         justify: Literal["left", "right"] = "right" if _is_number(found, index) else "left"
         table.add_column(name, justify=justify, overflow="fold", no_wrap=not is_terminal)

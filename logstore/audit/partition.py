@@ -36,7 +36,6 @@ class Surroundings:
     was_closed: bool = False
     recovery_point: int | None = None
     log_start_offset: int | None = None
-    high_watermark: int | None = None
     cleaner_offset: int | None = None
 
 
@@ -183,6 +182,5 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
         was_closed=is_closed,
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
-        high_watermark=offset(offset_checkpoint.HIGH_WATERMARK_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),
     )

@@ -55,7 +55,6 @@ def commit_records(
     commits: Mapping[Partition, OffsetCommit],
     *,
     now_ms: int,
-    expire_timestamp_ms: int = -1,
     metadata_size_max: int = METADATA_SIZE_MAX,
 ) -> list[tuple[OffsetKey, CommittedOffset]]:
     """The records of a commit; those of a transactional one go into a batch of its producer.
@@ -74,7 +73,7 @@ def commit_records(
                 leader_epoch=commit.leader_epoch,
                 metadata=commit.metadata,
                 commit_timestamp_ms=now_ms,
-                expire_timestamp_ms=expire_timestamp_ms,
+                expire_timestamp_ms=-1,
                 topic_id=commit.topic_id,
             ),
         )

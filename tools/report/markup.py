@@ -142,6 +142,6 @@ def _is_number(value: object) -> bool:
     return value is None or isinstance(value, int) or (isinstance(value, Markup) and 'class="number' in value)
 
 
-def folded(summary: str, inside: str, *, is_open: bool = False) -> str:
+def folded(summary: str, inside: str) -> str:
     """`inside`, to be opened by a click on `summary`, which is text."""
-    return f"<details{' open' if is_open else ''}><summary>{text(summary)}</summary>{inside}</details>"
+    return f"<details><summary>{text(summary)}</summary>{inside}</details>"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def build_offset_map(
-    log: PartitionLog, check: AbortCheck, start_offset: int, end_offset: int, *, buffer_size: int, load_factor: float
+    log: PartitionLog, check: AbortCheck, start_offset: int, end_offset: int, *, buffer_size: int
 ) -> tuple[OffsetMap, set[int]]:
     """Keys of the data records in [start_offset, end_offset) that are not of aborted transactions.
 
@@ -40,9 +40,7 @@ def build_offset_map(
         segments = segments_between(log, start_offset, end_offset)
         transactions.add_aborted(aborted_transactions(log, start_offset, end_offset))
     with check.reading(segments):
-        return _read_into_map(
-            segments, transactions, start_offset, end_offset, buffer_size=buffer_size, load_factor=load_factor
-        )
+        return _read_into_map(segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
 
 
 def _read_into_map(
@@ -52,12 +50,10 @@ def _read_into_map(
     end_offset: int,
     *,
     buffer_size: int,
-    load_factor: float,
 ) -> tuple[OffsetMap, set[int]]:
     offset_map = OffsetMap(
         sum(map(record_count_max, segments)),
         buffer_size=buffer_size,
-        load_factor=load_factor,
         first_offset=start_offset,
         end_offset=end_offset,
     )

@@ -14,7 +14,6 @@ from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
 from .map_building import build_offset_map
-from .offset_map import LOAD_FACTOR
 from .segment_cleaning import SegmentCleaning
 from .statistics import CleaningStatistics
 
@@ -36,14 +35,7 @@ class Cleaned:
     statistics: CleaningStatistics
 
 
-def clean(
-    log: PartitionLog,
-    chosen: Cleanable,
-    now_ms: int,
-    *,
-    buffer_size: int = DEDUPE_BUFFER_SIZE,
-    load_factor: float = LOAD_FACTOR,
-) -> Cleaned:
+def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> Cleaned:
     """Clean what was chosen, as far as the map of its keys has room; one round of a log at a time.
 
     Appends go on meanwhile; the log's lock is held only while a segment takes the place of others.
@@ -52,7 +44,6 @@ def clean(
         chosen: of `choice.cleanable`.
         now_ms: the time of the round; a delete horizon is delete.retention.ms behind it.
         buffer_size: bytes of the map, log.cleaner.dedupe.buffer.size.
-        load_factor: log.cleaner.io.buffer.load.factor.
 
     Raises:
         LogCleaningAbortedError: the log was truncated or lost segments since it was chosen; segments cleaned before
@@ -63,10 +54,10 @@ def clean(
     if not chosen.cleanable_size:
         return Cleaned(chosen.first_dirty_offset, CleaningStatistics())
     with log.cleaning_lock:
-        return _clean(log, chosen, now_ms, buffer_size, load_factor)
+        return _clean(log, chosen, now_ms, buffer_size)
 
 
-def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, load_factor: float) -> Cleaned:
+def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) -> Cleaned:
     with log.lock:
         log.failure.require_writable()  # of a swap that was cut off nothing may be touched: the next load finishes it
         check = AbortCheck(log, chosen)
@@ -81,7 +72,6 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int, 
         chosen.first_dirty_offset,
         chosen.first_uncleanable_offset,
         buffer_size=buffer_size,
-        load_factor=load_factor,
     )
     round_ = Round(
         offset_map=offset_map,

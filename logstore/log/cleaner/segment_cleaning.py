@@ -96,7 +96,6 @@ class SegmentCleaning:
             held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
             cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader, self.statistics))
             cleaned.add_aborted(transactions.take_needed())
-        self.statistics.read_size += segment.size
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[Segment]) -> None:
         log = self._log
@@ -108,8 +107,6 @@ class SegmentCleaning:
                 raise
             replace_segments(log, cleaned.base_offset, group, self._round.now_ms)
         self.statistics.written_size += cleaned.size
-        self.statistics.old_segment_count += len(group)
-        self.statistics.new_segment_count += 1
 
     def _split(self, segment: Segment) -> None:
         log = self._log

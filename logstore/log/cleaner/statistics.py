@@ -11,18 +11,14 @@ class CleaningStatistics:
 
     Attributes:
         map_entry_count: keys of the dirty part; `map_utilization` of the map's room for them.
-        read_size, written_size: bytes of the segments that were cleaned, and of what they were cleaned into.
+        written_size: bytes of what the segments were cleaned into.
         read_record_count, kept_record_count: records that were looked at, and of them those that stayed.
         keyless_record_count: records without a key, which a compacted topic should not have; they did not stay.
-        old_segment_count, new_segment_count: segments before and after.
     """
 
     map_entry_count: int = 0
     map_utilization: float = 0.0
-    read_size: int = 0
     written_size: int = 0
     read_record_count: int = 0
     kept_record_count: int = 0
     keyless_record_count: int = 0
-    old_segment_count: int = 0
-    new_segment_count: int = 0
