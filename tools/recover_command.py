@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .audit_options import errors_as_failure, form_option, time_or_clock
 
 if TYPE_CHECKING:
     from logstore.log.recovered import RecoveredLog
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--log-start", type=int, help="Offset at which the log starts; by the checkpoint.")
 @click.option("--now", type=int, metavar="MS", help="The time, in ms since 1970; by the clock.")
 @click.option("--config", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic; may be repeated.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option
 def command(
     directory: str,
     was_clean: bool | None,
@@ -36,30 +37,23 @@ def command(
     The directory must not be in use. What is not told by options is taken from the data directory around it: its
     marker of a clean shutdown and its checkpoints, which stay as they are.
     """
-    from logstore import clock
     from logstore.disk.lock import data_directory_lock
     from logstore.disk.names import absolute_path, parent
-    from logstore.errors import LogstoreError, UsageError
     from logstore.log.config import parse_config
     from logstore.log.loader import LoadSettings
     from logstore.log.recover import recover_partition
 
-    try:
+    with errors_as_failure():
         path = absolute_path(directory)
         settings = LoadSettings(
             was_clean=_was_clean(path) if was_clean is None else was_clean,
             recovery_point=_offset(path, "recovery-point") if recovery_point is None else recovery_point,
             log_start_offset=_offset(path, "log-start") if log_start is None else log_start,
-            now_ms=clock.now_ms() if now is None else now,
+            now_ms=time_or_clock(now),
             config=parse_config(dict(_pair(text) for text in config)),
         )
         with data_directory_lock(parent(path)):
             recovered = recover_partition(path, settings)
-    except UsageError as error:
-        raise click.UsageError(str(error)) from error
-    except LogstoreError as error:
-        sys.stderr.write(f"logstore: {error}\n")
-        sys.exit(1)
     _PRINTERS[form](recovered)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .audit_options import errors_as_usage, form_option
+
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
     from logstore.audit.verify import Verified
@@ -17,24 +19,20 @@ _SIZE_NAMES = ("segments", "batches", "bytes", "logEndOffset")
 
 @click.command("verify")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@form_option
 def command(paths: tuple[str, ...], form: str) -> None:
     """Prove that what lies in PATH is what a broker wrote: every batch, and every file beside the log.
 
     A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
     be running. The exit code is 1 if something is wrong.
     """
-    from logstore.errors import LogstoreError
-
     from .audit_paths import places
 
-    try:
-        partitions: list[Verified] = []
-        findings: list[Finding] = []
+    partitions: list[Verified] = []
+    findings: list[Finding] = []
+    with errors_as_usage():
         for place in places(paths):
             _verify(place.path, place.is_partition, partitions, findings)
-    except LogstoreError as error:
-        raise click.UsageError(str(error)) from error
     if form == "json":
         _print_json(partitions, findings)
     else:
