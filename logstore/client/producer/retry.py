@@ -8,6 +8,7 @@ from ...errors import (
     ConcurrentTransactionsError,
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
+    KafkaStorageError,
     LogstoreError,
     NotCoordinatorError,
 )
@@ -37,3 +38,10 @@ class Backoff:
             return 0.0
         wait_s = self._first_s * 2.0 ** min(attempt_count - 2, _EXPONENT_MAX)
         return float(min(wait_s * random.uniform(1 - _JITTER, 1 + _JITTER), self._max_s))
+
+
+def raise_storage_error(error: LogstoreError) -> None:
+    """Raise the reason of a coordinator that can never go on: a marker's log is not written until it is opened anew."""
+    cause = error.__cause__
+    if isinstance(cause, KafkaStorageError):
+        raise KafkaStorageError(cause.message, path=cause.path, found=cause.found, advice=cause.advice) from error

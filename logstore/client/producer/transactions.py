@@ -23,7 +23,6 @@ from ...errors import (
     InvalidPidMappingError,
     InvalidProducerEpochError,
     InvalidTxnStateError,
-    KafkaStorageError,
     LogstoreError,
     ProducerFailedError,
     ProducerFencedError,
@@ -39,7 +38,7 @@ from ...store.group_commits import GroupMemberIdentity
 from ...store.store import Store
 from ..group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
 from .config import ProducerConfig
-from .retry import RETRIABLE, Backoff
+from .retry import RETRIABLE, Backoff, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, ProducerState
 
 T = TypeVar("T")
@@ -367,7 +366,7 @@ class TransactionManager:
             try:
                 return call()
             except RETRIABLE as error:
-                _raise_storage_error(error)
+                raise_storage_error(error)
                 attempt_count += 1
                 wait_s = self._backoff.wait_s(attempt_count)
                 if clock.monotonic_s() + wait_s >= end_s:
@@ -399,10 +398,3 @@ class TransactionManager:
         return RequestTimedOutError(
             f"Timeout expired after {self._max_block_ms}ms while awaiting {awaited}. {UNANSWERED[awaited]}"
         )
-
-
-def _raise_storage_error(error: LogstoreError) -> None:
-    """Raise the reason of a coordinator that can never go on: a marker's log is not written until it is opened anew."""
-    cause = error.__cause__
-    if isinstance(cause, KafkaStorageError):
-        raise KafkaStorageError(cause.message, path=cause.path, found=cause.found, advice=cause.advice) from error
