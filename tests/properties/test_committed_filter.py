@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
 from logstore.folds import committed_filter
-from logstore.folds.abort_markers import is_abort_marker
-from logstore.folds.committed_filter import CommittedFilter
+from logstore.folds.committed_filter import CommittedFilter, is_abort_marker
 from tests.naive.committed_filter import Seen, skipped
 from tests.naive.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.naive.transactional_log import transactional_log
