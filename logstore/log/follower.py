@@ -3,6 +3,10 @@
 From the newest producer snapshot at or below the last segment on, all batches are read, each once: their checksums are
 computed, producers and indexes stepped. What is before is taken as it is. The bytes are copied before they are looked
 at, so nothing that is checked can change after the check.
+
+A `.swap` file is whole, and takes the place of the files that it has been made from; see `left_overs`. So where there
+is one, it counts, and nothing of its segment is missed while old files go and new ones take their names. `.cleaned`
+files are not whole yet, `.deleted` ones are nobody's any more.
 """
 
 from __future__ import annotations
@@ -15,16 +19,22 @@ from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import legacy_entry
 from ..disk.file_range import FileRange, file_identity, is_missing
 from ..disk.side_files import read_producer_snapshot
-from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, LogstoreError
+from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, InvalidNameError, LogstoreError
 from ..folds import producer_update
 from ..folds.producer_state import ProducerState
-from ..layout.file_names import LOG_SUFFIX
+from ..layout.file_names import (
+    LOG_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SWAP_SUFFIX,
+    base_offset_of,
+)
 from .batch_search import first_batch_size
 from .directory import PartitionDirectory
 from .live_segment import DirectoryChangedError, LiveSegment
-from .segment_listing import segment_names, settled_names, snapshot_names
 from .segments import Segments
 
+_LISTING_COUNT_MAX = 100
 _MAGIC_V2 = 2
 _READ_SIZE = 8 * 1024 * 1024
 _NO_EXPIRATION_NOW_MS = 0  # a clock at which no producer has expired; expired ones have no open transaction anyway
@@ -197,3 +207,48 @@ def _unreadable(segment: LiveSegment, what: str) -> CorruptRecordError:
         found=what,
         advice="if it stays, it is damage and no write on its way: look with `logstore verify`",
     )
+
+
+def settled_names(directory: PartitionDirectory) -> list[str]:
+    """The names of all files, sorted, listed again until two listings are alike: one may miss a file that is renamed.
+
+    Raises:
+        DirectoryChangedError: they do not become alike.
+        DataDirectoryError: the directory cannot be listed.
+    """
+    names = directory.names()
+    for _ in range(_LISTING_COUNT_MAX):
+        again = directory.names()
+        if again == names:
+            return names
+        names = again
+    raise DirectoryChangedError
+
+
+def segment_names(names: list[str]) -> dict[int, dict[str, str]]:
+    """From base offset, ascending, to the names of a segment's files by suffix; there is a `.log` of each.
+
+    >>> names = ["00.index", "00.log", "05.log", "05.log.swap", "07.index", "09.log.deleted"]
+    >>> segment_names(names)
+    {0: {'.index': '00.index', '.log': '00.log'}, 5: {'.log': '05.log.swap'}}
+    """
+    found: dict[int, dict[str, str]] = {}
+    for name in sorted(names, key=lambda name: name.endswith(SWAP_SUFFIX)):
+        kind = next((kind for kind in SEGMENT_SUFFIXES if name.removesuffix(SWAP_SUFFIX).endswith(kind)), None)
+        offset = _offset_of(name)
+        if kind is not None and offset is not None:
+            found.setdefault(offset, {})[kind] = name
+    return {offset: found[offset] for offset in sorted(found) if LOG_SUFFIX in found[offset]}
+
+
+def snapshot_names(names: list[str]) -> dict[int, str]:
+    """From offset to name of the producer snapshots."""
+    found = {_offset_of(name): name for name in names if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)}
+    return {offset: name for offset, name in found.items() if offset is not None}
+
+
+def _offset_of(name: str) -> int | None:
+    try:
+        return base_offset_of(name)
+    except InvalidNameError:
+        return None  # no broker makes such a file

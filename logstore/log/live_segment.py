@@ -48,7 +48,7 @@ class LiveSegment(Segment):
         """Open the `.log`, and read the `.txnindex` that belongs to it.
 
         Args:
-            names: of the files, by suffix; see `segment_listing`.
+            names: of the files, by suffix; see `follower.segment_names`.
 
         Raises:
             DirectoryChangedError: while this looked.

@@ -17,12 +17,12 @@ from logstore.errors import CorruptRecordError, DataDirectoryError, InvalidNameE
 from logstore.log import records
 from logstore.log.config import parse_config
 from logstore.log.directory import PartitionDirectory
+from logstore.log.follower import settled_names
 from logstore.log.live_segment import DirectoryChangedError
 from logstore.log.loader import LoadSettings
 from logstore.log.reader import PartitionReader
 from logstore.log.recover import recover_partition
 from logstore.log.recovered import RecoveredLog
-from logstore.log.segment_listing import settled_names
 from logstore.model import FetchIsolation
 from tests.naive.encoder import TRANSACTIONAL, Batch, Rec
 from tests.naive.transactional_log import TransactionalLog, transactional_log
