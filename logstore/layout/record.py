@@ -27,7 +27,6 @@ from functools import lru_cache
 
 from ..errors import UsageError
 
-VARINT_SIZE_MAX = 5
 SEQUENCE_MAX = 2**31 - 1
 NO_HEADERS = b"\x00"
 RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`

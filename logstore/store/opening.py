@@ -24,13 +24,6 @@ from .topic_changes import wanted_partitions
 S = TypeVar("S", bound=Store)
 
 
-def open_store(
-    path: str, *, config: Mapping[str, Any], now_ms: Callable[[], int], progress: Progress | None, seam: Seam
-) -> Store:
-    """See `logstore.open`."""
-    return open_as(Store, path, config=config, now_ms=now_ms, progress=progress, seam=seam)
-
-
 def open_as(
     store_type: type[S],
     path: str,
@@ -41,7 +34,7 @@ def open_as(
     seam: Seam,
     cluster_id: str | None = None,
 ) -> S:
-    """As `open_store`; what was opened becomes a store of this type."""
+    """See `logstore.open`; what was opened becomes a store of this type."""
     broker_config = parse_broker_config(config)
     require_cluster_id(cluster_id)
     path = absolute_path(path)

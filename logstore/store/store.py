@@ -62,7 +62,7 @@ class Store:
         seam: Seam,
         now_ms: Callable[[], int],
     ) -> None:
-        """Of what `opening.open_store` has opened."""
+        """Of what `opening.open_as` has opened."""
         assert properties.cluster_id is not None
         assert properties.node_id is not None
         assert properties.directory_id is not None

@@ -21,7 +21,7 @@ import pytest
 from logstore.coordinator.group_offsets import OffsetCommit
 from logstore.errors import KafkaStorageError, LogstoreError
 from logstore.model import FetchIsolation
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.schedule import Schedule
 from logstore.store.store import Store
 from tests.crash.interrupts import LineTracer
@@ -38,7 +38,7 @@ CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitio
 
 
 def opened(root: Path) -> Store:
-    return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=UnsyncedSeam())
+    return open_as(Store, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=UnsyncedSeam())
 
 
 @dataclass

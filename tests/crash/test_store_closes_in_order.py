@@ -18,7 +18,7 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.store import Store
 from tests.crash.lossy_disk import OUTCOMES
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
@@ -65,7 +65,7 @@ class Run:
 
 
 def opened(root: Path, seam: Seam) -> Store:
-    return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+    return open_as(Store, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
 def keep_busy(store: Store) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.schedule import Schedule
 from logstore.store.store import Store
 from tests.naive.dice import Dice
@@ -70,7 +70,7 @@ class Told:
 
 
 def opened(root: Path, seam: UnsyncedSeam) -> Store:
-    return open_store(str(root), config={}, now_ms=lambda: NOW, progress=None, seam=seam)
+    return open_as(Store, str(root), config={}, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
 def work(store: Store, told: Told) -> None:

@@ -18,7 +18,7 @@ import pytest
 from logstore.coordinator.group_offsets import OffsetCommit
 from logstore.disk.seam import Seam
 from logstore.store.broker_config import DURABLE_COMMITS
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.schedule import Schedule
 from logstore.store.store import Store
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
@@ -118,7 +118,7 @@ class Work:
 
 
 def opened(root: Path, seam: Seam) -> Store:
-    return open_store(str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+    return open_as(Store, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
 def failures(root: Path, seed: str) -> tuple[list[tuple[Survivor, int, str]], list[Told]]:

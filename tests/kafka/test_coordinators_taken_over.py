@@ -13,7 +13,7 @@ from logstore.coordinator.group_membership import Joining
 from logstore.coordinator.group_offsets import OffsetCommit
 from logstore.coordinator.transaction import from_record
 from logstore.disk.seam import SEAM
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.replaying import ReplayedMarker, ReplayedRecord, replayed
 from logstore.store.store import Store
 from logstore.topics.consumer_offsets import decode_key, decode_value
@@ -32,7 +32,7 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
 def opened(root: Path) -> Store:
-    return open_store(str(root), config=SETTINGS, now_ms=now_ms, progress=None, seam=SEAM)
+    return open_as(Store, str(root), config=SETTINGS, now_ms=now_ms, progress=None, seam=SEAM)
 
 
 def work(store: Store) -> None:

@@ -14,7 +14,7 @@ import logstore
 from logstore.disk.seam import SEAM, Seam
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.schedule import Schedule
 from logstore.store.store import Store
 
@@ -55,7 +55,7 @@ def seam() -> Faulty:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock, seam: Faulty) -> Iterator[Store]:
-    with open_store(str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
+    with open_as(Store, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
         yield opened
 
 

@@ -11,7 +11,7 @@ from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
 from logstore.store.metadata_image import MetadataImage, TopicImage
-from logstore.store.opening import open_store
+from logstore.store.opening import open_as
 from logstore.store.store import Store
 from logstore.store.topics import TopicDescription, describe
 from tests.recovery.comparison import UnsyncedSeam
@@ -19,7 +19,7 @@ from tests.unit.small_store import START_MS
 
 
 def opened(root: Path, seam: Seam | None = None) -> Store:
-    return open_store(str(root), config={}, now_ms=lambda: START_MS, progress=None, seam=seam or UnsyncedSeam())
+    return open_as(Store, str(root), config={}, now_ms=lambda: START_MS, progress=None, seam=seam or UnsyncedSeam())
 
 
 def directories(root: Path) -> list[str]:
