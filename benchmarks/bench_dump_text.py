@@ -16,7 +16,7 @@ from benchmarks.measured import Measured
 from benchmarks.sizes import KIB, MIB, scaled
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.record_table import BatchRecords
-from logstore.kernels import decode, dump_text
+from logstore.kernels import decode, dump_lines, dump_state, dump_text
 from logstore.kernels.text import SLACK_SIZE
 
 SIZE_TINY = 256 * KIB
@@ -64,41 +64,41 @@ class Dump:
         self.records = np.zeros((decode.COLUMN_COUNT, 2048), np.int64)
         self.out = np.zeros(OUT_SIZE + SLACK_SIZE, np.uint8)
         self.gaps = np.zeros((2, 64), np.int64)
-        self.state = np.zeros(dump_text.STATE_COUNT, np.int64)
-        self.state[dump_text.FLAGS] = flags
-        self.state[dump_text.RECORD_CAPACITY] = self.records.shape[1]
-        self.state[dump_text.OUT_CAPACITY] = OUT_SIZE
-        self.state[dump_text.GAP_CAPACITY] = self.gaps.shape[1]
+        self.state = np.zeros(dump_state.STATE_COUNT, np.int64)
+        self.state[dump_state.FLAGS] = flags
+        self.state[dump_state.RECORD_CAPACITY] = self.records.shape[1]
+        self.state[dump_state.OUT_CAPACITY] = OUT_SIZE
+        self.state[dump_state.GAP_CAPACITY] = self.gaps.shape[1]
 
     def text(self) -> Bytes:
-        return self.out[: self.state[dump_text.OUT_SIZE]]
+        return self.out[: self.state[dump_state.OUT_SIZE]]
 
 
 @pytest.mark.parametrize("depth", ["shallow", "deep", "contents"])
 def test_dump_batches(depth: str, segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
-    flags = {"shallow": 0, "deep": dump_text.DEEP, "contents": dump_text.DEEP | dump_text.CONTENTS}[depth]
+    flags = {"shallow": 0, "deep": dump_state.DEEP, "contents": dump_state.DEEP | dump_state.CONTENTS}[depth]
     dump = Dump(flags)
 
     def dump_all() -> bytes:
-        dump.state[dump_text.ROW] = 0
-        dump.state[dump_text.PREVIOUS_OFFSET] = -1
+        dump.state[dump_state.ROW] = 0
+        dump.state[dump_state.PREVIOUS_OFFSET] = -1
         digest = xxhash.xxh64()
-        status = dump_text.OUT_FULL
-        while status == dump_text.OUT_FULL:
-            dump.state[dump_text.OUT_SIZE] = 0
+        status = dump_state.OUT_FULL
+        while status == dump_state.OUT_FULL:
+            dump.state[dump_state.OUT_SIZE] = 0
             status = dump_text.dump_batches(
                 segment,
                 table.matrix,
                 table.capacity,
                 table.count,
                 dump.records,
-                dump_text.POOL,
+                dump_lines.LITERALS,
                 dump.out,
                 dump.gaps,
                 dump.state,
             )
             digest.update(dump.text())
-        assert status == dump_text.DONE
+        assert status == dump_state.DONE
         return digest.digest()
 
     floor = touching(segment, table.position) if depth == "shallow" else reading(segment)
@@ -106,14 +106,14 @@ def test_dump_batches(depth: str, segment: Bytes, table: BatchTable, check_timed
 
 
 def test_dump_records(segment: Bytes, table: BatchTable, check_timed: Callable[..., None]) -> None:
-    dump = Dump(dump_text.DEEP | dump_text.CONTENTS)
+    dump = Dump(dump_state.DEEP | dump_state.CONTENTS)
     (chunk,) = BatchRecords(segment, table, 0, dump.state).chunks(dump.records)
 
     def dump_one() -> Bytes:
-        dump.state[[dump_text.CHUNK_ROW, dump_text.OUT_SIZE, dump_text.ATTRIBUTES]] = 0
-        dump.state[dump_text.PREVIOUS_OFFSET] = -1
-        status = dump_text.dump_records(chunk.data, chunk.matrix, dump_text.POOL, dump.out, dump.gaps, dump.state)
-        assert status == dump_text.DONE
+        dump.state[[dump_state.CHUNK_ROW, dump_state.OUT_SIZE, dump_state.ATTRIBUTES]] = 0
+        dump.state[dump_state.PREVIOUS_OFFSET] = -1
+        status = dump_text.dump_records(chunk.data, chunk.matrix, dump_lines.LITERALS, dump.out, dump.gaps, dump.state)
+        assert status == dump_state.DONE
         return dump.text()
 
     check_timed(int(table.size[0]), dump_one, reading(segment[: table.size[0]]))

@@ -36,6 +36,7 @@ S = TypeVar("S", bound="Struct")
 
 _KINDS = {"int": "i64", "Bytes": "u8*", "Words": "i64*"}  # of annotations
 _DTYPE_NAMES = {"u8*": "uint8", "i64*": "int64"}
+_FORMATS = {"u8*": "B", "i64*": "q"}  # of memoryviews
 _INT64 = range(-(1 << 63), 1 << 63)
 
 
@@ -83,9 +84,13 @@ def _address_name(name: str) -> str:
 def address_of(kind: Any, array: Any) -> int:
     """Address of the first item of an array, after a check of what `kind`, `u8*` or `i64*`, asks for.
 
+    A memoryview that may be written and is not empty is an array too, for who does without numpy.
+
     Raises:
         TypeError: the array has another dtype, or is not C-contiguous.
     """
+    if isinstance(array, memoryview) and array.format == _FORMATS.get(kind):
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
     check_array(kind, array)
     return int(array.ctypes.data)
 

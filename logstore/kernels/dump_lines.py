@@ -23,6 +23,7 @@ from .dump_state import (
     MEMO_START,
     MEMO_TIMESTAMP,
     MEMO_VALUE_SIZE,
+    PYTHON_RECORDS,
     RECORD_CAPACITY,
     SKIP_METADATA,
 )
@@ -241,32 +242,43 @@ def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int,
         position = records[decode.HEADERS_POSITION * capacity + row]
         o = put_header_keys(out, o, pool, data, position, state[decode.END_POSITION], count)
     out[o] = 93
-    o += 1
-    if state[ATTRIBUTES] & CONTROL_FLAG != 0:
-        o = put_marker(out, o, pool, data, records, capacity, row)
-    return o
+    return o + 1
 
 
 @device
-def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any) -> int:
-    """One record line with its line end."""
+def is_python_record(data: Any, records: Any, row: int, state: Any) -> int:
+    """1 when Python ends the record's line: a control record that is no marker, or contents that only it decodes."""
+    flags = state[FLAGS]
+    if state[ATTRIBUTES] & CONTROL_FLAG == 0:
+        return 1 if flags & PYTHON_RECORDS != 0 and flags & CONTENTS != 0 else 0
+    return 1 - is_marker(data, records, state[RECORD_CAPACITY], row) if flags & SKIP_METADATA == 0 else 0
+
+
+@device
+def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
+    """One record line with its line end; the metadata alone where Python prints the rest."""
     flags = state[FLAGS]
     is_bare = 1
     if flags & SKIP_METADATA == 0:
         o = put_metadata(out, o, pool, data, records, row, state)
         is_bare = 0
-    if flags & CONTENTS != 0 and state[ATTRIBUTES] & CONTROL_FLAG == 0:
+    if is_python == 1:
+        return o
+    if state[ATTRIBUTES] & CONTROL_FLAG != 0:
+        if is_bare == 0:
+            o = put_marker(out, o, pool, data, records, state[RECORD_CAPACITY], row)
+    elif flags & CONTENTS != 0:
         o = put_contents(out, o, pool, data, records, state[RECORD_CAPACITY], row, is_bare)
     out[o] = 10
     return o + 1
 
 
 @device
-def record_line_size_max(data: Any, records: Any, row: int, state: Any) -> int:
-    """Room that one record line may take."""
+def record_line_size_max(data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
+    """Room that one record line may take, without what Python prints."""
     capacity = state[RECORD_CAPACITY]
     size = 0
-    if state[FLAGS] & CONTENTS != 0:
+    if state[FLAGS] & CONTENTS != 0 and is_python == 0:
         size = max(records[decode.KEY_SIZE * capacity + row], 0)
         size += max(records[decode.VALUE_SIZE * capacity + row], 0)
     count = records[decode.HEADER_COUNT * capacity + row]

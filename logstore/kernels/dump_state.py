@@ -8,16 +8,17 @@ from . import decode
 DEEP = 1
 CONTENTS = 2
 SKIP_METADATA = 4
-PYTHON_RECORDS = 8  # records need a decoder that only Python has: stop after each batch line
+PYTHON_RECORDS = 8  # contents need a decoder that only Python has
 
 # Status of `dump_batches` and `dump_records`.
 DONE = 0
-OUT_FULL = 1  # empty `out` and call again
+OUT_FULL = 1  # empty `out`, or give a larger one, and call again
 GAPS_FULL = 2  # empty the gaps and call again
 PYTHON_BATCH = 3  # the records of row state[ROW] are the caller's
-PYTHON_RECORD = 4  # the record in state[CHUNK_ROW] is the caller's
+PYTHON_RECORD = 4  # what stands behind the metadata of the record in state[CHUNK_ROW] is the caller's
 RECORD_ERROR = 5  # state[DECODE_STATUS] and the details tell which
 UNKNOWN_CODEC = 6  # only the first half of this row's line is printed
+LEGACY_ROW = 7  # row state[ROW] is a v0/v1 entry, all of it the caller's
 
 # Slots of the state, after those of the decode.
 FLAGS = decode.STATE_COUNT

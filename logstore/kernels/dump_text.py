@@ -6,15 +6,13 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE
+from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from . import decode, scan
 from .decode import decode_rows
 from .decode_batches import begin_batch
 from .dump_lines import (
     BATCH_LINE_SIZE_MAX,
-    LITERALS,
-    RECORD_LINE_SIZE_MAX,
-    is_marker,
+    is_python_record,
     put_batch_identity,
     put_batch_place,
     put_record,
@@ -23,7 +21,6 @@ from .dump_lines import (
 from .dump_state import (
     ATTRIBUTES,
     CHUNK_ROW,
-    CONTENTS,
     DECODE_STATUS,
     DEEP,
     DONE,
@@ -32,6 +29,7 @@ from .dump_state import (
     GAP_COUNT,
     GAPS_FULL,
     IS_LINE_PRINTED,
+    LEGACY_ROW,
     MEMO_SIZE,
     OUT_CAPACITY,
     OUT_FULL,
@@ -39,56 +37,12 @@ from .dump_state import (
     PREVIOUS_OFFSET,
     PYTHON_BATCH,
     PYTHON_RECORD,
-    PYTHON_RECORDS,
     RECORD_CAPACITY,
     RECORD_ERROR,
     ROW,
-    SKIP_METADATA,
-    STATE_COUNT,
     UNKNOWN_CODEC,
 )
 from .primitives import add64
-
-# the kernels and what their callers name
-__all__ = [
-    "ATTRIBUTES",
-    "BATCH_LINE_SIZE_MAX",
-    "CHUNK_ROW",
-    "CONTENTS",
-    "DECODE_STATUS",
-    "DEEP",
-    "DONE",
-    "FLAGS",
-    "GAPS_FULL",
-    "GAP_CAPACITY",
-    "GAP_COUNT",
-    "IS_LINE_PRINTED",
-    "OUT_CAPACITY",
-    "OUT_FULL",
-    "OUT_SIZE",
-    "PREVIOUS_OFFSET",
-    "PYTHON_BATCH",
-    "PYTHON_RECORD",
-    "PYTHON_RECORDS",
-    "RECORD_CAPACITY",
-    "RECORD_ERROR",
-    "RECORD_LINE_SIZE_MAX",
-    "ROW",
-    "SKIP_METADATA",
-    "STATE_COUNT",
-    "UNKNOWN_CODEC",
-    "dump_batches",
-    "dump_records",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """`POOL`: the literals as uint8, for callers that have numpy; a small dump does without."""
-    if name != "POOL":
-        raise AttributeError(f"module {__name__} has no attribute {name}")
-    import numpy as np
-
-    return np.frombuffer(LITERALS, np.uint8)
 
 
 @device
@@ -110,13 +64,10 @@ def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: An
     o = state[OUT_SIZE]
     row = state[CHUNK_ROW]
     capacity = state[RECORD_CAPACITY]
-    is_control_shown = state[ATTRIBUTES] & CONTROL_FLAG != 0 and state[FLAGS] & SKIP_METADATA == 0
     status = DONE
     while row < state[decode.ROW_COUNT]:
-        if is_control_shown and is_marker(data, records, capacity, row) == 0:
-            status = PYTHON_RECORD
-            break
-        if state[OUT_CAPACITY] - o < record_line_size_max(data, records, row, state):
+        is_python = is_python_record(data, records, row, state)
+        if state[OUT_CAPACITY] - o < record_line_size_max(data, records, row, state, is_python):
             status = OUT_FULL
             break
         offset = records[decode.OFFSET * capacity + row]
@@ -124,7 +75,10 @@ def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: An
             status = GAPS_FULL
             break
         state[PREVIOUS_OFFSET] = offset
-        o = put_record(out, o, pool, data, records, row, state)
+        o = put_record(out, o, pool, data, records, row, state, is_python)
+        if is_python == 1:
+            status = PYTHON_RECORD
+            break
         row += 1
     state[CHUNK_ROW] = row
     state[OUT_SIZE] = o
@@ -187,10 +141,8 @@ def put_batch_line(table: Any, capacity: int, pool: Any, out: Any, state: Any) -
 
 @device
 def is_python_batch(table: Any, capacity: int, state: Any) -> int:
-    """1 when the records of row state[ROW] are compressed, or damaged in the header, or need a decoder of Python's."""
+    """1 when the records of row state[ROW] are compressed, or damaged in the header."""
     row = state[ROW]
-    if state[FLAGS] & PYTHON_RECORDS != 0:
-        return 1
     if table[scan.ATTRIBUTES * capacity + row] & CODEC_MASK != 0:
         return 1
     if table[scan.RECORD_COUNT * capacity + row] < 0 or table[scan.SIZE * capacity + row] < HEADER_SIZE:
@@ -212,12 +164,14 @@ def dump_batches(
 ) -> int:
     """Batch and record lines of rows state[ROW] … row_end - 1 of a batch table, until something stops it.
 
-    data: uint8, the mapped file; table: int64[scan.COLUMN_COUNT, capacity], v2 rows only; the rest as in
-    `dump_records`. Returns the status. After PYTHON_BATCH and PYTHON_RECORD the caller prints what is its and moves
+    data: uint8, the mapped file; table: int64[scan.COLUMN_COUNT, capacity], the rest as in `dump_records`.
+    Returns the status. After LEGACY_ROW, PYTHON_BATCH and PYTHON_RECORD the caller prints what is its and moves
     state[ROW] or state[CHUNK_ROW] on; after every stop but an error the same call goes on where it stopped.
     """
     state[MEMO_SIZE] = 0
     while state[ROW] < row_end:
+        if table[scan.MAGIC * capacity + state[ROW]] < 2:
+            return LEGACY_ROW
         if state[IS_LINE_PRINTED] == 0:
             status = put_batch_line(table, capacity, pool, out, state)
             if status != DONE:

@@ -33,7 +33,7 @@ class Dump(NamedTuple):
 
 
 def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
-    """Lines of these batches; `foreign_batch` and `foreign_record` stand for what is not the kernel's to print."""
+    """Lines of these batches; `foreign_batch` and `foreign_record` stand for what is not the kernel's."""
     text: bytes = b""
     seen: list[Record] = []
     for row in rows:
@@ -42,7 +42,7 @@ def dump(data: bytes, rows: list[Row], options: Options) -> Dump:
         text += batch_identity(row) + batch_place(row)
         if not options.deep:
             continue
-        if options.python_records or row.attributes & 7 or row.record_count < 0 or row.size < HEADER_SIZE:
+        if row.attributes & 7 or row.record_count < 0 or row.size < HEADER_SIZE:
             text += foreign_batch(row.position)
             continue
         try:
@@ -74,7 +74,7 @@ def foreign_batch(position: int) -> bytes:
 
 
 def foreign_record(offset: int) -> bytes:
-    return b"(the record at %d)\n" % offset
+    return b" (the rest of the record at %d)\n" % offset
 
 
 def batch_identity(row: Row) -> bytes:
@@ -119,10 +119,13 @@ def record_line(record: Record, attributes: int, options: Options) -> bytes:
     is_control = attributes & CONTROL != 0
     line = b""
     if not options.skip_metadata:
+        line = _metadata(record, attributes)
         if is_control and marker(record) is None:
-            return foreign_record(record.offset)
-        line = _metadata(record, attributes) + (marker(record) or b"") * is_control
+            return line + foreign_record(record.offset)
+        line += (marker(record) or b"") * is_control
     if options.contents and not is_control:
+        if options.python_records:
+            return line + foreign_record(record.offset)
         prefix = b" " if line else b"| "
         if record.key is not None:
             line += prefix + b"key: " + java_utf8(record.key)

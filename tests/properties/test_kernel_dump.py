@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.record_table import RecordTable
-from logstore.kernels import decode
-from logstore.kernels import dump_text as kernels
+from logstore.kernels import decode, dump_lines
 from tests.naive import batch
 from tests.naive import dump_text as naive
 from tests.naive.encoder import Rec, record_bytes
@@ -18,7 +17,7 @@ from tests.properties.test_kernel_decode import Decode
 from tests.unit.kernel_dump import DumpCaller, table_of
 from tests.unit.kernel_forms import run_both
 
-SMALLEST_OUT = kernels.BATCH_LINE_SIZE_MAX
+SMALLEST_OUT = dump_lines.BATCH_LINE_SIZE_MAX
 
 options = st.builds(
     naive.Options,

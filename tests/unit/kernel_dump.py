@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.kernels import decode, scan
+from logstore.kernels import decode, dump_lines, dump_state, scan
 from logstore.kernels import dump_text as kernels
 from logstore.kernels.text import SLACK_SIZE
 from tests.naive import dump_text as naive
@@ -17,10 +17,11 @@ from tests.naive.batch import Row
 from tests.naive.record import Record, as_long
 from tests.unit.kernel_forms import run_both
 
+POOL = np.frombuffer(dump_lines.LITERALS, np.uint8)
 BIG = 1 << 16
 BLANK = 0x2A
 UNTOUCHED = -77
-PAUSES = (kernels.OUT_FULL, kernels.GAPS_FULL)
+PAUSES = (dump_state.OUT_FULL, dump_state.GAPS_FULL)
 
 
 class DumpCaller:
@@ -39,55 +40,55 @@ class DumpCaller:
         self._out = np.full(out + SLACK_SIZE, BLANK, np.uint8)
         self._gaps = np.full((2, gaps), UNTOUCHED, np.int64)
         self._records = np.full((decode.COLUMN_COUNT, records), UNTOUCHED, np.int64)
-        self.state = np.full(kernels.STATE_COUNT, UNTOUCHED, np.int64)
-        self.state[kernels.FLAGS] = _flags(options)
-        self.state[kernels.RECORD_CAPACITY] = records
-        self.state[kernels.OUT_CAPACITY] = out
-        self.state[kernels.GAP_CAPACITY] = gaps
-        self.state[kernels.OUT_SIZE] = 0
-        self.state[kernels.GAP_COUNT] = 0
-        self.state[kernels.PREVIOUS_OFFSET] = -1
+        self.state = np.full(dump_state.STATE_COUNT, UNTOUCHED, np.int64)
+        self.state[dump_state.FLAGS] = _flags(options)
+        self.state[dump_state.RECORD_CAPACITY] = records
+        self.state[dump_state.OUT_CAPACITY] = out
+        self.state[dump_state.GAP_CAPACITY] = gaps
+        self.state[dump_state.OUT_SIZE] = 0
+        self.state[dump_state.GAP_COUNT] = 0
+        self.state[dump_state.PREVIOUS_OFFSET] = -1
         self.is_stuck = False
 
     def batches(self, data: npt.NDArray[np.uint8], table: npt.NDArray[np.int64], row_end: int) -> str | None:
         """All lines of the first rows of a batch table; the message of what stopped it."""
         state, capacity = self.state, table.shape[1]
-        state[kernels.ROW] = state[kernels.IS_LINE_PRINTED] = 0
+        state[dump_state.ROW] = state[dump_state.IS_LINE_PRINTED] = 0
         while True:
             status = self._run(
-                kernels.dump_batches, data, table, capacity, row_end, self._records, kernels.POOL, self._out, self._gaps
+                kernels.dump_batches, data, table, capacity, row_end, self._records, POOL, self._out, self._gaps
             )
-            row = int(state[kernels.ROW])
-            if status == kernels.DONE:
+            row = int(state[dump_state.ROW])
+            if status == dump_state.DONE:
                 assert row == row_end
                 return None
-            if status == kernels.UNKNOWN_CODEC:
+            if status == dump_state.UNKNOWN_CODEC:
                 return f"Unknown compression type id: {table[scan.ATTRIBUTES, row] & 7}"
-            if status == kernels.RECORD_ERROR:
-                return record_error(int(state[kernels.DECODE_STATUS]), state).message
-            if status == kernels.PYTHON_BATCH:
+            if status == dump_state.RECORD_ERROR:
+                return record_error(int(state[dump_state.DECODE_STATUS]), state).message
+            if status == dump_state.PYTHON_BATCH:
                 self._write(naive.foreign_batch(int(table[scan.POSITION, row])))
-                state[kernels.ROW] = row + 1
-                state[kernels.IS_LINE_PRINTED] = 0
-            elif status == kernels.PYTHON_RECORD or self.is_stuck:
+                state[dump_state.ROW] = row + 1
+                state[dump_state.IS_LINE_PRINTED] = 0
+            elif status == dump_state.PYTHON_RECORD or self.is_stuck:
                 chunk = RecordTable(data, self._records, int(state[decode.ROW_COUNT]))
-                self._print_record(chunk, int(table[scan.ATTRIBUTES, row]))
+                self._print_record(status, chunk, int(table[scan.ATTRIBUTES, row]))
             else:
                 assert status in PAUSES
 
     def records(self, chunk: RecordTable, attributes: int) -> None:
         """All lines of decoded records."""
         state = self.state
-        state[kernels.ATTRIBUTES] = attributes
-        state[kernels.CHUNK_ROW] = 0
-        state[kernels.RECORD_CAPACITY] = chunk.matrix.shape[1]
+        state[dump_state.ATTRIBUTES] = attributes
+        state[dump_state.CHUNK_ROW] = 0
+        state[dump_state.RECORD_CAPACITY] = chunk.matrix.shape[1]
         state[decode.ROW_COUNT] = chunk.count
         while True:
-            status = self._run(kernels.dump_records, chunk.data, chunk.matrix, kernels.POOL, self._out, self._gaps)
-            if status == kernels.DONE:
+            status = self._run(kernels.dump_records, chunk.data, chunk.matrix, POOL, self._out, self._gaps)
+            if status == dump_state.DONE:
                 return
-            if status == kernels.PYTHON_RECORD or self.is_stuck:
-                self._print_record(chunk, attributes)
+            if status == dump_state.PYTHON_RECORD or self.is_stuck:
+                self._print_record(status, chunk, attributes)
             else:
                 assert status in PAUSES
 
@@ -99,43 +100,46 @@ class DumpCaller:
 
     def _run(self, kernel: Any, *arguments: Any) -> int:
         """One call; empties what is full."""
-        before = self._out[: self.state[kernels.OUT_SIZE]].copy()
+        before = self._out[: self.state[dump_state.OUT_SIZE]].copy()
         status = run_both(kernel, *arguments, self.state)
         self.stops[status] = self.stops.get(status, 0) + 1
-        assert before.size <= self.state[kernels.OUT_SIZE] <= self.state[kernels.OUT_CAPACITY]
+        assert before.size <= self.state[dump_state.OUT_SIZE] <= self.state[dump_state.OUT_CAPACITY]
         assert (self._out[: before.size] == before).all()
-        self.is_stuck = status == kernels.OUT_FULL and self.state[kernels.OUT_SIZE] == 0
-        if status == kernels.OUT_FULL:
+        self.is_stuck = status == dump_state.OUT_FULL and self.state[dump_state.OUT_SIZE] == 0
+        if status == dump_state.OUT_FULL:
             self._flush()
-        if status == kernels.GAPS_FULL:
+        if status == dump_state.GAPS_FULL:
             self._flush_gaps()
         return status
 
     def _flush(self) -> None:
-        self.text += self._out[: self.state[kernels.OUT_SIZE]].tobytes()
+        self.text += self._out[: self.state[dump_state.OUT_SIZE]].tobytes()
         self._out[:] = BLANK
-        self.state[kernels.OUT_SIZE] = 0
+        self.state[dump_state.OUT_SIZE] = 0
 
     def _flush_gaps(self) -> None:
-        count = int(self.state[kernels.GAP_COUNT])
+        count = int(self.state[dump_state.GAP_COUNT])
         self.gaps += zip(*self._gaps[:, :count].tolist(), strict=True)
-        self.state[kernels.GAP_COUNT] = 0
+        self.state[dump_state.GAP_COUNT] = 0
 
     def _write(self, text: bytes) -> None:
         self._flush()
         self.text += text
 
-    def _print_record(self, chunk: RecordTable, attributes: int) -> None:
-        """The next record, which is odd or larger than the buffer."""
-        row = int(self.state[kernels.CHUNK_ROW])
+    def _print_record(self, status: int, chunk: RecordTable, attributes: int) -> None:
+        """What stands behind the metadata of the next record, or all of one that is larger than the buffer."""
+        row = int(self.state[dump_state.CHUNK_ROW])
         record = record_at(chunk, row)
+        self.state[dump_state.CHUNK_ROW] = row + 1
+        if status == dump_state.PYTHON_RECORD:
+            self._write(naive.foreign_record(record.offset))
+            return
         self._write(naive.record_line(record, attributes, self.options))
         self._flush_gaps()
-        previous = int(self.state[kernels.PREVIOUS_OFFSET])
+        previous = int(self.state[dump_state.PREVIOUS_OFFSET])
         if record.offset != as_long(previous + 1):
             self.gaps.append((previous, record.offset))
-        self.state[kernels.PREVIOUS_OFFSET] = record.offset
-        self.state[kernels.CHUNK_ROW] = row + 1
+        self.state[dump_state.PREVIOUS_OFFSET] = record.offset
 
 
 def printed(data: bytes, ranges: Sequence[tuple[int, int]], offset: int = 0, *, contents: bool = True) -> bytes:
@@ -175,7 +179,7 @@ def table_of(rows: list[Row]) -> npt.NDArray[np.int64]:
 
 
 def _flags(options: naive.Options) -> int:
-    flags = kernels.DEEP if options.deep else 0
-    flags |= kernels.CONTENTS if options.contents else 0
-    flags |= kernels.SKIP_METADATA if options.skip_metadata else 0
-    return flags | (kernels.PYTHON_RECORDS if options.python_records else 0)
+    flags = dump_state.DEEP if options.deep else 0
+    flags |= dump_state.CONTENTS if options.contents else 0
+    flags |= dump_state.SKIP_METADATA if options.skip_metadata else 0
+    return flags | (dump_state.PYTHON_RECORDS if options.python_records else 0)

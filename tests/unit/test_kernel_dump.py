@@ -7,13 +7,14 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords
-from logstore.kernels import decode, dump_lines
+from logstore.kernels import decode, dump_lines, dump_state
 from logstore.kernels import dump_text as kernels
 from logstore.kernels.text import literal
 from tests.naive import batch
 from tests.naive import dump_text as naive
 from tests.naive.encoder import CONTROL, DELETE_HORIZON, GZIP, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
-from tests.unit.kernel_dump import DumpCaller
+from tests.naive.legacy import Message, message_set
+from tests.unit.kernel_dump import BIG, POOL, DumpCaller
 
 EVERYTHING = naive.Options(contents=True)
 COMMIT = Rec(b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x07")
@@ -56,22 +57,22 @@ def many(count: int, *, step: int = 1, size: int = 100) -> list[Rec]:
 
 def test_the_longest_batch_line_has_room() -> None:
     data = LONGEST.to_bytes()
-    caller = DumpCaller(naive.Options(deep=False), out=kernels.BATCH_LINE_SIZE_MAX)
+    caller = DumpCaller(naive.Options(deep=False), out=dump_lines.BATCH_LINE_SIZE_MAX)
     found = dump(data, caller)
     assert found == expected(data, naive.Options(deep=False))
-    assert 400 < len(found.text) < kernels.BATCH_LINE_SIZE_MAX
-    assert kernels.OUT_FULL not in caller.stops
+    assert 400 < len(found.text) < dump_lines.BATCH_LINE_SIZE_MAX
+    assert dump_state.OUT_FULL not in caller.stops
 
 
 def test_a_batch_line_waits_for_all_the_room_it_may_need() -> None:
     data = Batch(0, [Rec()]).to_bytes()
     table = scan(np.frombuffer(data, np.uint8))
     caller = DumpCaller(naive.Options(deep=False))
-    caller.state[kernels.OUT_CAPACITY] = kernels.BATCH_LINE_SIZE_MAX - 1
-    caller.state[kernels.ROW] = caller.state[kernels.IS_LINE_PRINTED] = 0
-    arguments = (np.frombuffer(data, np.uint8), table.matrix, 1, 1, np.empty((9, 1), np.int64), kernels.POOL)
-    out = np.zeros(kernels.BATCH_LINE_SIZE_MAX, np.uint8)
-    assert kernels.dump_batches(*arguments, out, np.empty((2, 1), np.int64), caller.state) == kernels.OUT_FULL
+    caller.state[dump_state.OUT_CAPACITY] = dump_lines.BATCH_LINE_SIZE_MAX - 1
+    caller.state[dump_state.ROW] = caller.state[dump_state.IS_LINE_PRINTED] = 0
+    arguments = (np.frombuffer(data, np.uint8), table.matrix, 1, 1, np.empty((9, 1), np.int64), POOL)
+    out = np.zeros(dump_lines.BATCH_LINE_SIZE_MAX, np.uint8)
+    assert kernels.dump_batches(*arguments, out, np.empty((2, 1), np.int64), caller.state) == dump_state.OUT_FULL
     assert not out.any()
 
 
@@ -80,8 +81,8 @@ def test_the_longest_record_line_has_room() -> None:
     record = Rec(b"\xff" * 40, b"\xff" * 40, headers, offset_delta=-(2**31), timestamp_delta=-(2**63))
     data = Batch(-(2**62), [record], base_timestamp=-(2**62), base_sequence=2**31 - 1).to_bytes()
     content_size = 80 + 5 * 10
-    out = kernels.RECORD_LINE_SIZE_MAX + dump_lines.UTF8_GROWTH_MAX * content_size
-    caller = DumpCaller(EVERYTHING, out=max(out, kernels.BATCH_LINE_SIZE_MAX))
+    out = dump_lines.RECORD_LINE_SIZE_MAX + dump_lines.UTF8_GROWTH_MAX * content_size
+    caller = DumpCaller(EVERYTHING, out=max(out, dump_lines.BATCH_LINE_SIZE_MAX))
     found = dump(data, caller)
     assert found == expected(data, EVERYTHING)
     assert found.text.count("\ufffd".encode()) == 80 + 45
@@ -90,9 +91,9 @@ def test_the_longest_record_line_has_room() -> None:
 
 def test_a_full_buffer_is_emptied_and_the_line_printed_once() -> None:
     data = b"".join(Batch(index * 30, many(30), last_offset_delta=29).to_bytes() for index in range(3))
-    caller = DumpCaller(EVERYTHING, out=kernels.BATCH_LINE_SIZE_MAX)
+    caller = DumpCaller(EVERYTHING, out=dump_lines.BATCH_LINE_SIZE_MAX)
     assert dump(data, caller) == expected(data, EVERYTHING)
-    assert caller.stops[kernels.OUT_FULL] > 10
+    assert caller.stops[dump_state.OUT_FULL] > 10
     assert caller.text.count(b"\n") == 93
 
 
@@ -100,7 +101,7 @@ def test_full_gaps_are_emptied_and_each_is_noted_once() -> None:
     data = Batch(5, many(9, step=3)).to_bytes()
     caller = DumpCaller(EVERYTHING, gaps=2)
     assert dump(data, caller).gaps == [(-1, 5), *((offset, offset + 3) for offset in range(5, 29, 3))]
-    assert caller.stops[kernels.GAPS_FULL] == 4
+    assert caller.stops[dump_state.GAPS_FULL] == 4
 
 
 def test_offsets_are_compared_across_batches_and_chunks() -> None:
@@ -116,7 +117,7 @@ def test_an_offset_after_the_greatest_is_the_least() -> None:
 
 def test_a_record_larger_than_the_buffer_is_the_callers() -> None:
     data = Batch(0, [*many(2), Rec(b"k", b"large" * 300, offset_delta=2), Rec(offset_delta=3)]).to_bytes()
-    caller = DumpCaller(EVERYTHING, out=kernels.BATCH_LINE_SIZE_MAX)
+    caller = DumpCaller(EVERYTHING, out=dump_lines.BATCH_LINE_SIZE_MAX)
     found = dump(data, caller)
     assert found == expected(data, EVERYTHING)
     assert (found.gaps, b"large" * 300 in found.text) == ([], True)
@@ -136,7 +137,7 @@ def test_room_is_asked_for_the_text_that_bytes_may_become(record: Rec) -> None:
     data = Batch(0, [record]).to_bytes()
     caller = DumpCaller(EVERYTHING, out=950)
     assert dump(data, caller) == expected(data, EVERYTHING)
-    assert caller.stops[kernels.OUT_FULL] >= 1
+    assert caller.stops[dump_state.OUT_FULL] >= 1
 
 
 def test_records_that_only_differ_in_one_thing_are_told_apart() -> None:
@@ -151,11 +152,11 @@ def test_records_that_only_differ_in_one_thing_are_told_apart() -> None:
 def test_what_records_share_is_printed_again_after_the_buffer_was_emptied() -> None:
     data = np.frombuffer(Batch(0, many(20)).to_bytes(), np.uint8)
     (chunk,) = BatchRecords(data, scan(data), 0).chunks()
-    caller = DumpCaller(naive.Options(), out=kernels.RECORD_LINE_SIZE_MAX + 100)
+    caller = DumpCaller(naive.Options(), out=dump_lines.RECORD_LINE_SIZE_MAX + 100)
     caller.state[decode.END_POSITION] = data.size
     caller.records(chunk, 0)
     lines = caller.finish().text.splitlines()
-    assert caller.stops[kernels.OUT_FULL] > 5
+    assert caller.stops[dump_state.OUT_FULL] > 5
     assert {line.split(b" CreateTime: ")[1] for line in lines} == {
         b"1700000000000 keySize: 3 valueSize: 100 sequence: -1 headerKeys: []"
     }
@@ -167,7 +168,7 @@ def test_a_compressed_batch_is_the_callers_after_its_line() -> None:
     caller = DumpCaller(EVERYTHING)
     found = dump(data, caller)
     assert found == expected(data, EVERYTHING)
-    assert caller.stops == {kernels.PYTHON_BATCH: 1, kernels.DONE: 1}
+    assert caller.stops == {dump_state.PYTHON_BATCH: 1, dump_state.DONE: 1}
     assert [line.split()[0] for line in found.text.splitlines()] == [b"baseOffset:", b"(the", b"baseOffset:", b"|"]
 
 
@@ -177,7 +178,7 @@ def test_a_negative_count_is_the_callers(count: int) -> None:
     data[57:61] = count.to_bytes(4, "big", signed=True)
     caller = DumpCaller(EVERYTHING)
     assert dump(bytes(data), caller).text.endswith(b"(the batch at 0)\n")
-    assert kernels.PYTHON_BATCH in caller.stops
+    assert dump_state.PYTHON_BATCH in caller.stops
 
 
 def test_without_deep_no_record_is_looked_at() -> None:
@@ -186,14 +187,27 @@ def test_without_deep_no_record_is_looked_at() -> None:
     caller = DumpCaller(naive.Options(deep=False))
     found = dump(bytes(data), caller)
     assert (found.text.count(b"\n"), found.error) == (1, None)
-    assert caller.stops == {kernels.DONE: 1}
+    assert caller.stops == {dump_state.DONE: 1}
 
 
-def test_records_for_a_decoder_of_pythons_stop_after_each_line() -> None:
-    data = Batch(0, many(1)).to_bytes() + Batch(1, many(1)).to_bytes()
+def test_contents_for_a_decoder_of_pythons_stop_behind_the_metadata() -> None:
+    data = Batch(0, many(2)).to_bytes() + Batch(2, many(1)).to_bytes()
+    caller = DumpCaller(naive.Options(contents=True, python_records=True))
+    assert dump(data, caller).text.endswith(b" headerKeys: [] (the rest of the record at 2)\n")
+    assert caller.stops == {dump_state.PYTHON_RECORD: 3, dump_state.DONE: 1}
     caller = DumpCaller(naive.Options(python_records=True))
     dump(data, caller)
-    assert caller.stops == {kernels.PYTHON_BATCH: 2, kernels.DONE: 1}
+    assert caller.stops == {dump_state.DONE: 1}, "without contents there is nothing to decode"
+
+
+def test_entries_of_old_are_the_callers() -> None:
+    data = np.frombuffer(Batch(0, many(1)).to_bytes() + message_set(1, [Message(1, 0, b"k", b"v")]), np.uint8)
+    table = scan(data).matrix
+    caller = DumpCaller(EVERYTHING)
+    caller.state[dump_state.ROW] = caller.state[dump_state.IS_LINE_PRINTED] = 0
+    arguments = (data, table, 2, 2, np.empty((decode.COLUMN_COUNT, 50), np.int64), POOL, np.empty(BIG, np.uint8))
+    assert kernels.dump_batches(*arguments, np.empty((2, 100), np.int64), caller.state) == dump_state.LEGACY_ROW
+    assert caller.state[dump_state.ROW] == 1
 
 
 def test_an_unknown_codec_leaves_half_a_line() -> None:
@@ -218,15 +232,15 @@ def test_transaction_markers_are_printed() -> None:
     data = Batch(0, [COMMIT], flags=CONTROL | TRANSACTIONAL).to_bytes()
     caller = DumpCaller(EVERYTHING)
     assert dump(data, caller).text.endswith(b" headerKeys: [] endTxnMarker: COMMIT coordinatorEpoch: 7\n")
-    assert kernels.PYTHON_RECORD not in caller.stops
+    assert dump_state.PYTHON_RECORD not in caller.stops
 
 
 @pytest.mark.parametrize("record", ODD_MARKERS.values(), ids=ODD_MARKERS)
 def test_control_records_that_are_no_markers_are_the_callers(record: Rec) -> None:
     data = Batch(0, [record], flags=CONTROL).to_bytes()
     caller = DumpCaller(EVERYTHING)
-    assert dump(data, caller).text.endswith(b"\n(the record at 0)\n")
-    assert caller.stops[kernels.PYTHON_RECORD] == 1
+    assert dump(data, caller).text.endswith(b" headerKeys: [] (the rest of the record at 0)\n")
+    assert caller.stops[dump_state.PYTHON_RECORD] == 1
 
 
 @pytest.mark.parametrize("record", [COMMIT, *ODD_MARKERS.values()], ids=["a marker", *ODD_MARKERS])
@@ -254,5 +268,5 @@ def test_contents_alone_begin_the_line(record: Rec, line: bytes) -> None:
 def test_a_literal_of_the_pool_is_what_it_was_made_of() -> None:
     for text, number in (("baseOffset: ", dump_lines.BASE_OFFSET), (" isvalid: false\n", dump_lines.IS_INVALID)):
         start, size = divmod(number, 128)
-        assert kernels.POOL[start : start + size].tobytes() == text.encode()
+        assert dump_lines.LITERALS[start : start + size] == text.encode()
         assert literal(text) % 128 == size

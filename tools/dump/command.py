@@ -52,7 +52,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     elif options.arguments.words:
         from .sources import expand
 
-        paths = expand(options.arguments.words, lambda error: _write_note(error, stderr))
+        paths = expand(options.arguments.words, lambda error: _write_line(_own_line(error), stderr))
     else:
         from .help import kafka_option_table
 
@@ -63,27 +63,22 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
 
 def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO) -> None:
-    input_size = sum(_size(path) for path in paths)
-    if input_size < PARALLEL_SIZE_MIN:
-        from .quick_text import quick_text
-
-        pieces = quick_text(paths, options)
-        if pieces is not None:
-            stdout.writelines(pieces)
-            return
     from .findings import Findings
-    from .progress import Progress
 
-    progress = Progress(stderr, stdout, input_size)
-
-    def print_now(line: str) -> None:
-        progress.clear()
-        stderr.write(line + "\n")
-
-    findings = Findings(print_now)
+    input_size = sum(map(_size, paths))
     if input_size < PARALLEL_SIZE_MIN:
+        findings = Findings(lambda line: _write_line(line, stderr))
         _dump_here(paths, options, stdout, findings)
     else:
+        from .progress import Progress
+
+        progress = Progress(stderr, stdout, input_size)
+
+        def print_now(line: str) -> None:
+            progress.clear()
+            _write_line(line, stderr)
+
+        findings = Findings(print_now)
         try:
             _dump_in_workers(paths, options, stdout, findings, progress)
         finally:
@@ -121,7 +116,7 @@ def _dump_in_workers(
     with closing(run_jobs(paths, dump, progress.advance)) as jobs:
         for job in jobs:
             for array, size in job.buffers():
-                stdout.write(array[:size].data)
+                stdout.write(array[:size])
             for line in job.immediate_lines:
                 findings.immediate(line)
             if job.error is not None:
@@ -140,8 +135,8 @@ def error_line(error: LogstoreError) -> str:
     return text if error.message is None else f"{text}: {error.message}"
 
 
-def _write_note(error: LogstoreError, stderr: TextIO) -> None:
-    stderr.write(_own_line(error) + "\n")
+def _write_line(line: str, stderr: TextIO) -> None:
+    stderr.write(line + "\n")
 
 
 def _own_line(error: LogstoreError) -> str:

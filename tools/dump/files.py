@@ -11,7 +11,7 @@ from importlib import import_module
 from logstore.disk.names import file_name
 
 from .findings import Findings
-from .log_text import dump_log
+from .log_printer import dump_log
 from .options import DumpOptions
 from .output import Output
 

@@ -15,11 +15,12 @@ printed. Source: `DumpLogSegments.main` and its `TimeIndexDumpErrors`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from logstore.disk.names import absolute_path
 
-from .offset_pairs import OffsetArray, OffsetPairs, last_pairs
+if TYPE_CHECKING:
+    from .offset_pairs import OffsetArray, OffsetPairs
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class Findings:
         self._timestamp_mismatches = _HashMap[tuple[int, int]]()
         self._timestamps_out_of_order = _HashMap[tuple[int, int]]()
         self._offsets_not_found = _HashMap[tuple[int, int]]()
-        self._non_consecutive = _HashMap[OffsetPairs]()
+        self._non_consecutive: _HashMap[OffsetPairs] = _HashMap()
 
     def index_mismatch(self, path: str, index_offset: int, log_offset: int) -> None:
         """The batch at the entry's position ends with another offset; the last per index offset counts."""
@@ -57,17 +58,21 @@ class Findings:
         """No batch ends with the entry's offset; `log_offset` is where the next one ends, else -1."""
         self._offsets_not_found.append(path, (index_offset, log_offset))
 
-    def non_consecutive(self, path: str, previous: OffsetArray, following: OffsetArray) -> None:
+    def non_consecutive(
+        self, path: str, previous: OffsetArray | memoryview, following: OffsetArray | memoryview
+    ) -> None:
         """Pairs of record offsets that are not consecutive: int64 arrays of one length.
 
         May be called many times a file, best with thousands of pairs; of one previous offset the last pair counts.
         """
+        from .offset_pairs import OffsetPairs  # numpy, which a log without gaps does without
+
         start = 0
-        if absolute_path(path) not in self._non_consecutive and previous.size > 1:
+        if absolute_path(path) not in self._non_consecutive and len(previous) > 1:
             # Java asks its map once a pair; for its order only the first two times matter
             self._non_consecutive.append(path, OffsetPairs(previous[:1], following[:1]))
             start = 1
-        if previous.size:
+        if len(previous):
             self._non_consecutive.append(path, OffsetPairs(previous[start:], following[start:]))
 
     def merge(self, other: Findings) -> None:
@@ -114,7 +119,7 @@ class Findings:
             "Non-consecutive offsets in {}",
             "  {} is followed by {}",
             self._non_consecutive,
-            last_pairs,
+            _last_pairs,
         )
 
 
@@ -129,6 +134,12 @@ def _section(
         yield title.format(path)
         for pair in pairs(findings_by_path[path]):
             yield line.format(*pair)
+
+
+def _last_pairs(chunks: list[OffsetPairs]) -> Iterable[tuple[int, int]]:
+    from .offset_pairs import last_pairs
+
+    return last_pairs(chunks)
 
 
 class _HashMap(dict[str, list[T]]):

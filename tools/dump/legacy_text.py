@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,27 +11,10 @@ from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_reco
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.legacy import MAGIC
 
+from .options import DumpOptions
+
 _ByteArray = npt.NDArray[np.uint8]
 _MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
-
-
-class RecordTextOptions(Protocol):
-    """What the command line says about the text of records."""
-
-    print_contents: bool
-    skip_record_metadata: bool
-
-    @property
-    def parser(self) -> _MessageParser | None:
-        """Decoder of whole records, for internal topics."""
-
-    @property
-    def key_decoder(self) -> Callable[[bytes], str]:
-        """Text of a key, without a parser."""
-
-    @property
-    def value_decoder(self) -> Callable[[bytes], str]:
-        """Text of a value, without a parser."""
 
 
 def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[bytes]:
@@ -64,9 +46,9 @@ def legacy_record_lines(
     data: _ByteArray,
     position: int,
     size: int,
-    options: RecordTextOptions,
+    options: DumpOptions,
     size_max: int,
-    passes: Callable[[LegacyRecord], bool] = lambda record: True,
+    passes: Callable[[LegacyRecord], bool] | None = None,
 ) -> Iterator[tuple[int, bytes]]:
     """(offset, line) of every record that passes, of the batch of `size` bytes at `position`.
 
@@ -74,7 +56,7 @@ def legacy_record_lines(
         data: uint8, 1-D, read-only: the file.
         options: whether and how to print keys and values.
         size_max: bytes that the batch may have decompressed.
-        passes: asked of every record.
+        passes: asked of every record; None for all.
 
     Raises:
         What reading the records dies of, see `read_legacy_records`; of a record that fails while it is printed, what
@@ -82,13 +64,15 @@ def legacy_record_lines(
     """
     entry = legacy_entry(data, position, size)
     type_name = entry.timestamp_type.kafka_name
-    for record in filter(passes, read_legacy_records(entry, size_max)):
+    for record in read_legacy_records(entry, size_max):
+        if passes is not None and not passes(record):
+            continue
         line = bytearray()
         try:
             if not options.skip_record_metadata:
                 line += _metadata(record, type_name).encode()
             if options.print_contents:
-                line += _contents(record, options).encode("utf-8", "replace")
+                line += contents_text(legacy_texts(record, options), options).encode("utf-8", "replace")
         except LogstoreError:
             yield record.offset, bytes(line)
             raise
@@ -103,8 +87,9 @@ def _metadata(record: LegacyRecord, type_name: str) -> str:
     )
 
 
-def _contents(record: LegacyRecord, options: RecordTextOptions) -> str:
-    key_text, value_text = legacy_texts(record, options)
+def contents_text(texts: tuple[str | None, str | None], options: DumpOptions) -> str:
+    """Key and payload behind a record's metadata, if that is printed."""
+    key_text, value_text = texts
     prefix = "| " if options.skip_record_metadata else " "
     text = ""
     if key_text is not None:
@@ -115,7 +100,7 @@ def _contents(record: LegacyRecord, options: RecordTextOptions) -> str:
     return text
 
 
-def legacy_texts(record: LegacyRecord, options: RecordTextOptions) -> tuple[str | None, str | None]:
+def legacy_texts(record: LegacyRecord, options: DumpOptions) -> tuple[str | None, str | None]:
     """Key and payload as the chosen decoder shows them; None prints nothing."""
     if options.parser is not None:
         return _parsed_whole(record, options.parser)

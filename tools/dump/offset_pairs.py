@@ -15,7 +15,7 @@ _WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
 class OffsetPairs:
-    """Two int64 arrays of one length, at least 1, kept as differences in the smallest words that hold them.
+    """Two int64 buffers of one length, at least 1, kept as differences in the smallest words that hold them.
 
     Attributes:
         count: pairs.
@@ -25,7 +25,8 @@ class OffsetPairs:
 
     __slots__ = ("_firsts", "_seconds", "count", "first", "is_ascending", "last")
 
-    def __init__(self, firsts: OffsetArray, seconds: OffsetArray) -> None:
+    def __init__(self, firsts: OffsetArray | memoryview, seconds: OffsetArray | memoryview) -> None:
+        firsts, seconds = np.asarray(firsts), np.asarray(seconds)
         self.count = firsts.size
         self.first, self.last = int(firsts[0]), int(firsts[-1])
         self.is_ascending = bool((firsts[1:] > firsts[:-1]).all())

@@ -73,12 +73,13 @@ class DumpOptions:
         return cls(parse_arguments(argv, KAFKA_OPTIONS | OWN_OPTIONS))
 
     @property
-    def depth_flags(self) -> int:
-        """How deep to go, as the kernels of `dump_text` want to know."""
+    def kernel_flags(self) -> int:
+        """What to print, as the kernels of `dump_text` want to know."""
         from logstore.kernels import dump_state
 
         flags = dump_state.DEEP if self.is_deep else 0
         flags |= dump_state.CONTENTS if self.print_contents else 0
+        flags |= dump_state.PYTHON_RECORDS if self.needs_python else 0
         return flags | (dump_state.SKIP_METADATA if self.skip_record_metadata else 0)
 
     @cached_property
@@ -131,7 +132,7 @@ class DumpOptions:
 
     def check_decoders(self) -> None:
         """Find the decoders, as the tool does before each log file."""
-        if self.parser is None:
+        if self.needs_python and self.parser is None:
             _ = self.value_decoder, self.key_decoder
 
     @property

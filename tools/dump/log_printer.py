@@ -1,0 +1,180 @@
+"""The text of a `.log` or `.checkpoint` file (`DumpLogSegments.dumpLog`).
+
+Kernels print what is plain. What they stop for, `slow_rows` prints, row by row; it needs numpy, whose import takes
+longer than the dump of a small log, and is imported for the first such row.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from logstore.disk.files import read_file
+from logstore.disk.names import file_name, java_file
+from logstore.jit.kernel import Kernel
+from logstore.kernels import decode, dump_lines, dump_state, dump_text, scan
+from logstore.kernels.primitives import add64
+
+from .log_header import log_header
+from .options import MAX_BYTES_DEFAULT, DumpOptions
+from .output import Output
+
+if TYPE_CHECKING:
+    from logstore.columns.batch_table import BatchTable
+    from logstore.disk.mapped import MappedFile
+
+    from .findings import Findings
+    from .slow_rows import SlowRows
+
+SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; larger ones are mapped
+ROW_CAPACITY, RECORD_CAPACITY, GAP_CAPACITY = 1024, 2048, 4096
+
+
+class SmallTable(NamedTuple):
+    """What kernels need of a `BatchTable`, without numpy; `matrix` is int64[scan.COLUMN_COUNT * capacity]."""
+
+    matrix: memoryview
+    capacity: int
+    count: int
+    status: int
+    next_position: int
+    bad_length: int
+
+
+def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, advance: Callable[[int], None]) -> None:
+    """Print the log file at `path`; `advance` is told the bytes done; a dead end is raised after the output so far."""
+    options.check_decoders()
+    _ = options.max_bytes  # a wrong value is found here, as in Kafka's tool
+    out.print(log_header(path))
+    path = java_file(path)
+    if _is_small(path):
+        content = read_file(path)
+        end = options.end_of(len(content), path)
+        LogPrinter(path, content, options, out, findings).print_tables(_small_tables(content, end), end, advance)
+        return
+    from logstore.disk.mapped import MappedFile
+
+    with MappedFile(path) as file:
+        end = options.end_of(file.size, path)
+        LogPrinter(path, file.data, options, out, findings).print_tables(_mapped_tables(file, end), end, advance)
+
+
+def _is_small(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False  # mapping it says what is wrong
+    return stat.S_ISREG(status.st_mode) and status.st_size <= SMALL_SIZE_MAX
+
+
+def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
+    """The batches of a small file, each table in the memory of the one before."""
+    matrix, result = _words(scan.COLUMN_COUNT * ROW_CAPACITY), _words(scan.RESULT_COUNT)
+    position, status = 0, scan.MORE
+    while status == scan.MORE:
+        status = scan.scan_batches(content, len(content), position, end, end, matrix, ROW_CAPACITY, result)
+        count, position, bad_length = result
+        scan.check_batches(content, matrix, ROW_CAPACITY, 0, count)
+        yield SmallTable(matrix, ROW_CAPACITY, count, status, position, bad_length)
+
+
+def _mapped_tables(file: MappedFile, end: int) -> Iterator[BatchTable]:
+    from logstore.columns.window_scan import scan_windows
+
+    position = 0
+    for table in scan_windows(file.data, 0, end):
+        yield table
+        file.release(position, table.next_position)
+        position = table.next_position
+
+
+def _words(count: int) -> memoryview:
+    """Zeros, int64[count]."""
+    return memoryview(bytearray(8 * count)).cast("q")
+
+
+class LogPrinter:
+    """One log file on its way to text.
+
+    Attributes:
+        data: the whole file, bytes or uint8, 1-D.
+        records: int64[decode.COLUMN_COUNT * RECORD_CAPACITY]: the chunk of records being printed.
+        gaps: int64[2 * GAP_CAPACITY]: offsets that do not follow each other, not yet handed on.
+        state: int64[dump_state.STATE_COUNT]: where the kernels are.
+    """
+
+    def __init__(self, path: str, data: Any, options: DumpOptions, out: Output, findings: Findings) -> None:
+        self.path = path
+        self.data = data
+        self.options = options
+        self.out = out
+        self.findings = findings
+        self.records = _words(decode.COLUMN_COUNT * RECORD_CAPACITY)
+        self.gaps = _words(2 * GAP_CAPACITY)
+        self.state = _words(dump_state.STATE_COUNT)
+        self.state[dump_state.FLAGS] = options.kernel_flags
+        self.state[dump_state.RECORD_CAPACITY] = RECORD_CAPACITY
+        self.state[dump_state.GAP_CAPACITY] = GAP_CAPACITY
+        self.state[dump_state.PREVIOUS_OFFSET] = -1
+
+    def print_tables(self, tables: Iterable[SmallTable | BatchTable], end: int, advance: Callable[[int], None]) -> None:
+        """Print the batches of all tables of a scan up to `end`, then what is wrong at the end of the file."""
+        position = 0
+        for table in tables:
+            if self.options.filter is None:
+                self.print_rows(table, 0, table.count)
+            else:
+                self.slow_rows.print_filtered(table, self.options.filter)
+            advance(table.next_position - position)
+            position = table.next_position
+            if table.status not in (scan.MORE, scan.END):
+                self.slow_rows.raise_end(table, end)
+        if position < end and self.options.max_bytes == MAX_BYTES_DEFAULT:
+            self.out.print(f"Found {end - position} invalid bytes at the end of {file_name(self.path)}")
+        self._hand_on_gaps()
+
+    def print_rows(self, table: SmallTable | BatchTable, start: int, end: int) -> None:
+        """Print the batch lines of rows start … end - 1, and their record lines in a deep dump."""
+        self.state[dump_state.ROW], self.state[dump_state.IS_LINE_PRINTED] = start, 0
+        arguments = (self.data, table.matrix, table.capacity, end, self.records)
+        while (status := self.run(dump_text.dump_batches, *arguments)) != dump_state.DONE:
+            self.slow_rows.go_on(status, table)
+
+    def run(self, dump: Kernel, *arguments: Any) -> int:
+        """Run a kernel of `dump_text`, with room for text and gaps, until it stops for something else; its status."""
+        state, out = self.state, self.out
+        while True:
+            state[dump_state.OUT_SIZE], state[dump_state.OUT_CAPACITY] = out.size, out.capacity
+            status = dump(*arguments, dump_lines.LITERALS, out.array, self.gaps, state)
+            out.size = state[dump_state.OUT_SIZE]
+            if status == dump_state.OUT_FULL:
+                out.make_room()
+            elif status == dump_state.GAPS_FULL:
+                self._hand_on_gaps()
+            else:
+                return status
+
+    @cached_property
+    def slow_rows(self) -> SlowRows:
+        """What prints the rows that kernels stop for."""
+        from .slow_rows import SlowRows
+
+        return SlowRows(self)
+
+    def note_offset(self, offset: int) -> None:
+        """Compare a record that no kernel printed with the one before."""
+        state = self.state
+        if offset != add64(state[dump_state.PREVIOUS_OFFSET], 1) and not dump_text.note_gap(offset, self.gaps, state):
+            self._hand_on_gaps()
+            dump_text.note_gap(offset, self.gaps, state)
+        state[dump_state.PREVIOUS_OFFSET] = offset
+
+    def _hand_on_gaps(self) -> None:
+        """Hand the offsets that do not follow each other to the findings, unless they were asked to be left out."""
+        count = self.state[dump_state.GAP_COUNT]
+        if count and self.options.filter is None:
+            self.findings.non_consecutive(self.path, self.gaps[:count], self.gaps[GAP_CAPACITY:][:count])
+        self.state[dump_state.GAP_COUNT] = 0
