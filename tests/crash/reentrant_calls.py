@@ -98,9 +98,11 @@ def _columns(world: LogWorld, inner: Callable[[], object]) -> None:
     world.acknowledged.tell(values, PLACE, info.first_offset)
 
 
-def _producer(inner: Callable[[], object], **strange: int) -> dict[str, Any]:
-    given: dict[str, Any] = {"producer_id": IDEMPOTENT + 5, "producer_epoch": 0, "base_sequence": 0}
-    return given | {name: Strange(inner, value) for name, value in strange.items()}
+def _producer(world: LogWorld, inner: Callable[[], object], strange: str) -> dict[str, Any]:
+    """A producer of its own for each call, since the same sequence again would be a repetition."""
+    producer_id = IDEMPOTENT + 5 + len(world.acknowledged.told)
+    given: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
+    return given | {strange: Strange(inner, given[strange])}
 
 
 LOG_OUTER: dict[str, Outer] = {
@@ -112,9 +114,9 @@ LOG_OUTER: dict[str, Outer] = {
     "values": lambda world, inner: _append(world, lambda values: {"values": Strange(inner, values)}),
     "keys": lambda world, inner: _append(world, lambda values: {"keys": Strange(inner, [b"k"] * 3)}),
     "leader_epoch": lambda world, inner: _append(world, lambda values: {"leader_epoch": Strange(inner, 0)}),
-    "producer_id": lambda world, inner: _append(world, lambda values: _producer(inner, producer_id=IDEMPOTENT + 5)),
-    "producer_epoch": lambda world, inner: _append(world, lambda values: _producer(inner, producer_epoch=0)),
-    "base_sequence": lambda world, inner: _append(world, lambda values: _producer(inner, base_sequence=0)),
+    "producer_id": lambda world, inner: _append(world, lambda values: _producer(world, inner, "producer_id")),
+    "producer_epoch": lambda world, inner: _append(world, lambda values: _producer(world, inner, "producer_epoch")),
+    "base_sequence": lambda world, inner: _append(world, lambda values: _producer(world, inner, "base_sequence")),
     "clock": _clock,
     "columns": _columns,
 }
