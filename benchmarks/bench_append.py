@@ -58,9 +58,9 @@ def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count:
     return side
 
 
-def bare_write(place: Path) -> Floor:
-    """Of a batch of one record."""
-    return writing(place / "floor", HEADER_SIZE + RECORD_SIZE, 500)
+def bare_write(place: Path, record_count: int = 1) -> Floor:
+    """Of a batch of some records."""
+    return writing(place / "floor", HEADER_SIZE + record_count * RECORD_SIZE, 500)
 
 
 def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:

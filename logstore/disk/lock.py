@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from typing import ClassVar, Protocol
 
 from ..errors import DataDirectoryError
@@ -42,7 +43,7 @@ class DataDirectoryLock:
         on_lost: called in the child of a fork; whoever opened the directory must not write there any more.
     """
 
-    _held: ClassVar[dict[tuple[int, int], weakref.ref[DataDirectoryLock]]] = {}
+    _held: ClassVar[weakref.WeakValueDictionary[tuple[int, int], DataDirectoryLock]] = weakref.WeakValueDictionary()
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: str) -> None:
@@ -57,33 +58,32 @@ class DataDirectoryLock:
                 descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError as error:
                 raise nio_error(error, lock_path) from error
+            # its `close` is one step, however often it is called: an interrupt leaves it open or closed, never half
+            self._file = FileIO(descriptor, "r+")
+            weakref.finalize(self, self._file.close).atexit = False
             try:
                 fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                os.close(descriptor)
+                self._file.close()
                 raise _is_held(path) from error
-            file = _identity(os.fstat(descriptor))
-            self._close = weakref.finalize(self, self._let_go, file, descriptor)
-            self._close.atexit = False
-            self._held[file] = weakref.ref(self)
+            self._identity = _identity(os.fstat(descriptor))
+            self._held[self._identity] = self
 
     def release(self) -> None:
-        """Let others have it; a second call does nothing."""
+        """Let others have it; a second call does nothing, or what an interrupted one has left."""
         with self._guard:
-            self._close()
-
-    @classmethod
-    def _let_go(cls, file: tuple[int, int], descriptor: int) -> None:
-        os.close(descriptor)  # first: closing it later would give up the lock of who comes next in this process
-        cls._held.pop(file, None)
+            self._file.close()  # first: closing it later would give up the lock of who comes next in this process
+            if self._held.get(self._identity) is self:
+                del self._held[self._identity]
 
     @classmethod
     def lose_all(cls) -> None:
         """In the child of a fork: closing its descriptors leaves the parent's lock held (`fcntl`)."""
         cls._guard = threading.Lock()  # another thread of the parent may have held it
-        locks = [lock for held in list(cls._held.values()) if (lock := held()) is not None]
+        locks = list(cls._held.values())
+        cls._held.clear()
         for lock in locks:
-            lock._close()
+            lock._file.close()
         for lock in locks:
             lost = None if lock.on_lost is None else lock.on_lost()
             if lost is not None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from ..disk.directory import partition_directories
@@ -174,24 +175,28 @@ class Partitions:
                 raise
 
     def close_all(self) -> list[LogstoreError]:
-        """Close every log, also if others cannot be; why some could not. None is opened any more."""
+        """Close every log, also if others cannot be; why some could not. None is opened any more.
 
-        def closed(log: PartitionLog) -> LogstoreError | None:
-            try:
-                log.close()
-            except LogstoreError as error:
-                return error
-            return None
-
+        May be called again when it was interrupted: a log that another thread is about to close is waited for.
+        """
         with self._lock:
             self._waiting.clear()
             logs = [*self._logs.values(), *(log for log in self._leaving.values() if log is not None)]
-        try:
-            with ThreadPoolExecutor(self._thread_count, "logstore-closing") as pool:
-                errors = list(pool.map(closed, logs))
-        except RuntimeError:  # the process ends, and no thread begins any more; to close a log twice does nothing
-            errors = list(map(closed, logs))
-        return [error for error in errors if error is not None]
+        waiting: SimpleQueue[PartitionLog] = SimpleQueue()
+        for log in logs:
+            waiting.put(log)
+        errors: list[LogstoreError] = []
+        for _ in range(min(self._thread_count, len(logs)) - 1):
+            # not an executor, whose locks an interrupt may leave locked
+            thread = threading.Thread(target=_close_each, args=(waiting, errors), name="logstore-closing", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the process ends, and no thread begins any more
+                break
+        _close_each(waiting, errors)
+        for log in logs:
+            log.close()  # does nothing but wait for the thread that closes it
+        return errors
 
     def put_aside(
         self, keys: Collection[TopicPartition], file_delete_delay_ms: int | None = None
@@ -328,3 +333,16 @@ def topic_id_of(path: str) -> str | None:
 def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:
     """A directory without an id was made, but not finished."""
     return topic is not None and partition in topic.partitions and topic_id in (None, topic.topic_id)
+
+
+def _close_each(waiting: SimpleQueue[PartitionLog], errors: list[LogstoreError]) -> None:
+    """Close the logs that wait for it, until there are none."""
+    while True:
+        try:
+            log = waiting.get_nowait()
+        except Empty:
+            return
+        try:
+            log.close()
+        except LogstoreError as error:
+            errors.append(error)

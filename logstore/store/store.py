@@ -72,7 +72,7 @@ class Store:
         self.lock = threading.RLock()
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
         self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
-        self._is_closed = self.is_lost = False
+        self._is_closed = self._has_let_go = self.is_lost = False
         self.is_reconciled = partitions.was_clean
         place = Place(self.node_id, self.directory_id)
         self._changes = TopicChanges(metadata, partitions, checkpoints, place, config)
@@ -223,7 +223,8 @@ class Store:
         Syncs that the thread did not come to are made by the logs, each when it is closed.
 
         Only if all could be written is the directory marked as closed in order; and not if its opening after a crash
-        was interrupted, for the next one has to go on with it.
+        was interrupted, for the next one has to go on with it. A close that was interrupted keeps the directory, whose
+        logs other threads may still close: a second one waits for them and does the rest.
 
         Raises:
             LogstoreError: of the first log that could not be closed, when all others are.
@@ -232,12 +233,19 @@ class Store:
             return
         self._schedule.stop()
         with self.lock:  # whoever comes second waits for it, and finds the store closed: others may have the directory
+            self._is_closed = True
+            if self._has_let_go:
+                return
             try:
-                if not self._is_closed:
-                    self._is_closed = True
-                    self._close_logs()
-            finally:
-                self._directory_lock.release()  # does nothing when it is done, but that may have been interrupted
+                self._close_logs()
+            except Exception:
+                self._let_go()
+                raise
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._directory_lock.release()
+        self._has_let_go = True
 
     def lose(self) -> None:
         """In the child of a fork, without the lock: everything raises, as its logs do; `close` does nothing."""

@@ -24,9 +24,17 @@ class ForgetfulWorld(LogWorld):
         self.acknowledged.tell(self.values(1), PLACE, self.log.log_end_offset)
 
 
+class Entered:
+    """Has a method to call on each entry."""
+
+    def note(self) -> None:
+        """Do nothing."""
+
+
 def use() -> None:
     """A call with lines of product code, before and behind a `with`."""
-    with OneThread(lambda: None):
+    entered = Entered()
+    with OneThread(entered.note):
         pass
 
 
@@ -46,7 +54,8 @@ def test_each_line_is_interrupted_once_and_an_exit_is_not_kept_from() -> None:
 
 
 def test_a_signal_interrupts_product_code_only() -> None:
-    log_is_busy = OneThread(lambda: None)
+    entered = Entered()
+    log_is_busy = OneThread(entered.note)
 
     def busy() -> None:
         while True:

@@ -2,7 +2,7 @@
 
 Behind the interrupt three more calls work or say why not, the store closes, and after it is opened again a transaction
 is there as a whole or not at all, offsets agree with it, nothing stays open, and topics are there or they are not.
-`LOGSTORE_INTERRUPTED_STEP` (default 97) is the distance between two lines that are tried, 1 for all of them.
+`LOGSTORE_INTERRUPT_STEP` (default 97) is the distance between two lines that are tried, 1 for all of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.crash.interrupts import LineTracer
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.small_store import TransactionalClient
 
-STEP = int(os.environ.get("LOGSTORE_INTERRUPTED_STEP", "97"))
+STEP = int(os.environ.get("LOGSTORE_INTERRUPT_STEP", "97"))
 PACKAGES = ("store/", "coordinator/")  # what is below has crash tests of its own
 NOW = 1_700_000_000_000
 CLOSING_S = 30.0

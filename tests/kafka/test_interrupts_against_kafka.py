@@ -14,7 +14,7 @@ import pytest
 
 from tests.crash.acknowledged import spans_of
 from tests.crash.interrupt_runs import Runs
-from tests.crash.test_calls_are_interrupted import CLEAN
+from tests.crash.interrupted_calls import CALLS
 from tests.kafka.judge import Asked
 from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.kafka
 CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "1"))
 SEED = seed_of("ORACLE")
 LINE_COUNT_MAX = 150  # lines that even a short call has, some of them
-CHOSEN = [name for name in CLEAN if not name.startswith(("log read", "log open", "log flush"))]
+CHOSEN = [name for name in CALLS if not name.startswith(("log read", "log open", "log flush"))]
 
 
 def test_kafka_opens_what_interrupts_have_left(oracle: Oracle, tmp_path: Path) -> None:
