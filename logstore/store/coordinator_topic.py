@@ -45,7 +45,8 @@ class CoordinatorTopic:
     def partition_count(self) -> int:
         """How many partitions there are, 0 before the topic is made; more that come later are not looked at."""
         if self._partition_count == 0:
-            topic = topic_or_none(self._store, self.name)
+            with self._store.lock:  # while another thread makes the topic, it has no partitions yet
+                topic = topic_or_none(self._store, self.name)
             self._partition_count = 0 if topic is None else topic.partition_count
         return self._partition_count
 

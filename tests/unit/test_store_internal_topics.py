@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import logstore
+from logstore.coordinator.group_membership import Joining
 from logstore.coordinator.group_offsets import OffsetCommit
-from logstore.errors import InvalidPartitionsError, InvalidTopicError, UnknownTopicOrPartitionError
+from logstore.errors import InvalidPartitionsError, InvalidTopicError, LogstoreError, UnknownTopicOrPartitionError
+from logstore.store.partitions import Partitions
 
 INTERNAL = ["__transaction_state", "__consumer_offsets"]
 
@@ -59,3 +64,31 @@ def test_topics_of_coordinators_are_neither_deleted_nor_given_partitions(tmp_pat
 def test_a_topic_of_a_coordinator_that_is_not_there_is_unknown(tmp_path: Path, topic: str) -> None:
     with logstore.open(tmp_path) as store, pytest.raises(UnknownTopicOrPartitionError):
         store.delete_topic(topic)
+
+
+def test_a_thread_waits_for_the_internal_topic_that_another_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The metadata knows the topic before its partitions are there."""
+    begins, open_all = threading.Event(), Partitions.open_all
+    errors: list[LogstoreError] = []
+
+    def slowly(partitions: Partitions, *arguments: Any, **named: Any) -> None:
+        begins.set()
+        time.sleep(0.3)
+        open_all(partitions, *arguments, **named)
+
+    def join(group: str) -> None:
+        try:
+            store.groups.join(group, Joining(member_id="m", topics=()))
+        except LogstoreError as error:
+            errors.append(error)
+
+    with logstore.open(tmp_path / "data") as store:
+        monkeypatch.setattr(Partitions, "open_all", slowly)
+        first = threading.Thread(target=join, args=["a"])
+        first.start()
+        assert begins.wait(60)
+        join("b")
+        first.join()
+    assert errors == []
