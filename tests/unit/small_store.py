@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class SmallStore:
         first_producer_id: int = 4000,
         internal_partitions: int = 5,
     ) -> None:
+        self.lock = threading.RLock()
         self.directory = directory
         self.version = version
         self.time_ms = START_MS
