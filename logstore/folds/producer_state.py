@@ -130,13 +130,14 @@ class ProducerState:
         row = self.buffers.find(producer_id)
         return None if row is None else _entry_of(self.buffers.entries[row].tolist())
 
-    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer has an open transaction in this epoch (`hasOngoingTransaction`)."""
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int, since_offset: int = 0) -> bool:
+        """Whether an open transaction of this epoch began since an offset (`hasOngoingTransaction`)."""
         row = self.buffers.find(producer_id)
         if row is None:
             return False
         entry = self.buffers.entries[row]
-        return bool(entry[fields.TXN_FIRST_OFFSET] != fields.NONE and entry[fields.PRODUCER_EPOCH] == producer_epoch)
+        first_offset, epoch = entry[fields.TXN_FIRST_OFFSET], entry[fields.PRODUCER_EPOCH]
+        return bool(first_offset != fields.NONE and first_offset >= since_offset and epoch == producer_epoch)
 
     def begin_verification(
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool, now_ms: int
@@ -160,16 +161,17 @@ class ProducerState:
             epoch=producer_epoch,
             supports_epoch_bump=supports_epoch_bump,
             now_ms=now_ms,
+            end_offset=self.map_end_offset,
         )
 
     def verification_of(self, producer_id: int) -> VerificationState | None:
         """What is known of the verification of a producer's next transaction; None when nothing is.
 
-        One that is of the open transaction was used by its first batch, and an interrupt has kept that from being
-        noted.
+        One that was begun before the open transaction was used by its first batch, and an interrupt has kept that from
+        being noted. A transaction that a truncation has opened again is older.
         """
         state = self.verification.get(producer_id)
-        if state is None or not self.has_ongoing_transaction(producer_id, state.epoch):
+        if state is None or not self.has_ongoing_transaction(producer_id, state.epoch, state.end_offset):
             return state
         self.verification.accepted(producer_id, state.epoch, is_control=False)
         return None

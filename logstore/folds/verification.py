@@ -29,12 +29,14 @@ class VerificationState:
     Attributes:
         timestamp: ms; when it was made.
         supports_epoch_bump: the producer uses transaction version 2.
+        end_offset: of the log when it was begun.
     """
 
     timestamp: int
     lowest_sequence: int
     epoch: int
     supports_epoch_bump: bool
+    end_offset: int
     guard: VerificationGuard = field(default_factory=VerificationGuard)
 
     def lower(self, sequence: int, epoch: int) -> None:
@@ -62,10 +64,12 @@ class VerificationStates:
         return self._states.get(producer_id)
 
     def begin(
-        self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int
+        self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int, end_offset: int
     ) -> VerificationGuard:
         """The guard to ask with, that of an earlier question if it is still there."""
-        state = self._states.setdefault(producer_id, VerificationState(now_ms, sequence, epoch, supports_epoch_bump))
+        state = self._states.setdefault(
+            producer_id, VerificationState(now_ms, sequence, epoch, supports_epoch_bump, end_offset)
+        )
         state.lower(sequence, epoch)
         return state.guard
 
