@@ -6,7 +6,7 @@ before the question is put and shown with the batch, so that an answer from befo
 after it.
 
 >>> states = VerificationStates()
->>> guard = states.begin(7, sequence=3, epoch=0, supports_epoch_bump=True, now_ms=1000)
+>>> guard = states.begin(7, sequence=3, epoch=0, supports_epoch_bump=True, now_ms=1000, end_offset=0)
 >>> states.get(7).guard is guard, states.get(8) is None
 (True, True)
 """

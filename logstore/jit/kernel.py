@@ -85,14 +85,13 @@ class BoundKernel:
     def __init__(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         self._kernel = kernel
         self._arguments = list(arguments)  # keeps the arrays alive
-        self._passed = [] if INTERPRETED else list(map(_passed, kernel.argument_types, arguments))
+        self._passed = list(map(_passed, kernel.argument_types, arguments))
 
     def set(self, index: int, argument: Any) -> None:
         """Put another int, array or struct in the place of an argument."""
-        passed = 0 if INTERPRETED else _passed(self._kernel.argument_types[index], argument)
+        passed = _passed(self._kernel.argument_types[index], argument)
         self._arguments.append(argument)  # an interrupt leaves no address of an array that is gone
-        if not INTERPRETED:
-            self._passed[index] = passed
+        self._passed[index] = passed
         self._arguments[index] = self._arguments.pop()
 
     def run(self, *rest: int | bytes) -> int:
