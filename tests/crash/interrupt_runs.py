@@ -26,7 +26,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,11 +35,13 @@ from typing import IO, Any
 
 from tests.crash.interrupted_calls import CALLS, Interrupted, nothing
 from tests.crash.interrupted_world import World, described
-from tests.crash.interrupts import Alarm, Call, LineTracer
+from tests.crash.interrupts import Alarm, Interrupt, LineTracer
 from tests.crash.reentrant_calls import REENTRANT
 
 HANGING_S = 10.0
 AGAIN_COUNT = 3
+SIGNALS_OF_WORLD = 20
+TRIES_PER_SIGNAL = 5  # at most
 STACK_LINES = 12  # of a process that hangs
 _PLACE = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -60,38 +63,56 @@ class Outcome:
 
 
 def interrupted(
-    what: Interrupted, root: Path, tracer: LineTracer | Alarm, say: Callable[[dict[str, Any]], object] = dict
+    what: Interrupted, root: Path, interrupts: Iterable[Interrupt], say: Callable[[dict[str, Any]], object] = dict
 ) -> World:
-    """A call that was interrupted, its world used, closed, opened again and looked at; `say` is told of the line."""
+    """A world in which a call was interrupted, which was used then, closed, opened again and looked at.
+
+    Args:
+        interrupts: one after the other in the same world, as long as it refuses nothing.
+        say: is told of each that came.
+    """
     root.mkdir(parents=True)
     world = what.make(root)
     for _ in range(what.warm_count):
         what.before(world)
         what.call(world)
-    what.before(world)
-    try:
-        tracer.run(partial(_repeated, what, world, tracer) if isinstance(tracer, Alarm) else partial(what.call, world))
-        if tracer.was_swallowed:
-            world.problems.append("the interrupt was swallowed")
-    except Exception as error:
-        world.problems.append(f"the call itself raised {described(error)}")
-    say({"line": tracer.place})
-    for number in range(AGAIN_COUNT):
-        if number or not tracer.was_interrupted:
-            world.attempt("what goes before it", partial(what.before, world))
-        for name, call in (("the same call", what.call), *_named(what)):
-            world.attempt(name, partial(call, world))
+    last = None
+    for interrupt in interrupts:
+        if last is not None:
+            _use(what, world, last, 1)
+            if world.refusals or world.problems:
+                break
+        last = interrupt
+        what.before(world)
+        try:
+            interrupt.run(partial(_call, what, world, interrupt))
+            if interrupt.was_swallowed:
+                world.problems.append("the interrupt was swallowed")
+        except Exception as error:
+            world.problems.append(f"the call itself raised {described(error)}")
+        say({"line": interrupt.place})
+    assert last is not None
+    _use(what, world, last, AGAIN_COUNT)
     world.close()
     world.look()
     world.problems = [problem.replace(f"{root}/", "") for problem in world.problems]
     return world
 
 
-def _repeated(what: Interrupted, world: World, alarm: Alarm) -> None:
-    """Make a call until the alarm comes, if it can be made again and again."""
+def _call(what: Interrupted, world: World, interrupt: Interrupt) -> None:
+    """Make a call, again and again until an alarm comes if it can be."""
     what.call(world)
-    while what.before is nothing and what.warm_count and not alarm.was_interrupted:
+    while isinstance(interrupt, Alarm) and what.before is nothing and what.warm_count and not interrupt.place:
         what.call(world)
+
+
+def _use(what: Interrupted, world: World, interrupt: Interrupt, count: int) -> None:
+    """Make the same call and others behind an interrupt, so often."""
+    for number in range(count):
+        if number or not interrupt.was_interrupted:
+            world.attempt("what goes before it", partial(what.before, world))
+        for name, call in (("the same call", what.call), *_named(what)):
+            world.attempt(name, partial(call, world))
 
 
 def _named(what: Interrupted) -> Iterator[tuple[str, Any]]:
@@ -100,7 +121,7 @@ def _named(what: Interrupted) -> Iterator[tuple[str, Any]]:
 
 
 def _work() -> None:
-    """Answer each line with lines of JSON: {"at"} before each try, {"line"}, {"place", "problems"}, {} at the end."""
+    """Answer each line with lines of JSON: {"at"} before each try, {"line"}, {"places", "problems"}, {} at the end."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     place = Path(tempfile.mkdtemp(prefix="logstore-interrupts-", dir=_PLACE))
@@ -119,60 +140,72 @@ def _answer(asked: dict[str, Any], place: Path, say: Callable[[dict[str, Any]], 
         dry = LineTracer()
         if number or asked["is_dry"]:
             faulthandler.dump_traceback_later(HANGING_S, exit=True)
-        world = interrupted(what, place / "dry", dry)
+        world = interrupted(what, place / "dry", [dry])
         faulthandler.cancel_dump_traceback_later()
         shutil.rmtree(place / "dry")
     if world.problems:
-        say({"place": "without an interrupt", "problems": world.problems})
+        say({"places": ["without an interrupt"], "problems": world.problems})
     if asked["is_dry"]:
         say({})
         return
     tries = _lines(asked, dry.line_count) if asked["signals"] == 0 else _moments(asked, what, place)
-    for number, tracer in tries:
+    came = asked["came"]
+    for number, interrupts in tries:
+        if asked["signals"] and came >= asked["signals"]:
+            break
         root = place / f"{number}"
         say({"at": number})
         faulthandler.dump_traceback_later(HANGING_S, exit=True)
-        world = interrupted(what, root, tracer, say)
+        world = interrupted(what, root, interrupts, partial(_go_on, say))
         faulthandler.cancel_dump_traceback_later()
-        if tracer.was_interrupted:
-            say({"place": tracer.place, "problems": world.problems})
+        places = [each.place for each in interrupts if each.was_interrupted]
+        came += len(places)
+        if places:
+            say({"places": places, "problems": world.problems})
         if asked["keep"] and (world.problems or asked["keep_all"]):
             shutil.copytree(root, Path(asked["keep"]) / f"{asked['name']} {number}".replace(" ", "-"))
         shutil.rmtree(root)
     say({})
 
 
-def _lines(asked: dict[str, Any], count: int) -> Iterator[tuple[int, LineTracer]]:
+def _go_on(say: Callable[[dict[str, Any]], object], answer: dict[str, Any]) -> None:
+    """Say it, and give the next interrupt of the world the whole time again."""
+    say(answer)
+    faulthandler.dump_traceback_later(HANGING_S, exit=True)
+
+
+def _lines(asked: dict[str, Any], count: int) -> Iterator[tuple[int, list[Interrupt]]]:
     for number in range(max(asked["start"] % asked["step"], asked["from"]), count, 1):
         if (number - asked["start"]) % asked["step"] == 0:
-            yield number, LineTracer(number)
+            yield number, [LineTracer(number)]
 
 
-def _moments(asked: dict[str, Any], what: Interrupted, place: Path) -> Iterator[tuple[int, Alarm]]:
+def _moments(asked: dict[str, Any], what: Interrupted, place: Path) -> Iterator[tuple[int, list[Interrupt]]]:
+    """Signals for one world after the other, some for each whose call can be made again; not all come in time."""
     duration_s = _duration_s(what, place)
-    dice = random.Random(f"{asked['start']} {asked['from']}")
-    for number in range(asked["from"], asked["signals"]):
-        yield number, Alarm(max(dice.random() * duration_s, 1e-6))
+    count = SIGNALS_OF_WORLD if what.warm_count else 1
+    for number in range(asked["from"], asked["signals"] * TRIES_PER_SIGNAL):
+        dice = random.Random(f"{asked['start']} {number}")
+        yield number, [Alarm(max(dice.random() * duration_s, 1e-6)) for _ in range(count)]
 
 
 def _duration_s(what: Interrupted, place: Path) -> float:
     """How long the call takes."""
     timer = _Timer()
-    interrupted(what, place / "timed", timer)  # type: ignore[arg-type]
+    interrupted(what, place / "timed", [timer])
     shutil.rmtree(place / "timed")
     return timer.seconds * 1.1 + 10e-6
 
 
-class _Timer:
-    """In place of a tracer."""
+class _Timer(Interrupt):
+    """Never comes, and takes the time of the call."""
 
     seconds = 0.0
-    place = ""
-    was_interrupted = was_swallowed = False
 
-    def run(self, call: Call) -> None:
+    @contextmanager
+    def _armed(self) -> Iterator[None]:
         began_s = time.perf_counter()
-        call()
+        yield
         self.seconds = time.perf_counter() - began_s
 
 
@@ -194,7 +227,7 @@ class Runs:
         asked = {"name": name, "step": step, "start": start, "signals": signals, "is_dry": False}
         asked |= {"keep": self._keep, "keep_all": self._keep_all}
         while at >= 0:
-            at = self._ask({**asked, "from": at}, outcome)
+            at = self._ask({**asked, "from": at, "came": outcome.count}, outcome)
         return outcome
 
     def try_out(self, name: str) -> list[str]:
@@ -215,10 +248,10 @@ class Runs:
             if not answer:
                 return -1
             at, place, has_begun = answer.get("at", at), answer.get("line", place), True
-            if "place" in answer:
-                outcome.count += 1
+            if "places" in answer:
+                outcome.count += len(answer["places"])
                 if answer["problems"]:
-                    outcome.wrong.setdefault(answer["place"], []).extend(answer["problems"])
+                    outcome.wrong.setdefault(" | ".join(answer["places"]), []).extend(answer["problems"])
         end = self._end()
         if not has_begun or (at < 0 and not asked["is_dry"]):
             raise RuntimeError(f"{asked['name']} cannot be done:\n{end}")

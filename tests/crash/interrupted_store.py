@@ -22,6 +22,7 @@ CONFIG = {
 }
 PLACES = (("a", 0), ("a", 1))
 RECORD_COUNT = 30  # of the topic that is consumed
+INPUT_COUNT = 1000  # records whose offsets are committed, one after the other
 NEVER_MS = 600_000
 BLOCK_MS = 200
 
@@ -217,7 +218,7 @@ class TransactionWorld(StoreWorld):
     """With a transactional producer."""
 
     def _clients(self) -> None:
-        values = self.tried(RECORD_COUNT)  # whose offsets are committed
+        values = self.tried(INPUT_COUNT)
         self.acknowledged.tell(values, ("in", 0), self.store.log("in", 0).append_records(values).first_offset)
         self.init()
 

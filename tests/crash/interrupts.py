@@ -15,7 +15,9 @@ import opcode
 import os
 import signal
 import sys
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -32,22 +34,17 @@ AGAIN_S = 20e-6  # after a signal that came to no code of the product
 Call = Callable[[], object]
 
 
-class LineTracer:
-    """Counts the lines of product code that a call comes to, and raises KeyboardInterrupt before one of them.
+class Interrupt(ABC):
+    """A KeyboardInterrupt at one moment of a call.
 
     Attributes:
-        line_count: lines that were come to.
-        place: the line of the interrupt, as `log/roll.py:17 roll < log/partition_log.py:113`.
+        place: the line of product code that it came at, as `log/roll.py:17 roll < log/partition_log.py:113`; "": none.
         was_swallowed: the call ended in order after it.
     """
 
-    def __init__(self, at: int | None = None, *, packages: tuple[str, ...] = ("",)) -> None:
-        """`at`: the line before which to raise, the first being 0; None: never. Lines of `packages` count, else all."""
-        self.line_count = 0
+    def __init__(self) -> None:
         self.place = ""
         self.was_swallowed = False
-        self._at = at
-        self._paths = tuple(PRODUCT + package for package in packages)
 
     @property
     def was_interrupted(self) -> bool:
@@ -56,19 +53,43 @@ class LineTracer:
 
     def run(self, call: Call) -> None:
         """Make the call; what it raises is raised, but for the interrupt."""
-        before = sys.gettrace()
-        sys.settrace(self._on_call)
         try:
-            call()
+            with self._armed():
+                call()
             self.was_swallowed = self.was_interrupted
         except KeyboardInterrupt:
             if not self.was_interrupted:
                 raise
+
+    @abstractmethod
+    def _armed(self) -> AbstractContextManager[None]:
+        """While this is entered, the interrupt may come."""
+
+
+class LineTracer(Interrupt):
+    """Counts the lines of product code that a call comes to, and raises KeyboardInterrupt before one of them.
+
+    Attributes:
+        line_count: lines that were come to.
+    """
+
+    def __init__(self, at: int | None = None) -> None:
+        """`at`: the line before which to raise, the first being 0; None: never."""
+        super().__init__()
+        self.line_count = 0
+        self._at = at
+
+    @contextmanager
+    def _armed(self) -> Iterator[None]:
+        before = sys.gettrace()
+        sys.settrace(self._on_call)
+        try:
+            yield
         finally:
             sys.settrace(before)
 
     def _on_call(self, frame: FrameType, event: str, argument: object) -> Any:
-        return self._on_line if frame.f_code.co_filename.startswith(self._paths) else None
+        return self._on_line if frame.f_code.co_filename.startswith(PRODUCT) else None
 
     def _on_line(self, frame: FrameType, event: str, argument: object) -> Any:
         if event == "line" and not _is_left_out(frame):
@@ -79,37 +100,25 @@ class LineTracer:
         return self._on_line
 
 
-class Alarm:
+class Alarm(Interrupt):
     """A signal handler that raises KeyboardInterrupt some time after a call began, wherever Python delivers signals.
 
-    Attributes:
-        place: the line of product code that was executed, or that called what was; "" if the call ended before.
-        was_swallowed: the call ended in order after it.
+    Its place is the line of product code that was executed, or that called what was.
     """
 
     def __init__(self, delay_s: float) -> None:
-        self.place = ""
-        self.was_swallowed = False
+        super().__init__()
         self._delay_s = delay_s
         self._is_armed = False
 
-    @property
-    def was_interrupted(self) -> bool:
-        """Whether the signal came in time."""
-        return self.place != ""
-
-    def run(self, call: Call) -> None:
-        """Make the call; what it raises is raised, but for the interrupt."""
+    @contextmanager
+    def _armed(self) -> Iterator[None]:
         before, hook = signal.signal(signal.SIGALRM, self._on_signal), sys.unraisablehook
         sys.unraisablehook = self._on_unraisable
         self._is_armed = True
         signal.setitimer(signal.ITIMER_REAL, self._delay_s)
         try:
-            call()
-            self.was_swallowed = self.was_interrupted
-        except KeyboardInterrupt:
-            if not self.was_interrupted:
-                raise
+            yield
         finally:
             self._is_armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -72,7 +72,7 @@ def test_a_signal_interrupts_product_code_only() -> None:
 
 def test_a_loss_is_told(tmp_path: Path) -> None:
     what = Interrupted(ForgetfulWorld, lambda world: world.append(1))
-    assert any("was acknowledged" in problem for problem in interrupted(what, tmp_path / "0", LineTracer(5)).problems)
+    assert any("was acknowledged" in problem for problem in interrupted(what, tmp_path / "0", [LineTracer(5)]).problems)
 
 
 @pytest.mark.parametrize(
