@@ -130,16 +130,6 @@ class SegmentIndexes:
             self._time_entries[count] = timestamp, offset
             self._set_entry_counts(int(self.slots[kernel.OFFSET_ENTRY_COUNT]), count + 1, keep_largest=True)
 
-    def truncate_to(self, offset: int, position: int) -> None:
-        """Drop entries of `offset` and above; the segment ends at byte `position` now (`LogSegment.truncateTo`).
-
-        The largest timestamp falls back to that of the last entry left: `raise_timestamp` has the rows behind it.
-        """
-        offset_count = int(np.searchsorted(self.offset_entries[:, 0], offset))
-        time_count = int(np.searchsorted(self.time_entries[:, 1], offset))
-        self._set_entry_counts(offset_count, time_count)
-        self.begin_interval(position)
-
     def begin_interval(self, position: int) -> None:
         """Writing begins at byte `position`: it is from there that the next interval counts."""
         self.slots[kernel.INDEXED_POSITION] = position

@@ -200,12 +200,10 @@ def _commit(log: Any, fast: Any, request: Any) -> int:
     log.segment_size += row[scan.SIZE]
     log.is_timestamp_known = 1
     log.log_end_offset = end_offset
-    if log.is_only_replica != 0:  # decided transactions are below the high watermark, which is the log's end
-        transaction_slots[UNREPLICATED_HEAD] = 0
-        transaction_slots[UNREPLICATED_END] = 0
+    transaction_slots[UNREPLICATED_HEAD] = 0  # decided transactions are below the high watermark, the log's end
+    transaction_slots[UNREPLICATED_END] = 0
     log.first_unstable_offset = first_unstable(transaction_slots, words_at(fast.ongoing), unreplicated)
-    if log.is_only_replica != 0:  # behind the first unstable offset: readers without the lock see no open transaction
-        log.high_watermark = end_offset
+    log.high_watermark = end_offset  # behind that: readers without the lock see no open transaction
     log.unfinished_size = 0
     return FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else APPENDED
 

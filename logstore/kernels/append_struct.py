@@ -30,7 +30,6 @@ class LogStruct(Struct):
     checkpointed_recovery_point: int  # the highest that may be on the disk; above the log's end after a truncation
     first_unstable_offset: int  # NO_OFFSET: nothing is open
     loaded_end_offset: int  # of transactions that began before, only an offset is known
-    is_only_replica: int  # 1: everything that was appended is replicated
     segment_size: int  # bytes of the active segment
     first_timestamp: int  # largest of the active segment's first batch, ms; see `ActiveSegment`
     is_timestamp_known: int  # of the active segment, see `Segment`

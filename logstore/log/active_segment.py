@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..disk.reserved_space import ReservedSpace
-from ..disk.seam import Writable
 from ..folds import aborted_transactions, segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.open_transactions import CompletedTransactions
@@ -30,7 +29,6 @@ from ..layout.file_names import (
 from ..layout.offset_index import OffsetIndex
 from ..layout.time_index import TimeIndex
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
-from .batch_search import batch_tables
 from .config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from .directory import PartitionDirectory
 from .segment import NO_TIMESTAMP, Segment
@@ -166,12 +164,9 @@ class ActiveSegment(Segment):
         self._struct.is_timestamp_known = is_known
 
     def load_first_timestamp(self) -> int:
-        """Largest timestamp of the first batch in ms, -1 without one (`loadFirstBatchTimestamp`)."""
+        """See `Segment`."""
         if self._struct.first_timestamp == _UNREAD:
-            table = next(batch_tables(self.data, 0, self.path(LOG_SUFFIX)))
-            self._struct.first_timestamp = (
-                max(int(table.max_timestamp[0]), NO_TIMESTAMP) if len(table) else NO_TIMESTAMP
-            )
+            self._struct.first_timestamp = max(super().load_first_timestamp(), NO_TIMESTAMP)
         return int(self._struct.first_timestamp)
 
     def append(self, data: ByteArray, table: BatchTable) -> None:
@@ -210,47 +205,6 @@ class ActiveSegment(Segment):
             if self._aborted.entry_count > entry_count:
                 data = self._aborted.to_bytes(entry_count)
                 self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
-
-    def truncated_to(self, offset: int, config: LogConfig, now_ms: int) -> ActiveSegment:
-        """This segment without the batches from the one that holds `offset` on (`LogSegment.truncateTo`).
-
-        The files are replaced, not cut: readers may go on with what they have mapped. This object is not to be used
-        any more.
-        """
-        place = self.place_of(offset)
-        size = self.size if place is None else place.position
-        was_known = self.is_timestamp_known and self.indexes.largest_timestamp >= 0
-        self.indexes.truncate_to(offset, size)
-        self._aborted.truncate_to(offset)
-        if was_known or self.indexes.largest_timestamp >= 0:
-            _, position = self.offset_index.lookup(self.indexes.largest_timestamp_offset)
-            for table in batch_tables(self.data[:size], position, self.path(LOG_SUFFIX)):
-                self.indexes.raise_timestamp(table, 0, len(table))
-        self.release()
-        self._replace_files(size, f"the log is truncated to offset {offset}")
-        cut = ActiveSegment(
-            self.directory,
-            self.base_offset,
-            size,
-            config,
-            self._struct,
-            created_ms=self.created_ms if size else now_ms,
-            roll_jitter_ms=self.roll_jitter_ms,
-        )
-        cut.indexes = self.indexes
-        cut.is_timestamp_known = True
-        return cut
-
-    def _replace_files(self, size: int, reason: str) -> None:
-        contents: dict[str, Writable] = {
-            OFFSET_INDEX_SUFFIX: self.indexes.offset_index_bytes(),
-            TIME_INDEX_SUFFIX: self.indexes.time_index_bytes(),
-            LOG_SUFFIX: self.data[:size].data,
-        }
-        if self.has(TRANSACTION_INDEX_SUFFIX):
-            contents[TRANSACTION_INDEX_SUFFIX] = self._aborted.to_bytes()
-        for kind, content in contents.items():
-            self.directory.replace(self.file_name(kind), content, reason)
 
     def sync(self) -> None:
         """Put the `.log` on the disk, unless it is closed as it was; of any thread.

@@ -33,21 +33,17 @@ class Offsets:
         self._name = name
         self._batch_found: tuple[tuple[int, int], int] | None = None
 
-    def begin(
-        self, *, start: int, end: int, recovery_point: int, checkpointed_recovery_point: int, is_only_replica: bool
-    ) -> None:
+    def begin(self, *, start: int, end: int, recovery_point: int, checkpointed_recovery_point: int) -> None:
         """Let the log be as it was loaded.
 
         Args:
             checkpointed_recovery_point: as the checkpoint has it; it may be above the log's end.
-            is_only_replica: everything that was appended is replicated.
         """
         struct = self.struct
         struct.log_start_offset, struct.log_end_offset, struct.loaded_end_offset = start, end, end
         struct.recovery_point, struct.high_watermark = recovery_point, start
         struct.checkpointed_recovery_point = checkpointed_recovery_point
-        struct.is_only_replica = is_only_replica
-        self.refresh_first_unstable_offset()
+        self.follow_end()
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -72,23 +68,17 @@ class Offsets:
 
     def appended(self) -> None:
         """The batch that was written counts, and its producer and transaction do."""
-        self.refresh_first_unstable_offset()
         self.follow_end()
         self.struct.unfinished_size = 0
 
     def follow_end(self) -> None:
-        """Raise the high watermark of an only replica to the log's end (`Partition.maybeIncrementLeaderHW`)."""
-        if self.struct.is_only_replica and self.struct.high_watermark < self.struct.log_end_offset:
-            self.update_high_watermark(self.struct.log_end_offset)
-
-    def update_high_watermark(self, offset: int) -> int:
-        """All replicas have what is below `offset`; returns the new high watermark, which is one of the log."""
+        """Let the high watermark be the log's end (`Partition.maybeIncrementLeaderHW` of an only replica)."""
         struct = self.struct
-        struct.high_watermark = max(min(offset, struct.log_end_offset), struct.log_start_offset)
         if self._transactions.has_unreplicated:
-            self._transactions.drop_replicated(struct.high_watermark)
+            self._transactions.drop_replicated(struct.log_end_offset)
+        # before the high watermark: readers without the lock see no open transaction
         self.refresh_first_unstable_offset()
-        return int(struct.high_watermark)
+        struct.high_watermark = struct.log_end_offset
 
     def may_start_at(self, offset: int) -> bool:
         """Whether the log starts before `offset`.
@@ -111,20 +101,12 @@ class Offsets:
         """What is below `offset` need not be looked at after a crash."""
         self.struct.recovery_point = max(offset, self.struct.recovery_point)
 
-    def truncated(self, end_offset: int) -> None:
-        """The log ends at `end_offset`."""
+    def restart_at(self, offset: int) -> None:
+        """Let the log, which is empty now, start and end at `offset`; `follow_end` once its producers are known."""
         struct = self.struct
-        struct.log_end_offset = end_offset
+        struct.log_start_offset = struct.log_end_offset = offset
         struct.checkpointed_recovery_point = max(struct.checkpointed_recovery_point, struct.recovery_point)
-        struct.recovery_point = min(struct.recovery_point, end_offset)
-
-    def lower_log_start(self, offset: int) -> None:
-        """The log was truncated to `offset`: it does not start behind that."""
-        self.struct.log_start_offset = min(offset, self.struct.log_start_offset)
-
-    def start_at(self, offset: int) -> None:
-        """The log, which is empty, starts at `offset`."""
-        self.struct.log_start_offset = offset
+        struct.recovery_point = min(struct.recovery_point, offset)
 
     def producers_loaded(self) -> None:
         """Of transactions that began before the log's end only the offset is known from now on."""

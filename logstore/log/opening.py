@@ -29,8 +29,6 @@ def open_log(
     seam: Seam,
     now_ms: Callable[[], int],
     topic_id: str | None,
-    high_watermark: int | None,
-    is_only_replica: bool,
     requires_verification: bool,
     draw_below: Callable[[int], int],
     flush_later: Later | None,
@@ -57,15 +55,10 @@ def open_log(
         struct,
         settings.config,
         now_ms=now_ms,
-        is_only_replica=is_only_replica,
         draw_below=draw_below,
         flush_later=flush_later,
     )
     log.topic_id = known_topic_id
-    if is_only_replica:
-        log.update_high_watermark(log.log_end_offset)
-    elif high_watermark is not None:
-        log.update_high_watermark(high_watermark)
     return log
 
 

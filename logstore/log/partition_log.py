@@ -2,7 +2,7 @@
 
     log = PartitionLog.open("data/orders-0", LoadSettings(was_clean=False, …))
     log.append_as_leader(batch)
-    log.roll(), log.flush(), log.truncate_to(offset), …
+    log.roll(), log.flush(), log.delete_records(offset), …
     log.close()
 
 All that changes the log holds `lock`; so does a reader, but only while it copies the bounds it reads by. A write that
@@ -35,9 +35,9 @@ from .log_appends import LogAppends
 from .log_reads import LogReads
 from .offsets import Offsets
 from .replace_segments import DeletedFiles
+from .restart import truncate_fully_and_start_at
 from .retain import DeletedSegment, delete_old_segments, delete_records
 from .roll import roll, roll_jitter_ms, segment_ms_max
-from .truncate import truncate_fully_and_start_at, truncate_to
 
 if TYPE_CHECKING:
     from .cleaner.choice import Cleanable
@@ -55,12 +55,11 @@ class PartitionLog(LogAppends, LogReads):
         topic_id: of `partition.metadata`; None without the file.
         config, rules: the configuration, and what of it concerns appends.
         directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
-        offsets: where it starts and ends, and what is replicated, stable and on the disk.
+        offsets: where it starts and ends, and what is stable and on the disk.
         failure: why it is not written any more, if it is not.
         appender: the door of all appends.
         deleted_files: those that are to be removed some time later.
         cleaning_lock: held by a round of cleaning, of which there is one at a time.
-        truncation_count: truncations that took more than batches of the active segment.
     """
 
     active: ActiveSegment
@@ -74,7 +73,6 @@ class PartitionLog(LogAppends, LogReads):
         config: LogConfig,
         *,
         now_ms: Callable[[], int],
-        is_only_replica: bool,
         draw_below: Callable[[int], int],
         flush_later: Later | None,
     ) -> None:
@@ -89,7 +87,6 @@ class PartitionLog(LogAppends, LogReads):
         self.now_ms = now_ms
         self.last_flush_ms = now_ms()
         self.flush_later = flush_later
-        self.truncation_count = 0
         self.deleted_files = DeletedFiles()
         self.cleaning_lock = threading.Lock()
         self._draw_below = draw_below
@@ -102,7 +99,6 @@ class PartitionLog(LogAppends, LogReads):
             end=loader.end_offset,
             recovery_point=loader.recovery_point,
             checkpointed_recovery_point=loader.checkpointed_recovery_point,
-            is_only_replica=is_only_replica,
         )
         lose_when_forked(self)
 
@@ -118,7 +114,7 @@ class PartitionLog(LogAppends, LogReads):
 
     @property
     def high_watermark(self) -> int:
-        """Up to which everything is replicated; exclusive."""
+        """Up to where consumers read; exclusive: the log's end, as nothing replicates it."""
         return int(self.offsets.struct.high_watermark)
 
     @property
@@ -196,8 +192,6 @@ class PartitionLog(LogAppends, LogReads):
         seam: Seam = SEAM,
         now_ms: Callable[[], int] = clock.now_ms,
         topic_id: str | None = None,
-        high_watermark: int | None = None,
-        is_only_replica: bool = True,
         requires_verification: bool = True,
         draw_below: Callable[[int], int] = random.randrange,
         flush_later: Later | None = None,
@@ -209,7 +203,6 @@ class PartitionLog(LogAppends, LogReads):
         Args:
             now_ms: the clock of the running log; `settings.now_ms` is that of the load.
             topic_id: in Kafka's 22 characters; written to `partition.metadata` if that is not there.
-            high_watermark: of `replication-offset-checkpoint`; only looked at if there are other replicas.
             requires_verification: `transaction.partition.verification.enable`.
             draw_below: a random number from 0 to its argument, exclusive, for `segment.jitter.ms`.
             flush_later: has a function run soon by another thread: the sync of a segment that was closed. Without it
@@ -227,8 +220,6 @@ class PartitionLog(LogAppends, LogReads):
             seam=seam,
             now_ms=now_ms,
             topic_id=topic_id,
-            high_watermark=high_watermark,
-            is_only_replica=is_only_replica,
             requires_verification=requires_verification,
             draw_below=draw_below,
             flush_later=flush_later,
@@ -282,11 +273,6 @@ class PartitionLog(LogAppends, LogReads):
         if self.now_ms() - self.last_flush_ms >= self.config["flush.ms"]:
             self.flush()
 
-    def update_high_watermark(self, offset: int) -> int:
-        """All replicas have what is below `offset`; returns the new high watermark, which is one of the log."""
-        with self.lock:
-            return self.offsets.update_high_watermark(offset)
-
     def increment_log_start_offset(self, offset: int) -> bool:
         """Let the log start at `offset`; False if it starts there or behind already. No file is removed.
 
@@ -329,15 +315,10 @@ class PartitionLog(LogAppends, LogReads):
         with self.lock:
             return self.deleted_files.remove_due(self.directory, now_ms)
 
-    def truncate_to(self, offset: int) -> bool:
-        """Drop the batch that holds `offset` and all behind it; False if the log ends before."""
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the log is empty, and starts and ends at `offset`."""
         with self.lock, self.poisoned_by("Error while truncating log for"):
-            return truncate_to(self, offset)
-
-    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Drop everything; the log is empty, ends at `offset`, and starts there if not told otherwise."""
-        with self.lock, self.poisoned_by("Error while truncating log for"):
-            truncate_fully_and_start_at(self, offset, log_start_offset)
+            truncate_fully_and_start_at(self, offset)
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have not written for `producer.id.expiration.ms`; to be called now and then."""

@@ -52,8 +52,8 @@ class Segment:
         base_offset: of the file names.
         size: bytes of the `.log` that count; the file may be longer until `segment_recovery.cut`.
         problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
-        is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for. A
-            truncation then finds it anew, and else only if the time index still has one (`maxTimestampSoFar`).
+        is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for
+            (`maxTimestampSoFar`).
         unsynced: the files that were written and may not be on the disk; None: they are.
         created_ms: when this process made or loaded it.
         roll_jitter_ms: how much sooner than after `segment.ms` it is full.
@@ -155,17 +155,14 @@ class Segment:
         """When the `.log` was last written to, ms; 0 if there is no such file."""
         return self.directory.modified_ms(self.file_name(LOG_SUFFIX))
 
-    @property
-    def first_batch_timestamp(self) -> int | None:
-        """Largest timestamp of the first batch in ms, None without a batch (`loadFirstBatchTimestamp`).
+    def load_first_timestamp(self) -> int:
+        """Return the largest timestamp of the first batch in ms, -1 without a batch (`loadFirstBatchTimestamp`).
 
         Raises:
             CorruptRecordError, DataDirectoryError: as `batches`.
         """
-        for _, _, table in self.batches(0, capacity=1):
-            if len(table):
-                return int(table.max_timestamp[0])
-        return None
+        _, _, table = next(self.batches(0, capacity=1))
+        return int(table.max_timestamp[0]) if len(table) else NO_TIMESTAMP
 
     @property
     def data(self) -> ByteArray:

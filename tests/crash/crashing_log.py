@@ -14,7 +14,6 @@ from logstore.log.config import parse_config
 from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
-from tests.naive import batch as naive
 from tests.naive.dice import Dice
 from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
 
@@ -29,14 +28,12 @@ class Promise(NamedTuple):
     Attributes:
         flushed: the offset up to which appends are acknowledged by a flush.
         recovery_point, end_offset: of the log.
-        version_count: how many contents the log has had, see `CrashingLog.versions`.
         is_closed: the log was closed in order, and its directory marked so.
     """
 
     flushed: int
     recovery_point: int
     end_offset: int
-    version_count: int
     is_closed: bool = False
 
 
@@ -56,7 +53,7 @@ class CrashingLog:
     Attributes:
         disk: with the directories that a crash may have left.
         promises: by call.
-        versions: the log's batches before each truncation, and in the end.
+        content: the log's batches in the end.
         closed: what a crash behind an orderly close may have left, with its outcome and what holds then.
     """
 
@@ -67,10 +64,9 @@ class CrashingLog:
         directory.mkdir(parents=True)
         self.closed: list[tuple[frozenset[tuple[str, bytes]], str, Promise]] = []
         self.promises: list[Promise] = []
-        self.versions: list[bytes] = []
+        self.content = b""
         self._dice = Dice(seed)
         self._flushed = 0
-        self._truncated_to = OFFSET_MAX  # while the log is being truncated
         self._leader_epoch = 0
         self._writers = [Writer(-1, False), Writer(3, False), Writer(7, True), Writer(2**40, True)]
         self._log: PartitionLog | None = None
@@ -85,7 +81,7 @@ class CrashingLog:
         for _ in range(step_count):
             self._step(log)
             log = self._opened
-        self.versions.append(content(log))
+        self.content = content(log)
         self._close(log)
 
     def _open(self, recovery_point: int) -> PartitionLog:
@@ -104,7 +100,7 @@ class CrashingLog:
         log.close()
         self._tasks.clear()
         self._flushed = end = log.log_end_offset
-        promise = Promise(end, log.recovery_point, end, len(self.versions) + 1, is_closed=True)
+        promise = Promise(end, log.recovery_point, end, is_closed=True)
         self.closed += [(self.disk.survivor(outcome), outcome, promise) for outcome in ALL_OUTCOMES]
 
     @property
@@ -113,12 +109,11 @@ class CrashingLog:
         return self._log
 
     def _promise(self) -> None:
-        log, versions = self._log, len(self.versions) + 1
+        log = self._log
         if log is None:
-            self.promises.append(Promise(0, 0, 0, versions))
+            self.promises.append(Promise(0, 0, 0))
         else:
-            end_offset = min(log.log_end_offset, self._truncated_to)
-            self.promises.append(Promise(self._flushed, log.recovery_point, end_offset, versions))
+            self.promises.append(Promise(self._flushed, log.recovery_point, log.log_end_offset))
 
     def _step(self, log: PartitionLog) -> None:
         kind, writer = self._dice.below(22), self._dice.choose(self._writers)
@@ -142,10 +137,8 @@ class CrashingLog:
             self._flushed = log.log_end_offset
         elif kind < 18:
             log.roll()
-        elif kind == 18:
+        elif kind < 20:
             self._leader_epoch += 1
-        elif kind == 19:
-            self._truncate(log)
         else:
             self._close(log)
             self._log = self._open(log.recovery_point)
@@ -168,20 +161,6 @@ class CrashingLog:
         log.append_as_leader(np.frombuffer(batch.to_bytes(), np.uint8), leader_epoch=self._leader_epoch)
         writer.sequence += count
         writer.is_open = writer.is_transactional
-
-    def _truncate(self, log: PartitionLog) -> None:
-        """As a follower does whose leader has changed; what is behind is not acknowledged any more."""
-        before = content(log)
-        offsets = [row.base_offset for row in naive.scan(before, 0, len(before)).rows]
-        offset = self._dice.choose(offsets[-5:]) if offsets else 0
-        self._flushed, self._truncated_to = min(self._flushed, offset), offset
-        self.versions.append(before)
-        log.truncate_to(offset)
-        self._truncated_to = OFFSET_MAX
-        for writer in self._writers:
-            entry = log.producers.state.get(writer.producer_id)
-            writer.sequence = entry.batches[-1].last_sequence + 1 if entry and entry.batches else 0
-            writer.is_open = entry is not None and entry.current_txn_first_offset is not None
 
 
 class _Disk(LossyDisk):

@@ -91,15 +91,15 @@ def known_of(log: bytes) -> Known:
     return known
 
 
-def check(directory: Path, promise: Promise, versions: list[bytes], *, is_kept: bool, may_have_gap: bool) -> int:
+def check(directory: Path, promise: Promise, written: bytes, *, is_kept: bool, may_have_gap: bool) -> int:
     """Open what a crash has left; how many batches were sent again."""
     seam, was_clean = UnsyncedSeam(), promise.is_closed
     log = open_log(directory, seam, was_clean=was_clean, recovery_point=promise.recovery_point)
     found = content(log)
     if may_have_gap and not is_kept and not promise.is_closed and has_gap(found, log.log_end_offset):
-        check_flushed(log, found, promise, versions)
+        check_flushed(log, found, promise, written)
         return 0
-    assert any(whole.startswith(found) for whole in versions[: promise.version_count])
+    assert written.startswith(found)
     assert log.log_end_offset >= (promise.end_offset if is_kept else promise.flushed)
     known = known_of(found)
     assert log.epochs.entries == known.epochs
@@ -122,13 +122,12 @@ def has_gap(found: bytes, end_offset: int) -> bool:
     return [*(row.base_offset for row in rows), end_offset] != [0, *ends]
 
 
-def check_flushed(log: PartitionLog, found: bytes, promise: Promise, versions: list[bytes]) -> None:
+def check_flushed(log: PartitionLog, found: bytes, promise: Promise, written: bytes) -> None:
     """As `check`, of what is acknowledged alone."""
-    acknowledged = [flushed_of(whole, promise.flushed) for whole in versions[: promise.version_count]]
-    fitting = [beginning for beginning in acknowledged if found.startswith(beginning)]
-    assert fitting
+    acknowledged = flushed_of(written, promise.flushed)
+    assert found.startswith(acknowledged)
     assert log.log_end_offset >= promise.flushed
-    committed = known_of(fitting[-1]).committed_offsets()
+    committed = known_of(acknowledged).committed_offsets()
     assert committed_offsets(log)[: len(committed)] == committed
     log.close()
 
@@ -180,7 +179,7 @@ def test_what_was_flushed_survives_and_the_rest_is_whole(tmp_path: Path) -> None
             try:
                 directory = lay_out(survivor, place)
                 is_kept, may_have_gap = outcome == "kept", other_thread != "none"
-                sent_again += check(directory, promise, crashing.versions, is_kept=is_kept, may_have_gap=may_have_gap)
+                sent_again += check(directory, promise, crashing.content, is_kept=is_kept, may_have_gap=may_have_gap)
             except Exception as error:
                 error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, {when}, {outcome}")
                 raise

@@ -242,7 +242,6 @@ def opened(
     now_ms: int,
     *,
     was_clean: bool,
-    high_watermark: int | None = None,
     seam: Seam | None = None,
 ) -> PartitionLog:
     """The log; no disk is waited for if no seam says otherwise."""
@@ -252,7 +251,5 @@ def opened(
         settings,
         seam=seam or UnsyncedSeam(),
         now_ms=lambda: now_ms,
-        high_watermark=high_watermark,
-        is_only_replica=high_watermark is None,
         requires_verification=False,
     )

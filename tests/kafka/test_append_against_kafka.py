@@ -67,7 +67,6 @@ def test_workloads_try_what_logs_do(tmp_path: Path) -> None:
         "marker",
         "follow",
         "verify",
-        "truncate",
         "restart",
         "reopen",
         "roll",

@@ -198,13 +198,12 @@ def test_old_segments_go_as_they_go_in_kafka(oracle: Oracle, tmp_path: Path) -> 
 
 def retention_question(case: CleaningCase, directory: Path, dice: Dice) -> dict[str, Any]:
     end_offset = case.segments[-1][-1].base_offset + 1
-    high_watermark = dice.choose([2**62, 2**62, dice.below(end_offset + 1)])
     return {
         "op": "retain",
         "directory": str(directory),
         "now": NOW + dice.choose([0, 0, 3000]),
         "logStart": 0,
-        "highWatermark": high_watermark,
+        "highWatermark": 2**62,
         "deleteTo": dice.choose([None, None, dice.below(end_offset + 2)]),
         "config": {
             "cleanup.policy": dice.choose(["delete", "delete", "compact", "compact,delete"]),
@@ -217,7 +216,7 @@ def retention_question(case: CleaningCase, directory: Path, dice: Dice) -> dict[
 def retained(directory: Path, config: LogConfig, question: dict[str, Any]) -> dict[str, Any]:
     """What we delete, said as `Cleans.java` says it."""
     answer: dict[str, Any] = {}
-    log = opened(directory, config, question["now"], was_clean=True, high_watermark=question["highWatermark"])
+    log = opened(directory, config, question["now"], was_clean=True)
     try:
         if question["deleteTo"] is not None:
             log.increment_log_start_offset(question["deleteTo"])

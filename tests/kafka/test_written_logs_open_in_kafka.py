@@ -115,7 +115,6 @@ def how_opened(work: dict[str, Any], end: Answer, directory: Path) -> dict[str, 
         "clean": is_closed,
         "logStart": end["logStartOffset"],
         "recoveryPoint": end["logEndOffset" if is_closed else "recoveryPoint"],
-        "highWatermark": end["highWatermark"],
         "now": work["now"] + sum(step["plus"] for step in work["steps"] if step["op"] == "time"),
         "config": work["config"],
     }
@@ -132,8 +131,6 @@ def open_again(question: dict[str, Any], copy: Path) -> Answer:
             settings,
             seam=UnsyncedSeam(),
             now_ms=lambda: question["now"],
-            high_watermark=question["highWatermark"],
-            is_only_replica=False,
         )
     except LogstoreError as error:
         return refused(f"{error.java_class}: {error.message}".replace(str(copy), "@DIR@"))

@@ -40,7 +40,7 @@ class WorkloadLog:
         self.now = work["now"]
         self.is_open = True
         self._later: list[Callable[[], None]] = []
-        self.log = self._open(clean=True, log_start=0, recovery_point=0, high_watermark=0)
+        self.log = self._open(clean=True, log_start=0, recovery_point=0)
 
     def run(self) -> dict[str, Any]:
         """All steps, and the end; a log that does not open again ends its workload: its end is None."""
@@ -57,7 +57,7 @@ class WorkloadLog:
             self.log.active.release()
         return {"answers": answers, "end": end}
 
-    def _open(self, *, clean: bool, log_start: int, recovery_point: int, high_watermark: int) -> PartitionLog:
+    def _open(self, *, clean: bool, log_start: int, recovery_point: int) -> PartitionLog:
         config = parse_config(self.work["config"])
         return PartitionLog.open(
             str(self.directory),
@@ -65,8 +65,6 @@ class WorkloadLog:
             seam=UnsyncedSeam(),
             now_ms=lambda: self.now,
             topic_id=self.work["topicId"],
-            high_watermark=high_watermark,
-            is_only_replica=self.work["isOnlyReplica"],
             requires_verification=self.work["requiresVerification"],
             flush_later=self._later.append if config["flush.messages"] < FLUSHES_FEW else None,
         )
@@ -112,17 +110,11 @@ class WorkloadLog:
                 log.drop_expired_producers()
             case "restart":
                 log.truncate_fully_and_start_at(self._offset(step))
+            case "start":
+                return {"result": log.increment_log_start_offset(self._offset(step))}
             case _:
-                return {"result": self._asked(step)()}
+                raise ValueError(step)
         return {}
-
-    def _asked(self, step: Step) -> Callable[[], object]:
-        log = self.log
-        return {
-            "highWatermark": lambda: log.update_high_watermark(self._offset(step)),
-            "start": lambda: log.increment_log_start_offset(self._offset(step)),
-            "truncate": lambda: log.truncate_to(self._offset(step)),
-        }[step["op"]]
 
     def _append(self, step: Step) -> AppendInfo:
         data = np.frombuffer(bytes.fromhex(step["batches"]), np.uint8)
@@ -183,7 +175,6 @@ class WorkloadLog:
             clean=clean,
             log_start=old.log_start_offset,
             recovery_point=old.recovery_point,
-            high_watermark=old.high_watermark,
         )
         self.is_open = True
 

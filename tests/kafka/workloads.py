@@ -10,7 +10,7 @@ closed after them or let go as by a process that is killed. A step has an "op":
     marker    producerId, producerEpoch, isCommit, coordinatorEpoch, version, epoch
     follow    batches (hex), whose offsets count from the log's end, epoch
     verify    producerId, sequence, producerEpoch, supportsEpochBump: a verification begins, and nothing follows
-    highWatermark, start, truncate, restart        to an offset: from (end, highWatermark, start, zero) and plus
+    start, restart        to an offset: from (end, highWatermark, start, zero) and plus
     roll, flush, retain, expire                    of the segment, log, old segments, producers
     time      plus: ms that pass
     reopen    clean: closed and opened again, or let go as by a process that is killed
@@ -60,7 +60,6 @@ def workload(seed: str) -> dict[str, Any]:
     return {
         "config": story.config,
         "now": SOME_TIME,
-        "isOnlyReplica": dice.chance(60),
         "requiresVerification": dice.chance(25),
         "topicId": TOPIC_ID if dice.chance(30) else None,
         "steps": list(story.steps(dice.choose((5, 15, 40, 80)))),
@@ -208,15 +207,10 @@ class Story:
 
     def _moved(self) -> Step:
         dice = self.dice
-        if dice.chance(60):
-            return {"op": "highWatermark", "from": "end", "plus": dice.choose((0, 0, 0, -1, -3, -10, 5))}
         return {"op": "start", "from": dice.choose(("start", "highWatermark")), "plus": dice.choose((0, 1, 2, -1, -3))}
 
     def _cut(self) -> Step:
         dice = self.dice
-        if dice.chance(70):
-            start = dice.choose(("end", "end", "highWatermark", "start"))
-            return {"op": "truncate", "from": start, "plus": dice.choose((0, -1, -2, -5, -20, 2))}
         return {"op": "restart", "from": dice.choose(("end", "zero")), "plus": dice.choose((0, 3, 100))}
 
     def _followed(self) -> Step:

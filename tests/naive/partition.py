@@ -50,10 +50,8 @@ class Partition:
 
     Attributes:
         batches: all that were not cut off, also those below the start.
-        is_only_replica: what is appended is replicated.
     """
 
-    is_only_replica: bool = True
     batches: list[Written] = field(default_factory=list)
     start_offset: int = 0
     end_offset: int = 0
@@ -62,15 +60,7 @@ class Partition:
     def append(self, batch: Written) -> None:
         self.batches.append(batch)
         self.end_offset = batch.end_offset
-        if self.is_only_replica:
-            self.high_watermark = self.end_offset
-
-    def truncate(self, offset: int) -> None:
-        """Drop the batch that begins at the offset and all behind it."""
-        self.batches = [batch for batch in self.batches if batch.end_offset <= offset]
-        self.end_offset = offset
-        self.start_offset = min(self.start_offset, offset)
-        self.high_watermark = min(self.high_watermark, offset)
+        self.high_watermark = self.end_offset
 
     def begin_anew(self, offset: int) -> None:
         """Drop all; the log starts and ends at the offset."""

@@ -42,10 +42,10 @@ class LogBesideModel(RuleBasedStateMachine):
         self.retired: set[int] = set()  # producers of which a restart may have forgotten something
         self.remembered_from = 0  # batches from here on were appended since the producers were last read from the disk
 
-    @initialize(config=CONFIGS, is_only_replica=st.booleans())
-    def open(self, config: dict[str, str], is_only_replica: bool) -> None:
+    @initialize(config=CONFIGS)
+    def open(self, config: dict[str, str]) -> None:
         self.given_config = config
-        self.model = Partition(is_only_replica)
+        self.model = Partition()
         self.log = self.opened(was_clean=True, recovery_point=0)
 
     def teardown(self) -> None:
@@ -54,20 +54,15 @@ class LogBesideModel(RuleBasedStateMachine):
         shutil.rmtree(self.place)
 
     def opened(self, *, was_clean: bool, recovery_point: int) -> PartitionLog:
-        """The replicas have all that there is."""
-        log = PartitionLog.open(
+        return PartitionLog.open(
             str(self.place / "t-0"),
             LoadSettings(
                 was_clean, recovery_point, self.model.start_offset, self.now_ms, parse_config(self.given_config)
             ),
             seam=UnsyncedSeam(),
             now_ms=lambda: self.now_ms,
-            high_watermark=self.model.end_offset,
-            is_only_replica=self.model.is_only_replica,
             requires_verification=False,
         )
-        self.model.high_watermark = self.model.end_offset
-        return log
 
     def producer(self, number: int) -> tuple[int, Producer]:
         """The producer that goes by this number now."""

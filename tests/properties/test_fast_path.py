@@ -244,27 +244,11 @@ def test_what_else_was_changed_in_between_is_noticed(log: PartitionLog) -> None:
     log.roll()
     log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=2)
     assert [segment.size for segment in log.segments] == [142, 69]
-    log.truncate_to(1)
+    log.truncate_fully_and_start_at(1)
     assert log.append_records([b"again"], producer_id=5, producer_epoch=0, base_sequence=1).first_offset == 1
     log.update_config(parse_config({"max.message.bytes": "10"}))
     with pytest.raises(LogstoreError, match="exceeds the maximum configured value of 10"):
         log.append_records([b"too large"], producer_id=5, producer_epoch=0, base_sequence=2)
-
-
-@pytest.mark.parametrize("is_fast", [True, False])
-def test_what_a_truncation_made_of_the_transactions_is_seen_by_the_next_append(is_fast: bool, tmp_path: Path) -> None:
-    """As in Kafka, by the next one and not before."""
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=is_fast)
-    log.offsets.struct.is_only_replica = 0
-    log.append_records([b"in"], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
-    log.update_high_watermark(1)
-    log.append_end_transaction(5, 0, is_commit=True, coordinator_epoch=0, transaction_version=0)
-    log.roll()
-    log.append_records([b"out"])
-    log.truncate_to(2)
-    assert (log.high_watermark, log.last_stable_offset, log.first_unstable_offset) == (1, 0, 0)
-    log.append_records([b"again"])
-    assert (log.high_watermark, log.last_stable_offset, log.first_unstable_offset) == (1, 1, None)
 
 
 def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ MARKERS = st.fixed_dictionaries(
     }
 )
 RECORDS = st.tuples(st.sampled_from([5, 6, -1]), st.booleans(), st.sampled_from([0, 0, 1]))
-EVENTS = st.sampled_from(["roll", "restart", "verify", "watermark"])
+EVENTS = st.sampled_from(["roll", "restart", "verify"])
 VERIFIED = st.tuples(
     st.just("verified"),
     st.sampled_from([5, 5, 6]),
@@ -82,9 +82,6 @@ def _do(log: PartitionLog, step: Any, sequences: dict[tuple[int, int], int]) -> 
         return guard is None
     if step[0] == "verified":
         return _append_verified(log, *step[1:], sequences)
-    if step == "watermark":
-        log.offsets.struct.is_only_replica = 0
-        return log.update_high_watermark(log.log_end_offset - 1)
     producer_id, is_transactional, epoch = step
     sequence = sequences.get((producer_id, epoch), 0) if producer_id >= 0 else -1
     info = log.append_records(
@@ -200,10 +197,10 @@ def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(tmp_pa
     assert found is not None
     assert found[1] == log.last_stable_offset == 1
     log.append_records([b"v"])
-    log.update_high_watermark(log.log_end_offset)
+    log.offsets.follow_end()
     assert log.offsets._batch_found is found
     log.roll()
-    log.update_high_watermark(log.log_end_offset)
+    log.offsets.follow_end()
     assert log.offsets._batch_found is not None
     assert log.offsets._batch_found is not found
     assert end(log).first_offset == 4

@@ -149,21 +149,3 @@ def test_a_reopened_segment_begins_a_new_interval(draw: st.DataObject, base_offs
     assert pairs(state.offset_entries) == twin.offset_entries
     assert pairs(state.time_entries) == twin.time_entries
     assert (state.largest_timestamp, state.largest_timestamp_offset) == twin.largest_so_far()
-
-
-@given(st.data(), st.integers(0, 400))
-def test_a_truncated_segment_keeps_the_entries_below(draw: st.DataObject, interval: int) -> None:
-    rows = draw.draw(segments(0))
-    table, state = table_of(rows), SegmentIndexes(0, index_interval_bytes=interval)
-    step(state, table, 0, len(rows))
-    offset_entries, time_entries = pairs(state.offset_entries), pairs(state.time_entries)
-    cut = draw.draw(st.integers(0, len(rows)))
-    offset = rows[cut][2] if cut < len(rows) else 10**6
-    position = rows[cut][0] if cut < len(rows) else 10**6
-    state.truncate_to(offset, position)
-    assert pairs(state.offset_entries) == [entry for entry in offset_entries if entry[0] < offset]
-    assert pairs(state.time_entries) == [entry for entry in time_entries if entry[1] < offset]
-    state.raise_timestamp(table, 0, cut)
-    assert state.largest_timestamp == max([timestamp for *_, timestamp in rows[:cut]], default=-1)
-    step(state, table, cut, len(rows))
-    assert state.largest_timestamp == max([timestamp for *_, timestamp in rows], default=-1)

@@ -91,15 +91,6 @@ def test_a_transaction_that_is_not_among_the_open_ones_is_left_to_the_slow_path(
     assert forms.unchanged() == before
 
 
-def test_without_other_replicas_unstable_is_what_is_open_or_not_replicated() -> None:
-    forms = Forms(naive.Topic())
-    forms.log.is_only_replica = 0
-    assert forms.append_records(naive.Call([b"v"], None, None, 7, 0, 0, True))
-    assert append_marker(forms, twin.Marker(7, 0, True, 0, 0))
-    assert forms.append_records(naive.Call([b"v"], None, None, 8, 0, 0, True))
-    assert (forms.log.first_unstable_offset, forms.log.high_watermark) == (0, 0)
-
-
 @pytest.mark.parametrize("capacity", [77, 78])
 def test_a_marker_has_78_bytes(capacity: int) -> None:
     forms = Forms(naive.Topic())

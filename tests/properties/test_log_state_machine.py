@@ -10,7 +10,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import rule
 
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.retain import UP_TO_HIGH_WATERMARK
@@ -52,34 +52,6 @@ class BoundsBesideModel(ProducersBesideModel):
             if producer.open_since is not None and producer.open_since < self.model.start_offset:
                 self.append_marker(producer_id, producer.epoch, is_commit=False, version=1)
 
-    @precondition(lambda self: self.model.batches)
-    @rule(count=st.sampled_from([1, 1, 2, 3, 10, 30]))
-    def truncate(self, count: int) -> None:
-        """The last batches are dropped; all that there is, if one of them is in a segment that was deleted."""
-        offset = self.model.batches[-min(count, len(self.model.batches))].base_offset
-        is_below_all = offset < self.log.segments.base_offsets[0]
-        if not is_below_all and self.model.has_open_below_start(offset):
-            return  # how much of it is known then depends on the snapshots that there are
-        assert self.log.truncate_to(offset)
-        if is_below_all:
-            self.model.begin_anew(offset)
-        else:
-            self.model.truncate(offset)
-        assert self.log.high_watermark == self.model.high_watermark
-        self.read_producers_from_disk(forgets=True)
-        self._replicate_all()
-
-    @precondition(lambda self: self.model.batches and self.model.batches[-1].marker is not None)
-    @rule(is_commit=st.booleans())
-    def end_the_last_transaction_otherwise(self, is_commit: bool) -> None:
-        """A replica had a marker more than its new leader, who goes on."""
-        producer_id = self.model.batches[-1].producer_id
-        self.truncate(count=1)
-        producer = self.model.producers().get(producer_id)
-        if producer_id not in self.retired and producer is not None and producer.open_since is not None:
-            self.append_marker(producer_id, producer.epoch, is_commit=is_commit, version=1)
-            self.read(part=0)
-
     @rule(gap=st.sampled_from([0, 3]), is_meant=st.sampled_from([False, False, False, True]))
     def begin_anew(self, gap: int, is_meant: bool) -> None:
         if is_meant:
@@ -87,19 +59,6 @@ class BoundsBesideModel(ProducersBesideModel):
             self.log.truncate_fully_and_start_at(offset)
             self.model.begin_anew(offset)
             self.read_producers_from_disk(forgets=True)
-
-    @rule(part=PARTS)
-    def raise_high_watermark(self, part: float) -> None:
-        """Replicas have whole batches."""
-        ends = [batch.end_offset for batch in self.model.batches]
-        offset = ends[int(part * (len(ends) - 1))] if ends else self.model.end_offset
-        self.model.high_watermark = max(self.model.high_watermark, offset)
-        assert self.log.update_high_watermark(self.model.high_watermark) == self.model.high_watermark
-
-    def _replicate_all(self) -> None:
-        """Transactions that a snapshot has as decided are so for the log, though the high watermark is before them."""
-        self.log.update_high_watermark(self.model.end_offset)
-        self.model.high_watermark = self.model.end_offset
 
     @rule(
         where=st.sampled_from(["at the high watermark", "behind the last stable offset", "before the end"]),

@@ -37,7 +37,7 @@ class AppendForms:
         self.indexes.reserve(ENTRY_ROOM)
         self.producers = ProducerBuffers()
         self.log, self.fast, self.request = kinds.LogStruct(), kinds.FastPathStruct(), kinds.RequestStruct()
-        self.log.first_unstable_offset, self.log.is_only_replica, self.log.first_timestamp = -1, 1, -1
+        self.log.first_unstable_offset, self.log.first_timestamp = -1, -1
         self.fast.out, self.fast.out_size = np.zeros(out_size, np.uint8), out_size
         self.fast.row = np.full((scan.COLUMN_COUNT, 1), -77, np.int64)
         self.fast.decode_state = np.zeros(decode.STATE_COUNT, np.int64)

@@ -17,7 +17,7 @@ from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import opened
 from tests.recovery.comparison import UnsyncedSeam
-from tests.unit.test_log_cleaner import CLEAN_TIME, clean, described, keyed, opened_case, plain_case
+from tests.unit.test_log_cleaner import CLEAN_TIME, clean, keyed, opened_case, plain_case
 
 SIX = [f"{offset:020d}.log.cleaned" for offset in range(0, 12, 2)]
 
@@ -50,85 +50,32 @@ def records_of(log: PartitionLog) -> list[tuple[int, bytes | None]]:
     return [(record.offset, record.key) for chunk in log.records().chunks() for record in chunk.to_records()]
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_nothing_is_replaced_once_the_log_is_truncated(number: int, tmp_path: Path) -> None:
-    """The map has keys of what was cut: by them the latest records of what is left would go."""
-    log = six_groups(tmp_path)
-    left: list[object] = []
-    at_file(log, SIX[number], lambda: (log.truncate_to(7), left.append((described(log), records_of(log)))))
-    with pytest.raises(LogCleaningAbortedError, match="Log t-0 was truncated while it was cleaned"):
-        clean(log, CLEAN_TIME)
-    assert [(described(log), records_of(log))] == left
-    assert [offset for offset, _ in records_of(log)] == list(range(min(2 * number, 6), 7))
-    assert not has_left_overs(log)
-    assert log.append_records([b"v"], [b"k"]).first_offset == 7
-    log.close()
-
-
 def test_a_log_that_begins_anew_is_not_cleaned_on(tmp_path: Path) -> None:
     log = six_groups(tmp_path)
     at_file(log, SIX[2], lambda: log.truncate_fully_and_start_at(50))
-    with pytest.raises(LogCleaningAbortedError, match="was truncated"):
+    with pytest.raises(LogCleaningAbortedError, match="lost segments"):
         clean(log, CLEAN_TIME)
     assert (log.segments.base_offsets, log.log_end_offset, has_left_overs(log)) == ([50], 50, False)
     log.close()
 
 
-def test_a_log_that_is_truncated_while_its_keys_are_read_is_not_cleaned(
+def test_a_log_that_begins_anew_while_its_keys_are_read_is_not_cleaned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files that are to be read next are gone, which is no failure of the disk."""
     log = six_groups(tmp_path)
     put_table, is_done = map_building.put_table, []
 
-    def truncate_then_put(*arguments: object) -> bool:
+    def restart_then_put(*arguments: object) -> bool:
         if not is_done:
-            is_done.append(log.truncate_to(1))
+            is_done.append(log.truncate_fully_and_start_at(1))
         return put_table(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(map_building, "put_table", truncate_then_put)
+    monkeypatch.setattr(map_building, "put_table", restart_then_put)
     with pytest.raises(LogCleaningAbortedError) as caught:
         clean(log, CLEAN_TIME)
     assert isinstance(caught.value.__cause__, DataDirectoryError)
-    assert (records_of(log), log.failure.error) == ([(0, b"a")], None)
-    log.close()
-
-
-def test_what_was_chosen_before_a_truncation_is_not_cleaned(tmp_path: Path) -> None:
-    """Else the segment that is written now would be cleaned, under the writer."""
-    log = six_groups(tmp_path)
-    chosen = log.cleanable(None, CLEAN_TIME)
-    log.truncate_to(5)
-    log.append_records([b"v"], [b"a"])
-    before = described(log)
-    with pytest.raises(LogCleaningAbortedError, match="was truncated"):
-        log.clean(chosen, CLEAN_TIME)
-    assert (described(log), log.segments.last) == (before, log.active)
-    log.append_records([b"w"], [b"k"])
-    log.close()
-    again = opened(tmp_path / "t-0", log.config, CLEAN_TIME, was_clean=True)
-    assert [offset for offset, _ in records_of(again)] == [0, 1, 2, 3, 4, 5, 6]
-    again.close()
-
-
-def test_a_truncation_of_the_active_segment_ends_no_round(tmp_path: Path) -> None:
-    log = six_groups(tmp_path)
-    chosen = log.cleanable(None, CLEAN_TIME)
-    log.truncate_to(12)
-    assert log.clean(chosen, CLEAN_TIME).end_offset == 12
-    log.close()
-
-
-def test_what_is_not_replicated_any_more_is_not_cleaned(tmp_path: Path) -> None:
-    log = six_groups(tmp_path)
-    chosen = log.cleanable(None, CLEAN_TIME)
-    log.update_high_watermark(11)
-    before = described(log)
-    with pytest.raises(LogCleaningAbortedError, match="has less that may be cleaned than was chosen"):
-        log.clean(chosen, CLEAN_TIME)
-    assert described(log) == before
-    log.update_high_watermark(13)
-    assert log.clean(chosen, CLEAN_TIME).end_offset == 12
+    assert (records_of(log), log.failure.error) == ([], None)
     log.close()
 
 
@@ -165,8 +112,7 @@ def test_deletion_of_what_was_cleaned_before_ends_no_round(tmp_path: Path) -> No
     log.close()
 
 
-def test_a_segment_that_was_truncated_meanwhile_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the one that is written now."""
+def test_a_segment_that_went_meanwhile_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = opened_case(plain_case([keyed(0, b"a"), keyed(5, b"b")], [keyed(2**31 + 10, b"z")]), tmp_path)
     log.close()
     path = tmp_path / "t-0" / f"{0:020d}.log"
@@ -174,14 +120,14 @@ def test_a_segment_that_was_truncated_meanwhile_is_not_split(tmp_path: Path, mon
     log = opened(tmp_path / "t-0", log.config, CLEAN_TIME, was_clean=True)
     add = CleanedFiles.add
 
-    def truncate_then_add(files: CleanedFiles, pieces: list[object]) -> None:
-        log.truncate_to(2**31 + 8)
+    def restart_then_add(files: CleanedFiles, pieces: list[object]) -> None:
+        log.truncate_fully_and_start_at(2**31 + 8)
         add(files, pieces)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(CleanedFiles, "add", truncate_then_add)
-    with pytest.raises(LogCleaningAbortedError, match="was truncated"):
+    monkeypatch.setattr(CleanedFiles, "add", restart_then_add)
+    with pytest.raises(LogCleaningAbortedError, match="lost segments"):
         clean(log, CLEAN_TIME)
-    assert (log.segments.base_offsets, log.segments.last, log.failure.error) == ([0], log.active, None)
+    assert (log.segments.base_offsets, log.segments.last, log.failure.error) == ([2**31 + 8], log.active, None)
     log.close()
 
 

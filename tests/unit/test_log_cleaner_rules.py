@@ -199,13 +199,11 @@ def test_snapshots_and_indexes_are_those_of_the_segments_that_are_left(tmp_path:
     log.close()
 
 
-def retained(
-    place: Path, now_ms: int, high_watermark: int | None = None, **config: str
-) -> tuple[list[int], PartitionLog]:
+def retained(place: Path, now_ms: int, **config: str) -> tuple[list[int], PartitionLog]:
     """Base offsets that are left of three segments of one batch each."""
     case = plain_case([dated(0, NOW)], [dated(1, NOW)], [dated(2, NOW)], **{"cleanup.policy": "delete", **config})
     directory = place / "t-0"
-    log = opened(directory, lay_out(case, directory), NOW, was_clean=True, high_watermark=high_watermark)
+    log = opened(directory, lay_out(case, directory), NOW, was_clean=True)
     log.delete_old_segments(now_ms)
     return log.segments.base_offsets, log
 
@@ -228,13 +226,6 @@ def test_segments_go_until_no_more_is_left_than_may_be(tmp_path: Path) -> None:
     log.close()
     left, log = retained(tmp_path / "b", NOW, **{"retention.bytes": str(2 * size + 1)})
     assert left == [0, 1, 2]
-    log.close()
-
-
-def test_nothing_goes_that_is_not_replicated(tmp_path: Path) -> None:
-    left, log = retained(tmp_path, NOW + DAY_MS, high_watermark=1, **{"retention.ms": "100"})
-    assert left == [1, 2]
-    assert log.log_start_offset == 1
     log.close()
 
 

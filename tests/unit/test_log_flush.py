@@ -330,8 +330,8 @@ def test_others_read_and_append_while_a_flush_waits_for_the_disk(tmp_path: Path)
     ("change", "end_offset"),
     [
         (lambda log: log.roll(), 3),
-        (lambda log: (log.truncate_to(0), append(log)), 1),
-        (lambda log: (log.truncate_to(0), append(log), log.roll(), append(log)), 2),
+        (lambda log: (log.truncate_fully_and_start_at(0), append(log)), 1),
+        (lambda log: (log.truncate_fully_and_start_at(0), append(log), log.roll(), append(log)), 2),
         (lambda log: log.truncate_fully_and_start_at(9), 9),
         (lambda log: log.close(), 3),
         (lambda log: log.flush(), 3),
@@ -386,11 +386,11 @@ def test_a_late_sync_says_nothing_of_what_was_written_since(tmp_path: Path) -> N
     for _ in range(5):
         append(log)
     log.roll()
-    log.truncate_to(2)
+    log.truncate_fully_and_start_at(2)
     for _ in range(9):
         append(log)
     later[0]()
-    assert (log.segments.base_offsets, log.recovery_point) == ([0], 0)
+    assert (log.segments.base_offsets, log.recovery_point) == ([2], 0)
     log.close()
 
 

@@ -98,7 +98,12 @@ def test_a_failed_write_ends_the_writing_and_loses_nothing(open_log: Open, tmp_p
         log.append_as_leader(batch())
     assert "No space left on device" in str(failed.value)
     seam.is_full = False
-    for change in (lambda: log.append_as_leader(batch()), log.flush, log.roll, lambda: log.truncate_to(0)):
+    for change in (
+        lambda: log.append_as_leader(batch()),
+        log.flush,
+        log.roll,
+        lambda: log.truncate_fully_and_start_at(0),
+    ):
         with pytest.raises(KafkaStorageError, match="already offline"):
             change()
     assert log.log_end_offset == 3
@@ -167,48 +172,23 @@ def test_every_new_segment_is_preallocated_until_it_is_closed(open_log: Open, tm
     assert second.stat().st_size == 0
 
 
-def test_readers_keep_what_a_truncation_drops(open_log: Open) -> None:
+def test_readers_keep_what_a_restart_drops(open_log: Open) -> None:
     log = open_log()
     for _ in range(5):
         log.append_as_leader(batch())
     data = log.segments.last.data
     before = data.tobytes()
-    assert log.truncate_to(2)
+    log.truncate_fully_and_start_at(9)
     assert data.tobytes() == before
-    assert (log.log_end_offset, log.high_watermark, log.segments.last.data.size) == (2, 2, 2 * batch().size)
-    assert log.append_as_leader(batch()).first_offset == 2
-
-
-@pytest.mark.parametrize(
-    ("asked", "timestamps"),
-    [
-        (lambda log: None, []),
-        (lambda log: log.roll(), [SOME_TIME]),
-        (lambda log: log.delete_old_segments(SOME_TIME), [SOME_TIME]),
-    ],
-    ids=["never asked for", "asked for when it rolled", "asked for by retention"],
-)
-def test_a_truncation_finds_the_largest_timestamp_anew_where_kafka_does(
-    open_log: Open, asked: Callable[[PartitionLog], object], timestamps: list[int]
-) -> None:
-    """The only entry of the time index, made on close, is of a batch that goes; asked for, the timestamp is kept."""
-    log = open_log({"retention.ms": "1000000"})
-    for timestamp in (SOME_TIME, SOME_TIME + 1):
-        log.append_as_leader(batch(base_timestamp=timestamp))
-    log.close()
-    log = open_log({"retention.ms": "1000000"})
-    asked(log)
-    log.truncate_to(1)
-    log.roll()
-    assert log.segments.first.time_index.timestamps.tolist() == timestamps
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark, log.size) == (9, 9, 9, 0)
+    assert log.append_as_leader(batch()).first_offset == 9
 
 
 def test_the_log_starts_no_later_than_the_high_watermark(open_log: Open) -> None:
-    log = open_log(is_only_replica=False)
+    log = open_log()
     log.append_as_leader(batch(4))
-    assert (log.high_watermark, log.update_high_watermark(3)) == (0, 3)
-    with pytest.raises(OffsetOutOfRangeError, match="larger than the high watermark 3"):
-        log.increment_log_start_offset(4)
+    with pytest.raises(OffsetOutOfRangeError, match="larger than the high watermark 4"):
+        log.increment_log_start_offset(5)
     assert log.increment_log_start_offset(3)
     assert not log.increment_log_start_offset(2)
     assert (log.log_start_offset, log.epochs.entries) == (3, [(0, 3)])
@@ -325,7 +305,7 @@ def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
 def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:
     log = open_log()
     with pytest.raises(UsageError):
-        log.truncate_to(-1)
+        log.truncate_fully_and_start_at(-1)
     assert [log.append_as_leader(each).first_offset for each in (batch(2), batch())] == [0, 2]
 
 
@@ -347,7 +327,7 @@ def test_a_flush_later_does_not_mind_what_is_gone(open_log: Open) -> None:
     log = open_log(flush_later=tasks.append)
     for _ in range(20):
         log.append_as_leader(batch(2))
-    log.truncate_to(5)
+    log.truncate_fully_and_start_at(5)
     log.append_as_leader(batch(9))
     log.append_as_leader(batch(9))
     for task in tasks:

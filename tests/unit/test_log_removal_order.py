@@ -61,11 +61,3 @@ def test_segments_below_the_start_of_a_log_that_ends_before_go_from_the_last_on(
     assert seam.seen == [BASES[:4], BASES[:3], BASES[:2], BASES[:1], []]
     assert (log.segments.base_offsets, log.log_end_offset) == ([20], 20)
     log.close()
-
-
-def test_segments_behind_a_truncation_go_from_the_last_on(partition: Path) -> None:
-    seam = Watching()
-    log = opened(partition, seam)
-    assert log.truncate_to(3)
-    assert seam.seen == [BASES[:4], BASES[:3], BASES[:2]]
-    log.close()

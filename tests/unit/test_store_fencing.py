@@ -24,6 +24,7 @@ from logstore.log.read import INT_MAX
 from logstore.model import FetchIsolation
 from logstore.store.group_commits import GroupMemberIdentity
 from logstore.topics.transaction_state import TransactionState
+from tests.recovery.cutting import cut_log
 from tests.unit.small_store import SmallStore, TransactionalClient
 
 DAY_MS = 86_400_000
@@ -107,8 +108,8 @@ def test_a_producer_goes_on_from_the_highest_epoch_that_a_partition_has_seen(tmp
         client.send("a", value)
         client.end(is_commit=True)
     used = client.identity
-    store.log("__transaction_state", 0).truncate_to(kept)  # as a power failure may leave it
     store.close()
+    cut_log(tmp_path / "__transaction_state-0", kept)
     again = opened(tmp_path, was_clean=False)
     one = again.transactions.describe("x")
     assert (one.producer_id, one.producer_epoch) == used
@@ -129,8 +130,8 @@ def test_a_lost_marker_is_written_again_with_the_epoch_of_its_decision(is_commit
         client.send(name, name.encode())
     epoch = client.identity[1]
     client.end(is_commit=is_commit)
-    store.log("b", 0).truncate_to(1)  # the marker is lost
     store.close()
+    cut_log(tmp_path / "b-0", 1)  # the marker is lost
     again = opened(tmp_path, was_clean=False)
     assert [again.values("a"), again.values("b")] == ([[b"a"], [b"b"]] if is_commit else [[], []])
     # an abort that nobody asked for has the epoch of the data, as `kafka-transactions.sh abort` writes it
@@ -151,8 +152,8 @@ def test_a_lost_marker_of_a_used_up_producer_id_is_written_again(is_commit: bool
         client.send(name, name.encode())
     client.end(is_commit=is_commit)
     assert client.identity == (old_id + 1, 0)
-    store.log("b", 0).truncate_to(1)  # the marker is lost
     store.close()
+    cut_log(tmp_path / "b-0", 1)  # the marker is lost
     again = opened(tmp_path, was_clean=False)
     assert [again.values("a"), again.values("b")] == ([[b"a"], [b"b"]] if is_commit else [[], []])
     assert batches(again.log("b", 0)) == [(last_epoch, 0, 1), (last_epoch + is_commit, 1, 1)]

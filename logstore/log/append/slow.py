@@ -60,7 +60,6 @@ class SlowPath:
                 log.producers.state.buffers.discard()
                 raise
             if duplicate is not None:
-                log.offsets.follow_end()
                 return info._replace(
                     first_offset=duplicate.first_offset,
                     last_offset=duplicate.last_offset,

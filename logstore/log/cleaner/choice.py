@@ -26,7 +26,6 @@ class Cleanable:
         compaction_delay_ms: how long ago the oldest dirty record should have been cleaned, by max.compaction.lag.ms.
         is_checkpoint_wrong: the checkpoint is outside of the log, and to be replaced by `first_dirty_offset`.
         min_cleanable_ratio: min.cleanable.dirty.ratio.
-        truncation_count: of the log when this was chosen; a round that finds another one does not begin.
     """
 
     first_dirty_offset: int
@@ -36,7 +35,6 @@ class Cleanable:
     compaction_delay_ms: int
     is_checkpoint_wrong: bool
     min_cleanable_ratio: float
-    truncation_count: int
 
     @property
     def cleanable_ratio(self) -> float:
@@ -73,7 +71,6 @@ def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanab
             compaction_delay_ms=_compaction_delay_ms(log, dirty, now_ms),
             is_checkpoint_wrong=is_wrong,
             min_cleanable_ratio=log.config[MIN_CLEANABLE_DIRTY_RATIO],
-            truncation_count=log.truncation_count,
         )
 
 
@@ -105,7 +102,7 @@ def _round_down(log: PartitionLog, offset: int) -> int:
 
 def _compaction_delay_ms(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
     """By the first batch of each segment (`maxCompactionDelay`); 0 if nothing is late."""
-    timestamps = [timestamp for segment in dirty if (timestamp := segment.first_batch_timestamp or 0) > 0]
+    timestamps = [timestamp for segment in dirty if (timestamp := segment.load_first_timestamp()) > 0]
     clean_until_ms = now_ms - max(log.config[MAX_COMPACTION_LAG_MS], 0)
     return max(clean_until_ms - min(timestamps), 0) if timestamps else 0
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...columns.batch_table import BatchTable, ByteArray
 from ...layout.batch import CONTROL_FLAG
 from ..segment import Segment
-from .aborting import AbortCheck
+from .aborting import reading
 from .batch_records import BatchReader, BatchRun
 from .choice import segments_between
 from .offset_map import OffsetMap
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def build_offset_map(
-    log: PartitionLog, check: AbortCheck, start_offset: int, end_offset: int, *, buffer_size: int
+    log: PartitionLog, start_offset: int, end_offset: int, *, buffer_size: int
 ) -> tuple[OffsetMap, set[int]]:
     """Keys of the data records in [start_offset, end_offset) that are not of aborted transactions.
 
@@ -36,10 +36,9 @@ def build_offset_map(
     """
     transactions = CleanedTransactions()
     with log.lock:
-        check.require_unchanged()
         segments = segments_between(log, start_offset, end_offset)
         transactions.add_aborted(aborted_transactions(log, start_offset, end_offset))
-    with check.reading(segments):
+    with reading(log, segments):
         return _read_into_map(segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ...layout import offset_index, time_index
 from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
 from ..segment import RELATIVE_OFFSET_MAX, Segment
-from .aborting import AbortCheck
 from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
@@ -46,8 +45,7 @@ def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int
         buffer_size: bytes of the map, log.cleaner.dedupe.buffer.size.
 
     Raises:
-        LogCleaningAbortedError: the log was truncated or lost segments since it was chosen; segments cleaned before
-            that stay so.
+        LogCleaningAbortedError: the log lost segments meanwhile; segments cleaned before that stay so.
         KafkaStorageError: the log cannot be written.
         LogstoreError: see `SegmentCleaning.clean_group`; likewise.
     """
@@ -60,7 +58,6 @@ def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int
 def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) -> Cleaned:
     with log.lock:
         log.failure.require_writable()  # of a swap that was cut off nothing may be touched: the next load finishes it
-        check = AbortCheck(log, chosen)
         discard_cleaned_files(log.directory)
         clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
         horizon_ms = 0
@@ -68,7 +65,6 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) 
             horizon_ms = clean_segments[-1].modified_ms - log.config[DELETE_RETENTION_MS]
     offset_map, checked = build_offset_map(
         log,
-        check,
         chosen.first_dirty_offset,
         chosen.first_uncleanable_offset,
         buffer_size=buffer_size,
@@ -82,14 +78,13 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) 
     )
     end_offset = offset_map.latest_offset + 1
     with log.lock:
-        check.require_unchanged()
         groups = group_segments(
             segments_between(log, 0, end_offset),
             size_max=segment_size_max(log.config),
             index_size_max=log.config[SEGMENT_INDEX_BYTES],
             first_uncleanable_offset=chosen.first_uncleanable_offset,
         )
-    cleaning = SegmentCleaning(log, check, round_, horizon_ms, checked)
+    cleaning = SegmentCleaning(log, round_, horizon_ms, checked)
     for group in groups:
         cleaning.clean_group(group)
     statistics = cleaning.statistics

@@ -10,7 +10,7 @@ from ...layout.file_names import LOG_SUFFIX
 from ..replace_segments import delete_snapshots, replace_segments
 from ..segment import Segment
 from ..split import split_overflowed_segment
-from .aborting import AbortCheck
+from .aborting import reading, require_unchanged
 from .batch_records import BatchReader
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
@@ -30,19 +30,15 @@ class SegmentCleaning:
         statistics: of the groups so far.
     """
 
-    def __init__(
-        self, log: PartitionLog, check: AbortCheck, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]
-    ) -> None:
+    def __init__(self, log: PartitionLog, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
         """A round's cleaning of segments.
 
         Args:
-            check: of the round.
             legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files that were written to behind it.
             checked: base offsets of segments whose checksums were looked at.
         """
         self.statistics = CleaningStatistics()
         self._log = log
-        self._check = check
         self._round = round_
         self._legacy_delete_horizon_ms = legacy_delete_horizon_ms
         self._checked = checked
@@ -58,7 +54,7 @@ class SegmentCleaning:
             DataDirectoryError: nothing was replaced; a KafkaStorageError if not all was.
             LogstoreError: a batch cannot be read or built; nothing was replaced.
         """
-        with self._check.reading(group):
+        with reading(self._log, group):
             cleaned = self._write(group)
         self._replace(cleaned, group)
 
@@ -88,7 +84,7 @@ class SegmentCleaning:
     def _clean_segment(self, segment: Segment, end_offset: int, cleaned: CleanedFiles) -> None:
         transactions = self._transactions
         with self._log.lock:
-            self._check.require_unchanged([segment])
+            require_unchanged(self._log, [segment])
             transactions.add_aborted(aborted_transactions(self._log, segment.base_offset, end_offset))
         keeps_legacy_tombstones = segment.modified_ms > self._legacy_delete_horizon_ms
         for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
@@ -101,7 +97,7 @@ class SegmentCleaning:
         log = self._log
         with log.lock, log.poisoned_by("Error while replacing segments of"):
             try:
-                self._check.require_unchanged(group)
+                require_unchanged(log, group)
             except LogCleaningAbortedError:
                 cleaned.discard()
                 raise
@@ -111,7 +107,7 @@ class SegmentCleaning:
     def _split(self, segment: Segment) -> None:
         log = self._log
         with log.lock, log.poisoned_by("Error while splitting a segment of"):
-            self._check.require_unchanged([segment])
+            require_unchanged(log, [segment])
             new = split_overflowed_segment(segment, log.config)
             log.segments.remove(segment.base_offset)
             for part in new:

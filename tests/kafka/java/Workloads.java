@@ -76,7 +76,6 @@ public final class Workloads {
     private final JsonNode workload;
     private final File directory;
     private final Steps steps = new Steps();
-    private final boolean isOnlyReplica;
     private long now;
     private UnifiedLog log;
     private boolean isOpen;
@@ -84,7 +83,6 @@ public final class Workloads {
     private Workloads(JsonNode workload) {
         this.workload = workload;
         this.directory = new File(workload.get("directory").asText()).getAbsoluteFile();
-        this.isOnlyReplica = workload.get("isOnlyReplica").asBoolean();
         this.now = workload.get("now").asLong();
     }
 
@@ -103,7 +101,7 @@ public final class Workloads {
     private ObjectNode run() throws Exception {
         ObjectNode result = JSON.createObjectNode();
         ArrayNode answers = result.putArray("answers");
-        open(true, 0, 0, 0);
+        open(true, 0, 0);
         for (JsonNode step : workload.get("steps")) {
             ObjectNode answer = answers.addObject();
             try {
@@ -134,7 +132,7 @@ public final class Workloads {
         return text.replace(directory.getPath(), "@DIR@").replace(directory.getParent(), "@PARENT@");
     }
 
-    private void open(boolean clean, long logStart, long recoveryPoint, long highWatermark) throws Exception {
+    private void open(boolean clean, long logStart, long recoveryPoint) throws Exception {
         Properties config = new Properties();
         workload.get("config").fields().forEachRemaining(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         String expiration = (String) config.remove("producer.id.expiration.ms");
@@ -148,7 +146,7 @@ public final class Workloads {
             topicId.isNull() ? Optional.empty() : Optional.of(Uuid.fromString(topicId.asText())));
         isOpen = true;
         steps.runSoon();
-        log.updateHighWatermark(isOnlyReplica ? log.logEndOffset() : highWatermark);
+        log.updateHighWatermark(log.logEndOffset());
     }
 
     private Time clock() {
@@ -165,10 +163,8 @@ public final class Workloads {
             case "verify" -> log.maybeStartTransactionVerification(
                 step.get("producerId").asLong(), step.get("sequence").asInt(), (short) step.get("producerEpoch").asInt(),
                 step.get("supportsEpochBump").asBoolean());
-            case "highWatermark" -> answer.put("result", log.updateHighWatermark(offset(step)));
             case "start" -> answer.put("result",
                 log.maybeIncrementLogStartOffset(offset(step), LogStartOffsetIncrementReason.ClientRecordDeletion));
-            case "truncate" -> answer.put("result", log.truncateTo(offset(step)));
             case "restart" -> log.truncateFullyAndStartAt(offset(step), Optional.empty());
             case "roll" -> log.roll();
             case "flush" -> log.flush(false);
@@ -181,7 +177,6 @@ public final class Workloads {
     }
 
     private void reopen(boolean clean) throws Exception {
-        long highWatermark = log.highWatermark();
         if (clean) {
             log.flush(true);
             log.close();
@@ -190,7 +185,7 @@ public final class Workloads {
         }
         steps.runLate();
         isOpen = false;
-        open(clean, log.logStartOffset(), log.recoveryPoint(), highWatermark);
+        open(clean, log.logStartOffset(), log.recoveryPoint());
     }
 
     private LogAppendInfo appendAsLeader(JsonNode step) throws Exception {
@@ -220,7 +215,7 @@ public final class Workloads {
     private void appended(LogAppendInfo info, ObjectNode answer) throws Exception {
         answer.put("first", info.firstOffset()).put("last", info.lastOffset()).put("maxTimestamp", info.maxTimestamp())
             .put("logAppendTime", info.logAppendTime()).put("logStart", info.logStartOffset());
-        if (isOnlyReplica && info.validBytes() > 0) log.maybeIncrementHighWatermark(log.logEndOffsetMetadata());
+        if (info.validBytes() > 0) log.maybeIncrementHighWatermark(log.logEndOffsetMetadata());
     }
 
     private MemoryRecords records(JsonNode step) {
