@@ -1,8 +1,9 @@
-"""Transactions of a partition that are not decided, and those decided but not yet below the high watermark (KIP-98).
+"""Transactions of a partition that are not decided (KIP-98).
 
 The first offset of the earliest of them is the first unstable offset; the last stable offset, up to which a
 read_committed consumer reads, is that or the high watermark, whichever is smaller (`ProducerStateManager`,
-`UnifiedLog.lastStableOffset`). Both are answered without a search, however many transactions there are.
+`UnifiedLog.lastStableOffset`). Both are answered without a search, however many transactions there are. Kafka keeps
+decided transactions too until the high watermark has passed their marker; here it is the log's end.
 
 A producer state owns and steps these; `state.transactions.last_stable_offset(high_watermark, log_start_offset)`.
 """
@@ -21,21 +22,19 @@ _ROOM_LATER_MIN = 1024  # where transactions have come and gone, room is made se
 
 
 class OpenTransactions:
-    """The two lists; the kernels write them.
+    """The list of them; the kernels write it.
 
     Attributes:
-        slots: int64, heads, ends and sizes, see `kernels.fold_transactions`.
+        slots: int64, head, end and size, see `kernels.fold_transactions`.
         ongoing: int64[capacity, 2]: first offset and producer id of transactions that are not decided, ascending.
-        unreplicated: int64[capacity, 2]: first and last offset of decided ones, ascending; see the kernels.
     """
 
-    __slots__ = ("_counts", "_flat_ongoing", "_flat_unreplicated", "ongoing", "slots", "unreplicated")
+    __slots__ = ("_counts", "_flat_ongoing", "ongoing", "slots")
 
     def __init__(self) -> None:
         self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
         self.ongoing = np.zeros((_ROOM_MIN, 2), np.int64)
-        self.unreplicated = np.zeros((_ROOM_MIN, 2), np.int64)
-        self.slots[kernel.ONGOING_CAPACITY] = self.slots[kernel.UNREPLICATED_CAPACITY] = _ROOM_MIN
+        self.slots[kernel.ONGOING_CAPACITY] = _ROOM_MIN
         # items of a memoryview come quicker than those of an array, and as ints
         self._counts = self.slots.data
         self._bind()
@@ -44,11 +43,6 @@ class OpenTransactions:
     def ongoing_count(self) -> int:
         """Transactions that are not decided."""
         return int(self.slots[kernel.ONGOING_COUNT])
-
-    @property
-    def has_unreplicated(self) -> bool:
-        """Whether a decided transaction is not below the high watermark yet."""
-        return self._counts[kernel.UNREPLICATED_HEAD] < self._counts[kernel.UNREPLICATED_END]
 
     @property
     def first_undecided(self) -> tuple[int, int] | None:
@@ -60,8 +54,8 @@ class OpenTransactions:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """First offset of the earliest transaction that is undecided or unreplicated; None without one."""
-        first = kernel.first_unstable(self._counts, self._flat_ongoing, self._flat_unreplicated)
+        """First offset of the earliest transaction that is undecided; None without one."""
+        first = kernel.first_unstable(self._counts, self._flat_ongoing)
         return None if first == kernel.NONE else first
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
@@ -77,21 +71,9 @@ class OpenTransactions:
         is_open: npt.NDArray[np.bool_] = entries[:, 1] != kernel.DECIDED
         return entries[is_open].copy()
 
-    def drop_replicated(self, offset: int) -> None:
-        """Forget decided transactions whose marker is below `offset`, the high watermark or the log start offset."""
-        head, end = self._counts[kernel.UNREPLICATED_HEAD], self._counts[kernel.UNREPLICATED_END]
-        if end > head and self._flat_unreplicated[2 * end - 1] < offset:
-            head = end
-        else:
-            head += int(np.searchsorted(self.unreplicated[head:end, 1], offset))
-        if head == end:
-            head = self._counts[kernel.UNREPLICATED_END] = 0
-        self._counts[kernel.UNREPLICATED_HEAD] = head
-
     def clear(self) -> None:
         """Forget all transactions."""
         self.slots[[kernel.ONGOING_HEAD, kernel.ONGOING_END, kernel.ONGOING_COUNT]] = 0
-        self.slots[kernel.UNREPLICATED_HEAD] = self.slots[kernel.UNREPLICATED_END] = 0
 
     def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
         """The open transactions of a snapshot, in its order, are all there are; of one offset the last counts."""
@@ -100,27 +82,24 @@ class OpenTransactions:
         is_last = np.ones(order.size, np.bool_)
         is_last[:-1] = np.diff(first_offsets[order]) != 0
         chosen = order[is_last]
-        self.reserve(chosen.size, 0)
+        self.reserve(chosen.size)
         self.ongoing[: chosen.size] = np.stack([first_offsets[chosen], producer_ids[chosen]], axis=1)
         self.slots[kernel.ONGOING_END] = self.slots[kernel.ONGOING_COUNT] = chosen.size
 
-    def reserve(self, started_count: int, completed_count: int) -> None:
-        """Make room for this many transactions more in each list."""
+    def reserve(self, count: int) -> None:
+        """Make room for this many transactions more."""
         slots = self.slots
-        if slots[kernel.ONGOING_END] + started_count > slots[kernel.ONGOING_CAPACITY]:
-            self.ongoing, count = _with_room(self.ongoing_entries(), started_count)
-            slots[kernel.ONGOING_HEAD], slots[kernel.ONGOING_END] = 0, count
+        if slots[kernel.ONGOING_END] + count > slots[kernel.ONGOING_CAPACITY]:
+            entries = self.ongoing_entries()
+            # as many again, so that room is made seldom
+            self.ongoing = np.zeros((max(2 * (len(entries) + count), _ROOM_LATER_MIN), 2), np.int64)
+            self.ongoing[: len(entries)] = entries
+            slots[kernel.ONGOING_HEAD], slots[kernel.ONGOING_END] = 0, len(entries)
             slots[kernel.ONGOING_CAPACITY] = len(self.ongoing)
-        if slots[kernel.UNREPLICATED_END] + completed_count > slots[kernel.UNREPLICATED_CAPACITY]:
-            kept = self.unreplicated[slots[kernel.UNREPLICATED_HEAD] : slots[kernel.UNREPLICATED_END]]
-            self.unreplicated, count = _with_room(kept, completed_count)
-            slots[kernel.UNREPLICATED_HEAD], slots[kernel.UNREPLICATED_END] = 0, count
-            slots[kernel.UNREPLICATED_CAPACITY] = len(self.unreplicated)
         self._bind()
 
     def _bind(self) -> None:
         self._flat_ongoing = self.ongoing.reshape(-1).data
-        self._flat_unreplicated = self.unreplicated.reshape(-1).data
 
 
 class CompletedTransactions:
@@ -146,10 +125,3 @@ class CompletedTransactions:
         lambda self: self.matrix[:, producers.COMPLETED_LAST_STABLE_OFFSET],
         doc="The LSO as if the transaction, and of those still open no other, were decided.",
     )
-
-
-def _with_room(entries: Int64Array, count: int) -> tuple[Int64Array, int]:
-    """A copy with room for `count` more and as many again, and how many it holds."""
-    larger = np.zeros((max(2 * (len(entries) + count), _ROOM_LATER_MIN), 2), np.int64)
-    larger[: len(entries)] = entries
-    return larger, len(entries)

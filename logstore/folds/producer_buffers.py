@@ -37,7 +37,7 @@ class ProducerBuffers:
 
     Attributes:
         slots: int64, see `kernels.producer_slots`.
-        transactions: those that are open, or decided and not replicated.
+        transactions: those that are open.
         arrays: what the kernels of `fold_producers` end with; others as soon as something was enlarged.
         arguments: the same as such a kernel is given it.
     """
@@ -162,7 +162,6 @@ class ProducerBuffers:
             self._completed,
             transactions.slots,
             transactions.ongoing,
-            transactions.unreplicated,
         )
         self.arrays = arrays
         self.arguments = tuple(map(argument, arrays))
@@ -181,7 +180,7 @@ class ProducerBuffers:
         if completed_count >= slots[slot.COMPLETED_CAPACITY]:
             self._completed = _with_rows(self._completed, 2 * completed_count)
             slots[slot.COMPLETED_CAPACITY] = len(self._completed)
-        self.transactions.reserve(started_count + 1, completed_count - int(slots[slot.APPLIED_COUNT]) + 1)
+        self.transactions.reserve(started_count + 1)
         self._bind()
 
     def _reserve_entries(self, capacity: int) -> None:

@@ -107,7 +107,7 @@ class ProducerState:
 
     @property
     def transactions(self) -> OpenTransactions:
-        """Those that are open, or decided and not replicated."""
+        """Those that are open."""
         return self.buffers.transactions
 
     @property
@@ -122,8 +122,8 @@ class ProducerState:
 
     @property
     def is_empty(self) -> bool:
-        """No producers and no unreplicated transactions (`isEmpty`)."""
-        return not len(self) and not self.transactions.has_unreplicated
+        """No producers (`isEmpty`)."""
+        return not len(self)
 
     def get(self, producer_id: int) -> ProducerEntry | None:
         """What is known of a producer; None when nothing is."""
@@ -208,8 +208,7 @@ class ProducerState:
         self.verification.drop_expired(now_ms, self.expiration_ms)
 
     def raise_log_start_offset(self, log_start_offset: int) -> None:
-        """The log starts later: producers stay, decided transactions below it go (`onLogStartOffsetIncremented`)."""
-        self.transactions.drop_replicated(log_start_offset)
+        """The log starts later; the producers stay (`onLogStartOffsetIncremented`)."""
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def to_snapshot_bytes(self) -> bytes:

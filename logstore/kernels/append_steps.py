@@ -39,8 +39,6 @@ from .fold_producers import apply_transactions, apply_update, clear_updates, has
 from .fold_transactions import (
     DECIDED,
     ONGOING_END,
-    UNREPLICATED_END,
-    UNREPLICATED_HEAD,
     first_unstable,
     ongoing_position,
 )
@@ -98,7 +96,7 @@ def _has_segment_room(log: Any, fast: Any, request: Any, size: int) -> bool:
 @device
 def _is_stable_known(log: Any, fast: Any) -> bool:
     """Whether the first offset of the earliest open transaction is that of a batch: of one that was not loaded."""
-    first = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing), words_at(fast.unreplicated))
+    first = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing))
     return first == NO_OFFSET or (first >= log.loaded_end_offset and first >= log.log_start_offset)
 
 
@@ -163,9 +161,8 @@ def _work_producer(fast: Any, request: Any) -> bool:
 def _commit_producer(fast: Any) -> int:
     slots, transaction_slots = words_at(fast.producer_slots), words_at(fast.transaction_slots)
     apply_update(0, slots, words_at(fast.entries), words_at(fast.index), words_at(fast.updates))
-    ongoing, unreplicated = words_at(fast.ongoing), words_at(fast.unreplicated)
     apply_transactions(
-        slots, words_at(fast.started), words_at(fast.completed), transaction_slots, ongoing, unreplicated
+        slots, words_at(fast.started), words_at(fast.completed), transaction_slots, words_at(fast.ongoing)
     )
     return _forget_group(fast)
 
@@ -186,7 +183,6 @@ def _answer(log: Any, fast: Any, request: Any, end_offset: int) -> int:
 def _commit(log: Any, fast: Any, request: Any) -> int:
     """Let the batch count that was written. Returns the status."""
     row, slots = words_at(fast.row), words_at(fast.producer_slots)
-    transaction_slots, unreplicated = words_at(fast.transaction_slots), words_at(fast.unreplicated)
     end_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA] + 1
     _answer(log, fast, request, end_offset)
     if row[scan.PRODUCER_ID] > NO_PRODUCER_ID:
@@ -200,9 +196,7 @@ def _commit(log: Any, fast: Any, request: Any) -> int:
     log.segment_size += row[scan.SIZE]
     log.is_timestamp_known = 1
     log.log_end_offset = end_offset
-    transaction_slots[UNREPLICATED_HEAD] = 0  # decided transactions are below the high watermark, the log's end
-    transaction_slots[UNREPLICATED_END] = 0
-    log.first_unstable_offset = first_unstable(transaction_slots, words_at(fast.ongoing), unreplicated)
+    log.first_unstable_offset = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing))
     log.high_watermark = end_offset  # behind that: readers without the lock see no open transaction
     log.unfinished_size = 0
     return FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else APPENDED

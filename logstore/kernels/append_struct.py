@@ -73,7 +73,6 @@ class FastPathStruct(Struct):
     completed: Words
     transaction_slots: Words
     ongoing: Words
-    unreplicated: Words
 
 
 @struct

@@ -17,10 +17,7 @@ from . import scan
 from .fold_transactions import (
     ONGOING_CAPACITY,
     ONGOING_END,
-    UNREPLICATED_CAPACITY,
-    UNREPLICATED_END,
     put_ongoing,
-    put_unreplicated,
     remove_ongoing,
     stable_offset,
 )
@@ -96,9 +93,7 @@ def apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any
 
 
 @device
-def apply_transactions(
-    slots: Any, started: Any, completed: Any, transaction_slots: Any, ongoing: Any, unreplicated: Any
-) -> int:
+def apply_transactions(slots: Any, started: Any, completed: Any, transaction_slots: Any, ongoing: Any) -> int:
     """Open the transactions that the group started, then decide those that it completed (`completeTxn`)."""
     for number in range(slots[slot.STARTED_COUNT]):
         put_ongoing(transaction_slots, ongoing, started[2 * number], started[2 * number + 1])
@@ -115,7 +110,6 @@ def apply_transactions(
             slots[slot.DETAIL] = slots[slot.APPLIED_COUNT]
             status = NOT_STARTED
         else:
-            put_unreplicated(transaction_slots, unreplicated, first_offset, last_offset)
             slots[slot.APPLIED_COUNT] += 1
     return status
 
@@ -133,14 +127,12 @@ def clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
 @device
 def has_room(slots: Any, transaction_slots: Any) -> bool:
     """Whether one batch more fits everywhere, and the group when it is applied."""
-    undecided_count = slots[slot.COMPLETED_COUNT] - slots[slot.APPLIED_COUNT]
     return (
         slots[slot.ENTRY_COUNT] + slots[slot.UPDATE_COUNT] < slots[slot.ENTRY_CAPACITY]
         and slots[slot.UPDATE_COUNT] < slots[slot.UPDATE_CAPACITY]
         and slots[slot.STARTED_COUNT] < slots[slot.STARTED_CAPACITY]
         and slots[slot.COMPLETED_COUNT] < slots[slot.COMPLETED_CAPACITY]
         and transaction_slots[ONGOING_END] + slots[slot.STARTED_COUNT] < transaction_slots[ONGOING_CAPACITY]
-        and transaction_slots[UNREPLICATED_END] + undecided_count < transaction_slots[UNREPLICATED_CAPACITY]
     )
 
 
@@ -176,7 +168,7 @@ def work_row(
     return work_data(columns, capacity, row, slots, entries, entry, updates, update, started)
 
 
-@kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*")
+@kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*")
 def fold_producers(
     data: Any,
     columns: Any,
@@ -192,7 +184,6 @@ def fold_producers(
     completed: Any,
     transaction_slots: Any,
     ongoing: Any,
-    unreplicated: Any,
 ) -> int:
     """Work rows `row` … `row_end` - 1 of a batch table into updates, and apply each at once if IS_SINGLE.
 
@@ -213,7 +204,7 @@ def fold_producers(
                 )
                 if status == OK and is_single:
                     apply_update(0, slots, entries, index, updates)
-                    status = apply_transactions(slots, started, completed, transaction_slots, ongoing, unreplicated)
+                    status = apply_transactions(slots, started, completed, transaction_slots, ongoing)
                     clear_updates(slots, updates, update_index)
                 if status != OK:
                     return status
@@ -224,7 +215,7 @@ def fold_producers(
     return OK
 
 
-@kernel("i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*")
+@kernel("i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*")
 def apply_updates(
     order: Any,
     slots: Any,
@@ -236,7 +227,6 @@ def apply_updates(
     completed: Any,
     transaction_slots: Any,
     ongoing: Any,
-    unreplicated: Any,
 ) -> int:
     """Apply the updates of a group in this order, which is that of a Java HashMap; then its transactions.
 
@@ -245,6 +235,6 @@ def apply_updates(
     """
     for number in range(slots[slot.UPDATE_COUNT]):
         apply_update(order[number], slots, entries, index, updates)
-    status = apply_transactions(slots, started, completed, transaction_slots, ongoing, unreplicated)
+    status = apply_transactions(slots, started, completed, transaction_slots, ongoing)
     clear_updates(slots, updates, update_index)
     return status

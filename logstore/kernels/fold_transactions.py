@@ -1,12 +1,10 @@
-"""Open transactions as sorted arrays: what `ProducerStateManager` keeps in its two tree maps.
+"""Open transactions as a sorted array: what `ProducerStateManager` keeps in a tree map.
 
 `ongoing` holds pairs (first offset, producer id) by ascending first offset, in [ONGOING_HEAD, ONGOING_END). A decided
 one keeps its place, without its producer, until it is at the head: nothing is moved for the usual transaction, and the
 first offset of all that are open is always at the head.
 
-`unreplicated` holds pairs (first offset, last offset) of decided transactions whose marker is not below the high
-watermark. Only the smallest first offset of those that remain is ever asked for, so one that began later and ends no
-later than another is left out: both columns ascend, and what a rising high watermark drops is a head.
+Of decided transactions whose marker is not below the high watermark there are none: it is the log's end.
 """
 
 from __future__ import annotations
@@ -20,10 +18,7 @@ ONGOING_HEAD = 0
 ONGOING_END = 1
 ONGOING_COUNT = 2  # of those that are open
 ONGOING_CAPACITY = 3
-UNREPLICATED_HEAD = 4
-UNREPLICATED_END = 5
-UNREPLICATED_CAPACITY = 6
-SLOT_COUNT = 7
+SLOT_COUNT = 4
 
 NONE = -1  # no offset
 DECIDED = -1  # in place of the producer id, which is never negative
@@ -100,40 +95,6 @@ def stable_offset(slots: Any, ongoing: Any, producer_id: int, last_offset: int) 
 
 
 @device
-def put_unreplicated(slots: Any, unreplicated: Any, first_offset: int, last_offset: int) -> int:
-    """Add a decided transaction; there is room for one pair more."""
-    head = slots[UNREPLICATED_HEAD]
-    end = slots[UNREPLICATED_END]
-    place = end
-    while place > head and unreplicated[2 * place - 2] >= first_offset:
-        place -= 1
-    if place > head and unreplicated[2 * place - 1] >= last_offset:
-        return 0
-    kept = place
-    while kept < end and unreplicated[2 * kept + 1] <= last_offset:
-        kept += 1
-    kept_count = end - kept
-    if kept == place:
-        move = end
-        while move > place:
-            unreplicated[2 * move] = unreplicated[2 * move - 2]
-            unreplicated[2 * move + 1] = unreplicated[2 * move - 1]
-            move -= 1
-    else:
-        for step in range(kept_count):
-            unreplicated[2 * (place + 1 + step)] = unreplicated[2 * (kept + step)]
-            unreplicated[2 * (place + 1 + step) + 1] = unreplicated[2 * (kept + step) + 1]
-    unreplicated[2 * place] = first_offset
-    unreplicated[2 * place + 1] = last_offset
-    slots[UNREPLICATED_END] = place + 1 + kept_count
-    return 1
-
-
-@device
-def first_unstable(slots: Any, ongoing: Any, unreplicated: Any) -> int:
-    """First offset of the earliest transaction that is undecided or unreplicated; NONE without one."""
-    first = ongoing[2 * slots[ONGOING_HEAD]] if slots[ONGOING_HEAD] < slots[ONGOING_END] else NONE
-    if slots[UNREPLICATED_HEAD] >= slots[UNREPLICATED_END]:
-        return first
-    decided = unreplicated[2 * slots[UNREPLICATED_HEAD]]
-    return decided if first == NONE or decided < first else first
+def first_unstable(slots: Any, ongoing: Any) -> int:
+    """First offset of the earliest transaction that is undecided; NONE without one."""
+    return ongoing[2 * slots[ONGOING_HEAD]] if slots[ONGOING_HEAD] < slots[ONGOING_END] else NONE

@@ -74,8 +74,6 @@ class Offsets:
     def follow_end(self) -> None:
         """Let the high watermark be the log's end (`Partition.maybeIncrementLeaderHW` of an only replica)."""
         struct = self.struct
-        if self._transactions.has_unreplicated:
-            self._transactions.drop_replicated(struct.log_end_offset)
         # before the high watermark: readers without the lock see no open transaction
         self.refresh_first_unstable_offset()
         struct.high_watermark = struct.log_end_offset

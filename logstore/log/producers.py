@@ -102,7 +102,7 @@ class PartitionProducers:
     def digest(self) -> bytes:
         """Equal for equal states that were reached in the same way."""
         state, transactions = self.state, self.state.transactions
-        parts = (state.buffers.entries, transactions.slots, transactions.ongoing, transactions.unreplicated)
+        parts = (state.buffers.entries, transactions.slots, transactions.ongoing)
         hashed = blake2b(f"{state.map_end_offset} {self._last_snapshot_offset}".encode())
         for part in parts:
             hashed.update(part.tobytes())

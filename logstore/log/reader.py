@@ -153,9 +153,7 @@ class PartitionReader:
             return
         start = max(log_start_offset, first.base_offset)
         end = max(follower.end_offset, start)
-        transactions = follower.producers.transactions
-        transactions.drop_replicated(end)
-        stable = transactions.last_stable_offset(end, start)
+        stable = follower.producers.transactions.last_stable_offset(end, start)
         self.epochs = self._leader_epochs()
         self._segments, self.bounds = segments, ReadBounds(self._topic_partition, start, end, end, stable)
 

@@ -87,7 +87,5 @@ def _topic_id(directory: Directory) -> str | None:
 
 
 def _last_stable_offset(loader: LogLoader) -> int:
-    """With everything replicated, so that only an open transaction holds readers back."""
-    loader.producers.state.transactions.drop_replicated(loader.end_offset)
     first_unstable_offset = loader.first_unstable_offset()
     return loader.end_offset if first_unstable_offset is None else min(first_unstable_offset, loader.end_offset)

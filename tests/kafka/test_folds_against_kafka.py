@@ -92,7 +92,7 @@ class Folded:
     """One segment, appended to through the folds."""
 
     def __init__(self, workload: Workload) -> None:
-        self.end_offset = self.size = self.count = 0
+        self.end_offset = self.size = 0
         self.state = ProducerState("t-0", requires_verification=workload.verify)
         self.indexes = SegmentIndexes(0, index_interval_bytes=INTERVAL, index_size_max=65536)
         self.aborted, self.epochs = AbortedTransactions(), LeaderEpochs()
@@ -103,9 +103,6 @@ class Folded:
         except LogstoreError as error:
             answer = {"error": f"{error.java_class}: {error.message}"}
         answer["unstable"] = self.state.transactions.first_unstable_offset
-        self.count += 1
-        if self.count % 3 == 0:
-            self.state.transactions.drop_replicated(self.end_offset)
         return answer
 
     def _append(self, step: Step) -> dict[str, Any]:

@@ -79,14 +79,12 @@ class Ours:
         loader.load()
         return cls(loader, topic_partition)
 
-    def bounds(self, high_watermark: int | None) -> ReadBounds:
-        """With that high watermark, or with everything replicated; to be asked once."""
+    def bounds(self) -> ReadBounds:
+        """With everything replicated."""
         start, end = self.loader.start_offset, self.loader.end_offset
-        high_watermark = end if high_watermark is None else min(max(high_watermark, start), end)
-        self.loader.producers.state.transactions.drop_replicated(high_watermark)
         unstable = self.loader.first_unstable_offset()
-        stable = high_watermark if unstable is None else min(unstable, high_watermark)
-        return ReadBounds(self.topic_partition, start, end, high_watermark, stable)
+        stable = end if unstable is None else min(unstable, end)
+        return ReadBounds(self.topic_partition, start, end, end, stable)
 
     def read(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str, min_one: bool) -> Answer:
         try:
@@ -148,7 +146,6 @@ def plain(field: Any) -> Any:
 def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) -> Question:
     """The question with reads and times drawn for what is in the directory."""
     start, end = ours.loader.start_offset, ours.loader.end_offset
-    high_watermark = None if dice.chance(50) else dice.between(start, end)
     edges = [edge for base in ours.loader.segments.base_offsets for edge in (base - 1, base)]
     offsets = [*edges, start - 1, start, end - 1, end, end + 1]
     reads = []
@@ -166,7 +163,7 @@ def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) 
         for isolation in (ISOLATIONS if may_skip or start in ours.loader.segments.base_offsets else ())
     ]
     asked = {"reads": reads, "times": times, "consumers": consumers}
-    return {**question, "highWatermark": high_watermark, **asked}
+    return {**question, "highWatermark": None, **asked}
 
 
 def disagreements(
@@ -196,7 +193,7 @@ def disagreements(
 def differences(ours: Ours, question: Question, answer: Answer) -> list[str]:
     if "error" in answer or answer["bounds"][:2] != [ours.loader.start_offset, ours.loader.end_offset]:
         return []  # as above; of damage that Kafka makes worse
-    bounds = ours.bounds(question["highWatermark"])
+    bounds = ours.bounds()
     asked = [(kind, each) for kind in ("reads", "times", "consumers") for each in question[kind]]
     mine = [ours.read(bounds, *each) for each in question["reads"]]
     mine += [ours.time(bounds, each) for each in question["times"]]

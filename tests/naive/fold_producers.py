@@ -75,14 +75,10 @@ class State:
     partition: str = "t-0"
     producers: JavaHashMap[Producer] = field(default_factory=JavaHashMap)
     ongoing: dict[int, int] = field(default_factory=dict)
-    unreplicated: dict[int, int] = field(default_factory=dict)
     verification: dict[int, Verification] = field(default_factory=dict)
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        return min([high_watermark, *self.ongoing, *self.unreplicated])
-
-    def raise_high_watermark(self, high_watermark: int) -> None:
-        self.unreplicated = {first: last for first, last in self.unreplicated.items() if last >= high_watermark}
+        return min([high_watermark, *self.ongoing])
 
     def drop_expired(self, now: int, expiration: int) -> None:
         for key, producer in self.producers.items():
@@ -146,7 +142,6 @@ def commit(group: Group) -> list[Completed]:
         done.append(replace(transaction, last_stable_offset=min(others, default=transaction.last_offset + 1)))
         if state.ongoing.pop(transaction.first_offset, None) is None:
             raise RefusedError("IllegalArgumentException", "")
-        state.unreplicated[transaction.first_offset] = transaction.last_offset
     return done
 
 

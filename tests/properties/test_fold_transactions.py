@@ -19,7 +19,7 @@ offsets = st.integers(0, 30)
 def test_undecided_transactions_are_kept_in_order(operations: list[tuple[str, int, int]]) -> None:
     state, twin = OpenTransactions(), naive.State()
     for operation, first_offset, producer_id in operations:
-        state.reserve(1, 0)
+        state.reserve(1)
         ongoing = state.ongoing.reshape(-1)
         if operation == "put":
             kernel.put_ongoing(state.slots, ongoing, first_offset, producer_id)
@@ -34,32 +34,10 @@ def test_undecided_transactions_are_kept_in_order(operations: list[tuple[str, in
         assert kernel.stable_offset(state.slots, ongoing, producer_id, 99) == min(others, default=100)
 
 
-@given(
-    st.lists(st.tuples(offsets, st.integers(0, 30)), unique_by=lambda pair: pair[0], max_size=40),
-    st.lists(st.integers(0, 62), min_size=41, max_size=41),
-)
-def test_the_first_unreplicated_offset_is_known_as_the_high_watermark_rises(
-    transactions: list[tuple[int, int]], high_watermarks: list[int]
-) -> None:
-    state, twin = OpenTransactions(), naive.State()
-    for (first_offset, size), high_watermark in zip(transactions, high_watermarks, strict=False):
-        state.reserve(0, 1)
-        kernel.put_unreplicated(state.slots, state.unreplicated.reshape(-1), first_offset, first_offset + size)
-        twin.unreplicated[first_offset] = first_offset + size
-        assert state.last_stable_offset(FAR, 0) == twin.last_stable_offset(FAR)
-        if high_watermark % 3 == 0:
-            state.drop_replicated(high_watermark)
-            twin.raise_high_watermark(high_watermark)
-        assert state.last_stable_offset(FAR, 0) == twin.last_stable_offset(FAR)
-        assert state.has_unreplicated == bool(twin.unreplicated)
-    state.clear()
-    assert (state.first_unstable_offset, state.has_unreplicated) == (None, False)
-
-
 @given(st.lists(st.tuples(offsets, st.integers(0, 9)), max_size=40))
 def test_the_open_transactions_of_a_snapshot_are_all_there_are(pairs: list[tuple[int, int]]) -> None:
     state = OpenTransactions()
-    state.reserve(1, 0)
+    state.reserve(1)
     kernel.put_ongoing(state.slots, state.ongoing.reshape(-1), 5, 5)
     columns = np.array(pairs, np.int64).reshape(-1, 2)
     state.load(columns[:, 0], columns[:, 1])

@@ -64,7 +64,6 @@ def test_markers_are_the_twins_and_the_rest_is_left_to_the_slow_path(topic: naiv
     open_count = sum(is_open for _, _, is_open in log.producers.values())
     assert forms.producers.transactions.ongoing_count == open_count
     assert (forms.log.first_unstable_offset >= 0) == (open_count > 0)
-    assert not forms.producers.transactions.has_unreplicated
 
 
 def _append(forms: Forms, topic: naive.Topic, log: naive.Log, piece: tuple[int, bool, bool, int]) -> bool:

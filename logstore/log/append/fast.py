@@ -47,7 +47,6 @@ _PRODUCER_ARRAYS = (
     "completed",
     "transaction_slots",
     "ongoing",
-    "unreplicated",
 )  # in the order of `ProducerBuffers.arrays`
 _FAILURE_TEXT = "Error while appending records to"
 _NO_BYTES = np.zeros(1, np.uint8)

@@ -67,7 +67,6 @@ public class Appends {
             new LogDirFailureChannel(1), true, Optional.empty());
         ObjectNode result = JSON.createObjectNode();
         ArrayNode answers = result.putArray("answers");
-        int number = 0;
         for (JsonNode step : workload.get("steps")) {
             ObjectNode answer = answers.addObject();
             try {
@@ -76,10 +75,8 @@ public class Appends {
             } catch (RuntimeException refused) {
                 answer.put("error", refused.toString());
             }
+            log.updateHighWatermark(log.logEndOffset());
             answer.put("unstable", log.firstUnstableOffset().orElse(null));
-            if (++number % 3 == 0) {
-                log.updateHighWatermark(log.logEndOffset());
-            }
         }
         log.close();
         scheduler.shutdown();
