@@ -14,7 +14,7 @@ import logstore
 from benchmarks.measured import Measured, timed
 from benchmarks.sizes import scaled
 from logstore.client.embedded_store import EmbeddedStore
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.topics.transaction_state import TransactionState
 
 OPEN_COUNT = scaled(20, 10_000)  # transactional ids with a transaction that goes on

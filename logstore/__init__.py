@@ -78,7 +78,7 @@ def open(
         return ReadOnlyStore(fspath(path), now_ms)
     from .client.embedded_store import EmbeddedStore
     from .disk.seam import SEAM
-    from .store.opening import open_as
+    from .store.opening.start import open_as
 
     return open_as(
         EmbeddedStore,

@@ -21,7 +21,7 @@ from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer.config import parse_producer_config
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
 from logstore.columns.record_columns import BytesColumn, RecordColumns
-from logstore.coordinator.transaction_states import ONGOING
+from logstore.coordinator.transactions.transitions import ONGOING
 from logstore.errors import (
     DataDirectoryError,
     InvalidProducerEpochError,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from logstore.store.inspection import Inspection
+    from logstore.store.opening.inspection import Inspection
 
 #: what a single node needs beside Kafka's defaults, which are for three
 _BROKER_CONFIG = """\

@@ -19,7 +19,7 @@ def command(directory: str, dry_run: bool, form: str) -> None:
     """
     from logstore import open as open_store
     from logstore.errors import UsageError
-    from logstore.store.inspection import inspect
+    from logstore.store.opening.inspection import inspect
 
     from .directory_text import print_directory
 

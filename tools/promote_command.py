@@ -20,8 +20,8 @@ def command(directory: str, dry_run: bool, form: str) -> None:
     from logstore import clock
     from logstore import open as open_store
     from logstore.disk.seam import SEAM
-    from logstore.store.adoption import adopt
-    from logstore.store.inspection import inspect
+    from logstore.store.opening.adoption import adopt
+    from logstore.store.opening.inspection import inspect
 
     from .directory_text import print_directory
 

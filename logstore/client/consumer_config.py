@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..coordinator.group_membership import ASSIGNORS
+from ..coordinator.groups.membership import ASSIGNORS
 from ..errors import InvalidGroupIdError, UsageError
 from ..log.config_definition import (
     CONFIG_EXCEPTION,

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 
 from .. import clock
-from ..coordinator.group_offsets import OffsetCommit
+from ..coordinator.groups.offsets import OffsetCommit
 from ..errors import (
     CommitFailedError,
     IllegalGenerationError,
@@ -297,7 +297,7 @@ class ConsumerOffsets:
                 self._positions.require(one)
                 self._positions.seek(one, self._positions.bound(one, policy))
 
-    def _commit(self, commits: dict[Partition, OffsetCommit]) -> None:
+    def _commit(self, commits: dict[TopicPartition, OffsetCommit]) -> None:
         member = self._required_member()
         if self._subscription.is_shared and member.partitions is None:
             raise RebalanceInProgressError(_REBALANCING) if member.is_joining else CommitFailedError(_NO_MEMBER)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..log.partition_log import PartitionLog
 from ..log.records import RecordChunk
 from ..model import FetchIsolation, TopicPartition
-from ..store.coordinator_topic import log_or_none
+from ..store.internal_topic import log_or_none
 from ..store.store import Store
 from .consumer_record import ConsumerRecord
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from ..coordinator.group_membership import NO_GENERATION, Joining
+from ..coordinator.groups.membership import NO_GENERATION, Joining
 from ..errors import IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
 from ..model import TopicPartition
-from ..store.group_commits import ANYBODY, GroupMemberIdentity
+from ..store.groups.commits import ANYBODY, GroupMemberIdentity
 from ..store.store import Store
 from .consumer_config import ConsumerConfig
 from .group_metadata import ConsumerGroupMetadata

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..coordinator.group_membership import NO_GENERATION
-from ..coordinator.group_offsets import OffsetCommit
+from ..coordinator.groups.membership import NO_GENERATION
+from ..coordinator.groups.offsets import OffsetCommit
 from ..errors import UsageError
 from ..model import TopicPartition
 from .arguments import topic_partition, whole_offset
@@ -47,7 +47,7 @@ class OffsetAndTimestamp(NamedTuple):
 Offsets = Mapping[tuple[str, int], int | OffsetAndMetadata] | Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
-def offset_commits(offsets: Offsets) -> dict[tuple[str, int], OffsetCommit]:
+def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetCommit]:
     """Offsets as coordinators take them.
 
     Raises:
@@ -55,7 +55,7 @@ def offset_commits(offsets: Offsets) -> dict[tuple[str, int], OffsetCommit]:
     """
     if not isinstance(offsets, Mapping):
         raise UsageError("Offsets are given by partition", expected="a dict", found=repr(offsets))
-    commits: dict[tuple[str, int], OffsetCommit] = {}
+    commits: dict[TopicPartition, OffsetCommit] = {}
     for partition, given in offsets.items():
         one = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
         offset = whole_offset(one.offset)

@@ -13,7 +13,7 @@ from ..errors import (
     UsageError,
 )
 from ..model import FetchIsolation, TopicPartition
-from ..store.coordinator_topic import log_or_none
+from ..store.internal_topic import log_or_none
 from ..store.store import Store
 from .fetching import end_offset
 from .group_metadata import ILLEGAL_ARGUMENT

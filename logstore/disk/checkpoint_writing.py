@@ -19,6 +19,7 @@ from ..layout.java_properties import escaped_value
 from ..layout.kafka_uuid import ZERO_UUID, format_uuid
 from ..layout.meta_properties import MetaProperties
 from ..layout.quorum_state import QuorumState
+from ..model import TopicPartition
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -31,7 +32,7 @@ def leader_epoch_checkpoint_bytes(epochs: Sequence[tuple[int, int]]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def offset_checkpoint_bytes(offsets: Mapping[tuple[str, int], int]) -> bytes:
+def offset_checkpoint_bytes(offsets: Mapping[TopicPartition, int]) -> bytes:
     """The content of an offset checkpoint, from (topic, partition) to offset."""
     lines = [str(offset_checkpoint.VERSION), str(len(offsets))]
     lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]

@@ -22,8 +22,8 @@ from ..layout.offset_checkpoint import (
     RECOVERY_POINT_FILE_NAME,
 )
 from ..log.partition_log import PartitionLog
+from ..model import TopicPartition
 
-TopicPartition = tuple[str, int]
 Offsets = dict[TopicPartition, int]
 Logs = Mapping[TopicPartition, PartitionLog]
 _TEMPORARY_SUFFIX = ".tmp"
@@ -114,6 +114,6 @@ class Checkpoints:
         if not os.path.exists(path):
             return {}
         try:
-            return read_offset_checkpoint(path)
+            return {TopicPartition(*key): offset for key, offset in read_offset_checkpoint(path).items()}
         except CheckpointFormatError:
             return {}

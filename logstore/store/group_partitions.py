@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..topics.consumer_offsets import TOPIC
-from .coordinator_topic import CoordinatorTopic
-from .group_partition import GroupPartition
+from .groups.partition import GroupPartition
+from .internal_topic import CoordinatorTopic
 
 if TYPE_CHECKING:
     from .store import Store

@@ -11,10 +11,11 @@ from ..layout.file_names import directory_name
 from ..log.cleaner.choice import Cleanable
 from ..log.config import LogConfig
 from ..log.partition_log import PartitionLog
+from ..model import TopicPartition
 from .broker_config import BrokerConfig
-from .checkpoints import Checkpoints, TopicPartition
+from .checkpoints import Checkpoints
 from .partitions import Partitions
-from .schedule import Schedule
+from .timers import Schedule
 
 FLUSH_INTERVAL_MS = 1000
 NEVER_MS = 2**63 - 1

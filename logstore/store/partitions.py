@@ -21,11 +21,12 @@ from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
 from ..log.config import LogConfig, parse_config
 from ..log.loader import LoadSettings
 from ..log.partition_log import PartitionLog
+from ..model import TopicPartition
 from .broker_config import BrokerConfig, topic_defaults
-from .checkpoints import Checkpoints, TopicPartition
-from .metadata_image import MetadataImage, TopicImage
-from .metadata_log import DIRECTORY_NAME
-from .schedule import Schedule
+from .checkpoints import Checkpoints
+from .metadata.image import MetadataImage, TopicImage
+from .metadata.log import DIRECTORY_NAME
+from .timers import Schedule
 
 Progress = Callable[[int, int], object]
 
@@ -90,7 +91,7 @@ class Partitions:
             elif name.kind is DirectoryKind.LIVE and path != child(self._root, DIRECTORY_NAME):
                 topic_id = topic_id_of(path)
                 if topic_id in image.removed_topic_ids:
-                    self._set_aside((name.topic, name.partition), DirectoryKind.DELETE, due_ms)
+                    self._set_aside(TopicPartition(name.topic, name.partition), DirectoryKind.DELETE, due_ms)
                 elif not _is_known(image.topics.get(name.topic), name.partition, topic_id):
                     self.strays.append(path)
 

@@ -24,10 +24,10 @@ from ..layout import meta_properties, partition_metadata
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
 from ..layout.meta_properties import MetaProperties
 from ..log.reader import PartitionReader
-from .metadata_image import MetadataImage, PartitionImage, TopicImage
-from .metadata_log import DIRECTORY_NAME
-from .metadata_reading import MetadataState
-from .topics import TopicDescription, describe, topic_of, unknown_topic
+from .metadata.image import MetadataImage, PartitionImage, TopicImage
+from .metadata.log import DIRECTORY_NAME
+from .metadata.reading import MetadataState
+from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
 _UNKNOWN_PARTITION = PartitionImage((), (), -1, -1)
 

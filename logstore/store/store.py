@@ -21,17 +21,18 @@ from ..disk.seam import Seam
 from ..errors import DataDirectoryError, LogstoreError, UsageError
 from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
+from ..model import TopicPartition
 from .broker_config import BrokerConfig
 from .checkpoints import Checkpoints
 from .clean_shutdown import write_clean_shutdown
-from .groups import GroupCoordinator
+from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
-from .metadata_log import MetadataLog
+from .metadata.log import MetadataLog
+from .metadata.topic_changes import TopicChanges
+from .metadata.topics import INTERNAL_TOPICS, Place, TopicDescription, describe, topic_of, unknown_topic
 from .partitions import Partitions
-from .schedule import Schedule
-from .topic_changes import TopicChanges
-from .topics import INTERNAL_TOPICS, Place, TopicDescription, describe, topic_of, unknown_topic
-from .transactions import TransactionCoordinator
+from .timers import Schedule
+from .transactions.coordinator import TransactionCoordinator
 
 
 class Store:
@@ -99,7 +100,7 @@ class Store:
 
     def log(self, topic: str, partition: int) -> PartitionLog:
         """The partition's log; raises UnknownTopicOrPartitionError."""
-        log = self._partitions.get((topic, partition))
+        log = self._partitions.get(TopicPartition(topic, partition))
         if log is None:
             self.require_not_lost()
             raise unknown_topic(f"{topic}-{partition}")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.group_membership import GroupState
-from logstore.coordinator.group_offsets import GroupOffsets
-from logstore.coordinator.group_records import group_from_record
-from logstore.coordinator.transaction import Transaction, from_record, log_record
-from logstore.coordinator.transaction_outcome import TransactionRules
-from logstore.coordinator.transaction_states import PREPARED, complete_transition, supports_epoch_bump
-from logstore.coordinator.transaction_table import TransactionTable
+from logstore.coordinator.groups.membership import GroupState
+from logstore.coordinator.groups.offsets import GroupOffsets
+from logstore.coordinator.groups.records import group_from_record
+from logstore.coordinator.transactions.outcomes import TransactionRules
+from logstore.coordinator.transactions.table import TransactionTable
+from logstore.coordinator.transactions.transaction import Transaction, from_record, log_record
+from logstore.coordinator.transactions.transitions import PREPARED, complete_transition, supports_epoch_bump
 from logstore.topics import cluster_metadata, consumer_offsets
 from logstore.topics.consumer_offsets import CommittedOffset, GroupKey, GroupMetadata, OffsetKey
 from logstore.topics.transaction_state import decode_value

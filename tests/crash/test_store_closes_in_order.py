@@ -18,7 +18,7 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
-from logstore.store.opening import open_as
+from logstore.store.opening.start import open_as
 from logstore.store.store import Store
 from tests.crash.lossy_disk import OUTCOMES
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out

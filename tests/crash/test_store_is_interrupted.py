@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.store.opening import open_as
-from logstore.store.schedule import Schedule
+from logstore.store.opening.start import open_as
 from logstore.store.store import Store
+from logstore.store.timers import Schedule
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
 from tests.seeds import seed_of

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.disk.seam import Seam
 from logstore.store.broker_config import DURABLE_COMMITS
-from logstore.store.opening import open_as
-from logstore.store.schedule import Schedule
+from logstore.store.opening.start import open_as
 from logstore.store.store import Store
+from logstore.store.timers import Schedule
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
 from tests.crash.lossy_tree import LossyTree, lay_out

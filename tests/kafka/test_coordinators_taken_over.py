@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from logstore.clock import now_ms
-from logstore.coordinator.group_membership import Joining
-from logstore.coordinator.group_offsets import OffsetCommit
-from logstore.coordinator.transaction import from_record
+from logstore.coordinator.groups.membership import Joining
+from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.transaction import from_record
 from logstore.disk.seam import SEAM
-from logstore.store.opening import open_as
+from logstore.store.opening.start import open_as
 from logstore.store.replaying import ReplayedMarker, ReplayedRecord, replayed
 from logstore.store.store import Store
 from logstore.topics.consumer_offsets import decode_key, decode_value

@@ -11,9 +11,14 @@ from typing import Any
 
 import pytest
 
-from logstore.coordinator.assignment import Assignment, Subscription, assign_range, assign_round_robin
+from logstore.coordinator.groups.assignors import (
+    Assignment,
+    Subscription,
+    assign_range,
+    assign_round_robin,
+    assign_sticky,
+)
 from logstore.coordinator.partition_for import java_hash, partition_for
-from logstore.coordinator.sticky_assignment import assign_sticky
 from tests.kafka.oracle import Oracle
 
 pytestmark = pytest.mark.kafka

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from logstore.coordinator.group_membership import GroupMembership
-from logstore.coordinator.group_offsets import GroupOffsets
+from logstore.coordinator.groups.membership import GroupMembership
+from logstore.coordinator.groups.offsets import GroupOffsets
 from logstore.errors import UnstableOffsetCommitError
 from logstore.topics.consumer_offsets import CommittedOffset, OffsetKey
 from tests.kafka.oracle import Oracle

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import InvalidConfigurationError
-from logstore.store.topic_configs import require_valid_config
+from logstore.store.metadata.topic_configs import require_valid_config
 from tests.kafka.oracle import Oracle
 
 pytestmark = pytest.mark.kafka

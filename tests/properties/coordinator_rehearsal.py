@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from logstore.coordinator import transaction_requests as requests
-from logstore.coordinator.transaction import Transaction
-from logstore.coordinator.transaction_end import abort_timed_out, end_transaction
-from logstore.coordinator.transaction_markers import Completion
-from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
-from logstore.coordinator.transaction_table import TransactionTable
+from logstore.coordinator.transactions import requests
+from logstore.coordinator.transactions.ending import abort_timed_out, end_transaction
+from logstore.coordinator.transactions.outcomes import (
+    Answer,
+    Append,
+    Completion,
+    Outcome,
+    ProducerIdentity,
+    TransactionRules,
+)
+from logstore.coordinator.transactions.table import TransactionTable
+from logstore.coordinator.transactions.transaction import Transaction
 from logstore.errors import IllegalTransitionError, LogstoreError
 from logstore.topics.transaction_state import encode_key
 

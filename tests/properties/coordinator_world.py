@@ -10,12 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from logstore.coordinator import transaction_states as states
-from logstore.coordinator.transaction import Transaction, from_record, log_record
-from logstore.coordinator.transaction_end import end_transaction, fence_and_abort
-from logstore.coordinator.transaction_markers import Completion, begin_completion
-from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
-from logstore.coordinator.transaction_requests import add_partitions, init_producer_id, verify_partitions
+from logstore.coordinator.transactions import transitions
+from logstore.coordinator.transactions.ending import end_transaction, fence_and_abort
+from logstore.coordinator.transactions.outcomes import (
+    Answer,
+    Append,
+    Completion,
+    Outcome,
+    ProducerIdentity,
+    TransactionRules,
+    begin_completion,
+)
+from logstore.coordinator.transactions.requests import add_partitions, init_producer_id, verify_partitions
+from logstore.coordinator.transactions.transaction import Transaction, from_record, log_record
 from logstore.errors import LogstoreError, Recovery
 from tests.naive.transactions import Partition, Tag
 
@@ -107,7 +114,7 @@ class World:
             if not self.current.partitions:
                 yield "complete", self._completed()
         current = self.current
-        if current is not None and current.state == states.ONGOING and current.pending_state is None:
+        if current is not None and current.state == transitions.ONGOING and current.pending_state is None:
             outcome = fence_and_abort(current, Answer(), rules=self._rules(), allocate=self._allocate, now_ms=0)
             yield "timeout", self._outcome(COORDINATOR, outcome)
 
@@ -162,11 +169,11 @@ class World:
         assert self.held is not None
         assert self.current is not None
         number, append = self.held
-        current = states.complete_transition(self.current, append.transition.next)
+        current = transitions.complete_transition(self.current, append.transition.next)
         world = replace(self, current=current, log=self._record(append), held=None)
-        if current.state == states.ONGOING and world.ongoing is None:
+        if current.state == transitions.ONGOING and world.ongoing is None:
             world = replace(world, ongoing=(number, self.clients[number].transactions))
-        if current.state in states.PREPARED:
+        if current.state in transitions.PREPARED:
             completion = begin_completion(current, coordinator_epoch=0, now_ms=0)
             world = replace(world, current=completion.transition.current, completion=completion, ongoing=None)
         return world if is_answer_lost else world._heard(number, append.answer)
@@ -191,18 +198,18 @@ class World:
     def _completed(self) -> World:
         assert self.completion is not None
         assert self.current is not None
-        current = states.complete_transition(self.current, self.completion.transition.next)
+        current = transitions.complete_transition(self.current, self.completion.transition.next)
         return replace(self, current=current, log=self._record(self.completion), completion=None)
 
     def restarted(self) -> World:
         """The coordinator stops and starts: it knows what its log says, and carries on with what was decided."""
         assert self.log is not None
         current = from_record(*self.log)
-        ongoing = self.ongoing if current.state == states.ONGOING else None
-        if current.state == states.ONGOING and ongoing is None and self.held is not None:
+        ongoing = self.ongoing if current.state == transitions.ONGOING else None
+        if current.state == transitions.ONGOING and ongoing is None and self.held is not None:
             ongoing = (self.held[0], self.clients[self.held[0]].transactions)
         world = replace(self, current=current, held=None, completion=None, ongoing=ongoing)
-        if current.state not in states.PREPARED:
+        if current.state not in transitions.PREPARED:
             return world
         completion = begin_completion(current, coordinator_epoch=0, now_ms=0)
         return replace(world, current=completion.transition.current, completion=completion)

@@ -8,12 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.coordinator.group_offsets import (
-    GroupOffsets,
-    OffsetCommit,
-    commit_records,
-    encode_records,
-)
+from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records, encode_records
 from logstore.coordinator.producer_ids import ProducerIds
 from logstore.errors import UnstableOffsetCommitError
 from logstore.topics import cluster_metadata, consumer_offsets

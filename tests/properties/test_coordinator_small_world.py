@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from logstore.coordinator.transaction import Transaction, log_record
+from logstore.coordinator.transactions.transaction import Transaction, log_record
 from logstore.topics.transaction_state import TransactionState
 from tests.naive.transactions import broken_rules, broken_rules_at_rest
 from tests.properties.coordinator_world import ID, World

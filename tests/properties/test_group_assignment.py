@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.coordinator.assignment import Assignment, Assignor, Subscription, assign_range, assign_round_robin
-from logstore.coordinator.sticky_assignment import assign_sticky
+from logstore.coordinator.groups.assignors import (
+    Assignment,
+    Assignor,
+    Subscription,
+    assign_range,
+    assign_round_robin,
+    assign_sticky,
+)
 
 TOPICS = ["a", "b", "c"]
 COUNTS = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 7), max_size=3)

@@ -18,7 +18,7 @@ import logstore
 from logstore import clock
 from logstore.client.producer.partitioner import partition_for_key
 from logstore.columns.batch_table import scan
-from logstore.coordinator.transaction_states import COMPLETE_ABORT
+from logstore.coordinator.transactions.transitions import COMPLETE_ABORT
 from logstore.disk.lock import DataDirectoryLock
 from logstore.errors import (
     DataDirectoryError,

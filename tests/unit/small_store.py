@@ -14,10 +14,10 @@ from logstore.log.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.store.broker_config import parse_broker_config
-from logstore.store.groups import GroupCoordinator
+from logstore.store.groups.coordinator import GroupCoordinator
+from logstore.store.metadata.topics import TopicDescription
 from logstore.store.store import Store
-from logstore.store.topics import TopicDescription
-from logstore.store.transactions import TransactionCoordinator
+from logstore.store.transactions.coordinator import TransactionCoordinator
 from tests.recovery.comparison import UnsyncedSeam
 
 START_MS = 1_600_000_000_000

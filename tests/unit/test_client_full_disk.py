@@ -19,7 +19,7 @@ from logstore.clock import now_ms
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import read_error
 from logstore.errors import KafkaStorageError, LogstoreError, TransactionAbortedError
-from logstore.store.opening import open_as
+from logstore.store.opening.start import open_as
 from tests.recovery.comparison import UnsyncedSeam
 
 CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}

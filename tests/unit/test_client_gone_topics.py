@@ -11,7 +11,7 @@ import logstore
 from logstore.client.consumer import Consumer
 from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.group_metadata import OffsetAndMetadata
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
 

@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from logstore.coordinator.group_offsets import GroupOffsets, OffsetCommit, commit_records
+from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records
 from logstore.coordinator.partition_for import partition_for
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
-from logstore.coordinator.transaction_end import abort_timed_out
-from logstore.coordinator.transaction_markers import MarkerOutcome, marker_outcome
-from logstore.coordinator.transaction_outcome import Answer, Append, Outcome, ProducerIdentity, TransactionRules
-from logstore.coordinator.transaction_requests import add_partitions, init_producer_id
-from logstore.coordinator.transaction_table import TransactionTable
+from logstore.coordinator.transactions.ending import abort_timed_out
+from logstore.coordinator.transactions.outcomes import (
+    Answer,
+    Append,
+    MarkerOutcome,
+    Outcome,
+    ProducerIdentity,
+    TransactionRules,
+    marker_outcome,
+)
+from logstore.coordinator.transactions.requests import add_partitions, init_producer_id
+from logstore.coordinator.transactions.table import TransactionTable
 from logstore.errors import (
     CoordinatorLoadInProgressError,
     CorruptRecordError,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.coordinator.group_membership import GroupMembership, GroupState, Joining
-from logstore.coordinator.group_records import group_from_record, group_record
+from logstore.coordinator.groups.membership import GroupMembership, GroupState, Joining
+from logstore.coordinator.groups.records import group_from_record, group_record
 from logstore.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,

@@ -9,10 +9,10 @@ import pytest
 
 import logstore
 from logstore.columns.small_batch import build_batch_from_records
-from logstore.coordinator.transaction_states import COMPLETE_COMMIT
+from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
 from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
-from logstore.store.adoption import FoundInLogs, adopt
+from logstore.store.opening.adoption import FoundInLogs, adopt
 from tests.unit.small_store import START_MS, TransactionalClient
 from tests.unit.test_store_promotion import NOW, unpacked
 

@@ -25,7 +25,7 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.store.broker_config import DURABLE_COMMITS
-from logstore.store.opening import open_as
+from logstore.store.opening.start import open_as
 from logstore.topics.cluster_metadata import encode_value
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.test_store_promotion import metadata_of

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from logstore.columns.window_scan import scan_windows
-from logstore.coordinator.group_membership import Joining
-from logstore.coordinator.group_offsets import OffsetCommit
-from logstore.coordinator.transaction import log_record
+from logstore.coordinator.groups.membership import Joining
+from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.transaction import log_record
 from logstore.errors import (
     IllegalGenerationError,
     KafkaStorageError,
@@ -22,7 +22,7 @@ from logstore.errors import (
 from logstore.log.partition_log import PartitionLog
 from logstore.log.read import INT_MAX
 from logstore.model import FetchIsolation
-from logstore.store.group_commits import GroupMemberIdentity
+from logstore.store.groups.commits import GroupMemberIdentity
 from logstore.topics.transaction_state import TransactionState
 from tests.recovery.cutting import cut_log
 from tests.unit.small_store import SmallStore, TransactionalClient

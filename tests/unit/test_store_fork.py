@@ -161,8 +161,8 @@ thread.join()
 def test_a_child_has_no_member_and_no_transaction_of_its_parent(tmp_path: Path) -> None:
     """A heartbeat wrote nothing, so it succeeded; and locks of the coordinators were held for ever."""
     middle = """
-from logstore.coordinator.group_membership import Joining
-from logstore.store.group_commits import GroupMemberIdentity
+from logstore.coordinator.groups.membership import Joining
+from logstore.store.groups.commits import GroupMemberIdentity
 
 store.groups.join("g", Joining(member_id="m", topics=("t",)))
 member = GroupMemberIdentity("m", store.groups.sync("g", "m").generation)

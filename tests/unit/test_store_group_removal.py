@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.group_membership import GroupMembership, Joining
-from logstore.coordinator.group_offsets import OffsetCommit, commit_records
+from logstore.coordinator.groups.membership import GroupMembership, Joining
+from logstore.coordinator.groups.offsets import OffsetCommit, commit_records
 from logstore.errors import KafkaStorageError
-from logstore.store.group_partition import GroupPartition
+from logstore.store.groups.partition import GroupPartition
 from logstore.topics.consumer_offsets import OffsetKey
 from tests.unit.small_store import SmallStore, topic_id_of
 

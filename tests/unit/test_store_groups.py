@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from logstore.columns.small_batch import build_batch_from_records
-from logstore.coordinator.group_membership import GroupState, Joining
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.membership import GroupState, Joining
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import (
     FencedInstanceIdError,
     GroupIdNotFoundError,
@@ -22,8 +22,8 @@ from logstore.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from logstore.store.group_commits import ANYBODY, GroupMemberIdentity
-from logstore.store.groups import GroupAssignment
+from logstore.store.groups.commits import ANYBODY, GroupMemberIdentity
+from logstore.store.groups.coordinator import GroupAssignment
 from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.coordinator_record import write_key, write_value

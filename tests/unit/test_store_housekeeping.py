@@ -14,9 +14,9 @@ import logstore
 from logstore.disk.seam import SEAM, Seam
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError, LogstoreError
-from logstore.store.opening import open_as
-from logstore.store.schedule import Schedule
+from logstore.store.opening.start import open_as
 from logstore.store.store import Store
+from logstore.store.timers import Schedule
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.coordinator.group_membership import Joining
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.membership import Joining
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import InvalidPartitionsError, InvalidTopicError, LogstoreError, UnknownTopicOrPartitionError
 from logstore.store.partitions import Partitions
 

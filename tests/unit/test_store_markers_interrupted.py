@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from logstore.coordinator.transaction_table import TransactionTable
+from logstore.coordinator.transactions.table import TransactionTable
 from logstore.errors import KafkaStorageError
-from logstore.store.coordinator_topic import CoordinatorTopic
+from logstore.store.internal_topic import CoordinatorTopic
 from logstore.store.replaying import replayed
-from logstore.store.transaction_markers import MarkerWriter
+from logstore.store.transactions.markers import MarkerWriter
 from logstore.topics.transaction_state import TransactionState
 from tests.unit.small_store import SmallStore, TransactionalClient
 
@@ -154,7 +154,7 @@ def test_what_was_forgotten_before_an_interruption_stays_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SmallStore(tmp_path, internal_partitions=1).start()
-    monkeypatch.setattr("logstore.store.coordinator_topic._BATCH_SIZE_MAX", 1)
+    monkeypatch.setattr("logstore.store.internal_topic._BATCH_SIZE_MAX", 1)
     for name in ("x", "y", "z"):
         TransactionalClient(store, name)
     store.time_ms += 7 * DAY_MS

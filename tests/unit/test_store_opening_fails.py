@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.coordinator.transaction_states import COMPLETE_ABORT
+from logstore.coordinator.transactions.transitions import COMPLETE_ABORT
 from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.model import FetchIsolation
 from logstore.store import store as stores
-from logstore.store import transactions
+from logstore.store.transactions import coordinator as transactions
 
 
 def crashed(tmp_path: Path) -> Path:

@@ -16,9 +16,9 @@ import logstore
 from logstore.disk.seam import SEAM, Seam
 from logstore.errors import DataDirectoryError, InconsistentTopicIdError
 from logstore.model import FetchIsolation
-from logstore.store.adoption import adopt
-from logstore.store.inspection import inspect
-from logstore.store.metadata_batches import Voter, data_batch, dynamic_quorum, snapshot_bytes
+from logstore.store.metadata.batches import Voter, data_batch, dynamic_quorum, snapshot_bytes
+from logstore.store.opening.adoption import adopt
+from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.transaction_state import TransactionState
 from tests.unit import small_store

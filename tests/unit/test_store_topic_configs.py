@@ -8,7 +8,7 @@ import pytest
 
 import logstore
 from logstore.errors import InvalidConfigurationError
-from logstore.store.topic_configs import config_values
+from logstore.store.metadata.topic_configs import config_values
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 DISABLED = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."

@@ -10,10 +10,10 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
-from logstore.store.metadata_image import MetadataImage, TopicImage
-from logstore.store.opening import open_as
+from logstore.store.metadata.image import MetadataImage, TopicImage
+from logstore.store.metadata.topics import TopicDescription, describe
+from logstore.store.opening.start import open_as
 from logstore.store.store import Store
-from logstore.store.topics import TopicDescription, describe
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.small_store import START_MS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.group_offsets import OffsetCommit
-from logstore.coordinator.transaction import from_record, log_record
+from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.transaction import from_record, log_record
 from logstore.errors import (
     ConcurrentTransactionsError,
     InvalidPidMappingError,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.coordinator.group_offsets import OffsetCommit
+from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.disk.seam import Seam
 from logstore.errors import SchemaError
-from logstore.store.adoption import adopt
+from logstore.store.opening.adoption import adopt
 from logstore.topics import consumer_offsets, transaction_state
 from logstore.topics.consumer_offsets import OffsetKey
 from tests.unit.small_store import START_MS

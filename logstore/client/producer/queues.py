@@ -11,8 +11,8 @@ from ...errors import InvalidTopicError, UnknownTopicOrPartitionError
 from ...layout.record import SEQUENCE_MAX
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
+from ...store.metadata.topics import INTERNAL_TOPICS
 from ...store.store import Store
-from ...store.topics import INTERNAL_TOPICS
 from .batch import Batch
 from .partitioner import StickyPartitioner, partition_for_key
 

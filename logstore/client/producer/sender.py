@@ -12,8 +12,8 @@ from typing import cast
 
 from ...columns.record_columns import PythonRecord, RecordColumns
 from ...columns.small_batch import build_batch_from_records
-from ...coordinator.transaction import EPOCH_MAX
-from ...coordinator.transaction_outcome import ProducerIdentity
+from ...coordinator.transactions.outcomes import ProducerIdentity
+from ...coordinator.transactions.transaction import EPOCH_MAX
 from ...errors import (
     KafkaStorageError,
     LogstoreError,

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ... import clock
-from ...coordinator.transaction_outcome import ProducerIdentity
-from ...coordinator.transaction_states import supports_epoch_bump
+from ...coordinator.transactions.outcomes import ProducerIdentity
+from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
     AbortRequiredError,
     CommitFailedError,
@@ -34,7 +34,7 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
-from ...store.group_commits import GroupMemberIdentity
+from ...store.groups.commits import GroupMemberIdentity
 from ...store.store import Store
 from ..group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
 from .config import ProducerConfig

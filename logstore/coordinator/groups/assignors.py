@@ -1,0 +1,164 @@
+"""Which member of a group reads which partition: the range, the round-robin and the sticky assignor of the Java client.
+
+>>> members = {"m1": Subscription(("t",)), "m2": Subscription(("t",))}
+>>> [list(map(str, partitions)) for partitions in assign_range({"t": 3}, members).values()]
+[['t-0', 't-1'], ['t-2']]
+>>> [list(map(str, partitions)) for partitions in assign_round_robin({"t": 3}, members).values()]
+[['t-0', 't-2'], ['t-1']]
+>>> owner = Subscription(("t",), owned=tuple(TopicPartition("t", number) for number in range(3)), generation=3)
+>>> assignment = assign_sticky({"t": 3}, {"m1": owner, "m2": Subscription(("t",))})
+>>> [list(map(str, partitions)) for partitions in assignment.values()]
+[['t-0', 't-1'], ['t-2']]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+
+from ...model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member wants to read, and what it read in its last `generation` (-1: none)."""
+
+    topics: tuple[str, ...]
+    group_instance_id: str | None = None
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = -1
+
+
+Assignment = dict[str, list[TopicPartition]]
+#: (partition count of each topic that exists, subscription of each member) to each member's partitions
+Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
+
+
+def assign_range(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
+    """Every topic in ranges: its first readers get one more where it does not come out even (`RangeAssignor`)."""
+    assignment: Assignment = {member_id: [] for member_id in members}
+    for topic in sorted(partition_counts, key=java_order):
+        readers = [member_id for member_id in member_order(members) if topic in members[member_id].topics]
+        first = 0
+        for index, member_id in enumerate(readers):
+            size = (partition_counts[topic] + len(readers) - 1 - index) // len(readers)
+            assignment[member_id] += [TopicPartition(topic, number) for number in range(first, first + size)]
+            first += size
+    return assignment
+
+
+def assign_round_robin(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
+    """All partitions in turn, past members that do not read the topic (`RoundRobinAssignor`)."""
+    assignment: Assignment = {member_id: [] for member_id in members}
+    turns = cycle(member_order(members))
+    topics = {topic for member in members.values() for topic in member.topics} & partition_counts.keys()
+    for topic in sorted(topics, key=java_order):
+        for partition in range(partition_counts[topic]):
+            reader = next(member_id for member_id in turns if topic in members[member_id].topics)
+            assignment[reader].append(TopicPartition(topic, partition))
+    return assignment
+
+
+def assign_sticky(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
+    """Even as far as subscriptions allow, and every member keeps what it can.
+
+    Promises what `CooperativeStickyAssignor` promises and is not its copy. No member that could take a partition from
+    another one has two fewer than that one. Of all who claim a partition, the one with the highest generation owned it.
+    """
+    order = member_order(members)
+    readers = {
+        topic: [member_id for member_id in order if topic in members[member_id].topics]
+        for topic in sorted(partition_counts, key=java_order)
+    }
+    partitions = [
+        TopicPartition(topic, number)
+        for topic in readers
+        if readers[topic]
+        for number in range(partition_counts[topic])
+    ]
+    assignment = {member_id: list[TopicPartition]() for member_id in order}
+    owners = _owners(partition_counts, members)
+    for partition in partitions:
+        if partition in owners:
+            assignment[owners[partition]].append(partition)
+    # those that few can read first, so that the others can make up for them
+    free = [partition for partition in partitions if partition not in owners]
+    for partition in sorted(free, key=lambda one: len(readers[one[0]])):
+        least = min(readers[partition[0]], key=lambda member_id: len(assignment[member_id]))
+        assignment[least].append(partition)
+    while _moved_one(assignment, readers):
+        pass
+    return {member_id: sorted(assignment[member_id], key=_order) for member_id in members}
+
+
+def _owners(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> dict[TopicPartition, str]:
+    """Who owned a partition last and may still read it; of two in one generation, nobody did."""
+    claims: dict[TopicPartition, list[tuple[int, str]]] = {}
+    for member_id, member in members.items():
+        for topic, number in set(member.owned):
+            if topic in member.topics and 0 <= number < partition_counts.get(topic, 0):
+                claims.setdefault(TopicPartition(topic, number), []).append((member.generation, member_id))
+    owners = {}
+    for partition, claimed in claims.items():
+        last = max(generation for generation, _ in claimed)
+        claimants = [member_id for generation, member_id in claimed if generation == last]
+        if len(claimants) == 1:
+            owners[partition] = claimants[0]
+    return owners
+
+
+def _moved_one(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool:
+    """Move a partition along a chain of members from one that has two more than the last; False when all is even.
+
+    Along a chain, because the fullest member's partitions may be nothing for the emptiest one, but for one between.
+    """
+    least = min(map(len, assignment.values()), default=0)
+    for start in sorted(assignment, key=lambda member_id: -len(assignment[member_id])):
+        if len(assignment[start]) < least + 2:
+            return False
+        chain = _chain(assignment, readers, start)
+        for giver, taker, partition in chain:
+            assignment[giver].remove(partition)
+            assignment[taker].append(partition)
+        if chain:
+            return True
+    return False
+
+
+def _chain(
+    assignment: Assignment, readers: Mapping[str, list[str]], start: str
+) -> list[tuple[str, str, TopicPartition]]:
+    """The shortest chain of moves from `start` to a member with at least two partitions fewer."""
+    ways: dict[str, list[tuple[str, str, TopicPartition]]] = {start: []}
+    queue = [start]
+    for giver in queue:
+        last_of_topic = {partition[0]: partition for partition in assignment[giver]}
+        for topic, partition in last_of_topic.items():
+            for taker in sorted(readers[topic], key=lambda member_id: len(assignment[member_id])):
+                if taker in ways:
+                    continue
+                ways[taker] = [*ways[giver], (giver, taker, partition)]
+                queue.append(taker)
+                if len(assignment[taker]) <= len(assignment[start]) - 2:
+                    return ways[taker]
+    return []
+
+
+def _order(partition: TopicPartition) -> tuple[bytes, int]:
+    return java_order(partition[0]), partition[1]
+
+
+def member_order(members: Mapping[str, Subscription]) -> list[str]:
+    """Static members by their instance id, then the others by their member id (`MemberInfo.compareTo`)."""
+
+    def order(member_id: str) -> tuple[bool, bytes]:
+        instance_id = members[member_id].group_instance_id
+        return instance_id is None, java_order(member_id if instance_id is None else instance_id)
+
+    return sorted(members, key=order)
+
+
+def java_order(text: str) -> bytes:
+    """The order of Java's strings is that of their UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")

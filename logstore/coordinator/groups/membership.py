@@ -1,0 +1,308 @@
+"""Who is in a group, and who reads what: generations of members within this process (`ClassicGroup`).
+
+A member that comes, goes or changes its topics begins a rebalance. The others hear of it at their next heartbeat,
+finish what they have (they may still commit) and join again; when all have, or their time is up, there is a new
+generation.
+The coordinator assigns partitions itself, where Kafka's classic protocol has the first member do it.
+
+>>> group = GroupMembership("billing")
+>>> group.join(Joining(member_id="m1", topics=("t",)), now_ms=5)
+>>> group.complete_rebalance({"t": 3}, now_ms=5)
+>>> group.generation, list(map(str, group.members["m1"].partitions))
+(1, ['t-0', 't-1', 't-2'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ...errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    InconsistentGroupProtocolError,
+    InvalidGroupIdError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from ...model import TopicPartition
+from ...topics.consumer_offsets import CommittedOffset
+from .assignors import Assignor, Subscription, assign_range, assign_round_robin, assign_sticky
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+NO_GENERATION = -1
+
+#: by the names that the Java client gives them
+ASSIGNORS: dict[str, Assignor] = {
+    "range": assign_range,
+    "roundrobin": assign_round_robin,
+    "sticky": assign_sticky,
+    "cooperative-sticky": assign_sticky,
+}
+
+
+class GroupState(Enum):
+    """State of a group, by Kafka's names; there is no CompletingRebalance, for the assignment comes at once."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    STABLE = "Stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What a member says when it joins; `assignors` by preference."""
+
+    member_id: str
+    topics: tuple[str, ...]
+    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
+    group_instance_id: str | None = None
+    client_id: str = ""
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as the group knows it; `has_joined`: it is ready for the next generation."""
+
+    joining: Joining
+    last_heartbeat_ms: int
+    has_joined: bool = False
+    partitions: tuple[TopicPartition, ...] = ()
+    generation: int = NO_GENERATION
+
+    @property
+    def subscription(self) -> Subscription:
+        """What the assignors want to know."""
+        return Subscription(
+            self.joining.topics, self.joining.group_instance_id, owned=self.partitions, generation=self.generation
+        )
+
+
+class GroupMembership:
+    """The members of one group. Not thread-safe.
+
+    `protocol_type` is None for a group that only commits offsets; `state_timestamp_ms` (-1: unknown) is when it came
+    into its state.
+    """
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.state = GroupState.EMPTY
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.state_timestamp_ms = -1
+        self.members: dict[str, Member] = {}
+        self._rebalance_begin_ms = 0
+
+    def copied(self) -> GroupMembership:
+        """A copy, to be changed and then put in the place of this one: an interrupted change has not happened."""
+        copied = copy(self)
+        copied.members = dict(self.members)
+        return copied
+
+    def join(self, joining: Joining, *, now_ms: int) -> None:
+        """A member joins, or joins again; it is in a generation when `complete_rebalance` has made one.
+
+        A static member that comes back as another member id takes its place, and shuts the old one out.
+
+        Raises:
+            InvalidGroupIdError: the group id is empty.
+            InconsistentGroupProtocolError: no assignor that all members have.
+        """
+        if not self.group_id:
+            raise InvalidGroupIdError
+        self._check_assignors(joining)
+        self.protocol_type = CONSUMER_PROTOCOL_TYPE
+        known = self._replaced(joining) or self.members.get(joining.member_id)
+        is_same = known is not None and _without_ids(known.joining) == _without_ids(joining)
+        if self.state is not GroupState.STABLE or not is_same:
+            self._begin_rebalance(now_ms)
+        member = Member(joining, now_ms) if known is None else replace(known, joining=joining, last_heartbeat_ms=now_ms)
+        is_rebalancing = self.state is GroupState.PREPARING_REBALANCE
+        self.members[joining.member_id] = replace(member, has_joined=is_rebalancing)
+
+    def keep_alive(self, member_id: str, *, now_ms: int) -> None:
+        """A member was heard of; one that is not known is not."""
+        member = self.members.get(member_id)
+        if member is not None:
+            self.members[member_id] = replace(member, last_heartbeat_ms=now_ms)
+
+    def heartbeat(self, member_id: str, generation: int, *, group_instance_id: str | None = None, now_ms: int) -> None:
+        """A member is alive.
+
+        Raises:
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: it has to join as a new member.
+            RebalanceInProgressError: it has to join again.
+        """
+        self._check_member(member_id, group_instance_id)
+        if generation != self.generation:
+            raise IllegalGenerationError
+        self.keep_alive(member_id, now_ms=now_ms)
+        if self.state is GroupState.PREPARING_REBALANCE:
+            raise RebalanceInProgressError
+
+    def leave(self, member_id: str, *, now_ms: int) -> None:
+        """A member goes; raises UnknownMemberIdError."""
+        self._check_member(member_id, None)
+        self._remove([member_id], now_ms)
+
+    def remove_silent(self, *, now_ms: int) -> list[str]:
+        """Remove the members that were not heard of for their session timeout; their member ids."""
+        silent = [
+            member_id
+            for member_id, member in self.members.items()
+            if now_ms - member.last_heartbeat_ms >= member.joining.session_timeout_ms
+        ]
+        self._remove(silent, now_ms)
+        return silent
+
+    def remove_all(self, *, now_ms: int) -> None:
+        """Remove everybody, as after a restart of the process that they were in."""
+        self._remove(list(self.members), now_ms)
+
+    def request_rebalance(self, *, now_ms: int) -> None:
+        """The partitions of a topic have changed."""
+        if self.members:
+            self._begin_rebalance(now_ms)
+
+    def is_ready(self, *, now_ms: int) -> bool:
+        """Whether `complete_rebalance` is due: everybody has joined, or the time for it is up."""
+        if self.state is not GroupState.PREPARING_REBALANCE:
+            return False
+        longest_ms = max((member.joining.rebalance_timeout_ms for member in self.members.values()), default=0)
+        has_all = all(member.has_joined for member in self.members.values())
+        return has_all or now_ms >= self._rebalance_begin_ms + longest_ms
+
+    def complete_rebalance(self, partition_counts: Mapping[str, int], *, now_ms: int) -> None:
+        """The next generation, with every member's partitions; without members the group is empty.
+
+        Members that have not joined are removed, unless they are static. `partition_counts`: of the topics that exist.
+        """
+        self.members = {
+            member_id: member
+            for member_id, member in self.members.items()
+            if member.has_joined or member.joining.group_instance_id is not None
+        }
+        self.generation += 1
+        self.state_timestamp_ms = now_ms
+        if not self.members:
+            self.state, self.protocol, self.leader = GroupState.EMPTY, None, None
+            return
+        self.state = GroupState.STABLE
+        self.protocol = self._voted()
+        if self.leader not in self.members:
+            self.leader = next(iter(self.members))
+        subscriptions = {member_id: member.subscription for member_id, member in self.members.items()}
+        assignment = ASSIGNORS[self.protocol](partition_counts, subscriptions)
+        self.members = {
+            member_id: replace(
+                member, partitions=tuple(assignment[member_id]), generation=self.generation, has_joined=False
+            )
+            for member_id, member in self.members.items()
+        }
+
+    def check_commit(
+        self,
+        *,
+        member_id: str = "",
+        generation: int = NO_GENERATION,
+        group_instance_id: str | None = None,
+        is_transactional: bool,
+    ) -> None:
+        """Refuse the commit of one who is not in the group's generation (`ClassicGroup.validateOffsetCommit`).
+
+        Without member and generation anybody may commit for an empty group, and in a transaction for any group.
+
+        Raises:
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
+        """
+        if generation < 0 and self.state is GroupState.EMPTY:
+            return
+        if generation >= 0 or member_id or group_instance_id is not None:
+            self._check_member(member_id, group_instance_id)
+            if generation != self.generation:
+                raise IllegalGenerationError
+        elif not is_transactional and self.state is not GroupState.EMPTY:
+            raise UnknownMemberIdError
+
+    def expiry_base(self) -> Callable[[CommittedOffset], int] | None:
+        """When the retention of an offset begins, None while offsets do not expire (`offsetExpirationCondition`)."""
+        if self.protocol_type is None or self.state is GroupState.STABLE:
+            is_other = self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE)
+            return None if is_other else lambda offset: offset.commit_timestamp_ms
+        if self.state is not GroupState.EMPTY:
+            return None
+        since = self.state_timestamp_ms
+        return lambda offset: offset.commit_timestamp_ms if since == -1 else since
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member reads `topic` (`isSubscribedToTopic`)."""
+        return any(topic in member.joining.topics for member in self.members.values())
+
+    def _check_assignors(self, joining: Joining) -> None:
+        others = [member for member_id, member in self.members.items() if member_id != joining.member_id]
+        common = set(joining.assignors) & ASSIGNORS.keys()
+        for member in others:
+            common &= set(member.joining.assignors)
+        if not common or self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE):
+            raise InconsistentGroupProtocolError(expected=f"one of {sorted(ASSIGNORS)}", found=joining.assignors)
+
+    def _replaced(self, joining: Joining) -> Member | None:
+        """The static member whose place another member id takes."""
+        if joining.group_instance_id is None:
+            return None
+        old_id = self._static_member_id(joining.group_instance_id)
+        if old_id is None or old_id == joining.member_id:
+            return None
+        if self.leader == old_id:
+            self.leader = joining.member_id
+        return self.members.pop(old_id)
+
+    def _static_member_id(self, group_instance_id: str) -> str | None:
+        ids = (one for one, member in self.members.items() if member.joining.group_instance_id == group_instance_id)
+        return next(ids, None)
+
+    def _check_member(self, member_id: str, group_instance_id: str | None) -> None:
+        if group_instance_id is not None:
+            known = self._static_member_id(group_instance_id)
+            if known is None:
+                raise UnknownMemberIdError
+            if known != member_id:
+                raise FencedInstanceIdError
+        if member_id not in self.members:
+            raise UnknownMemberIdError
+
+    def _begin_rebalance(self, now_ms: int) -> None:
+        if self.state is GroupState.PREPARING_REBALANCE:
+            return
+        self.members = {member_id: replace(member, has_joined=False) for member_id, member in self.members.items()}
+        self.state = GroupState.PREPARING_REBALANCE
+        self.state_timestamp_ms = now_ms
+        self._rebalance_begin_ms = now_ms
+
+    def _remove(self, member_ids: list[str], now_ms: int) -> None:
+        for member_id in member_ids:
+            del self.members[member_id]
+        if member_ids:
+            self._begin_rebalance(now_ms)
+
+    def _voted(self) -> str:
+        """The assignor that most members prefer of those that all have; the first one of equals."""
+        candidates = set(ASSIGNORS)
+        for member in self.members.values():
+            candidates &= set(member.joining.assignors)
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = next(name for name in member.joining.assignors if name in candidates)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(votes, key=lambda name: votes[name])
+
+
+def _without_ids(joining: Joining) -> Joining:
+    return replace(joining, member_id="", client_id="")

@@ -1,0 +1,227 @@
+"""The offsets that groups have committed, and those of transactions that are not decided (`OffsetMetadataManager`).
+
+A transactional commit waits, by its producer id, for the marker in the partition of `__consumer_offsets`; COMMIT makes
+it the committed offset unless that was committed later, ABORT drops it. The state is what replaying the records gives:
+whoever holds it makes records here, logs them, and replays them with the offset that they got.
+
+>>> offsets = GroupOffsets()
+>>> records = commit_records("billing", {("payments", 0): OffsetCommit(17)}, now_ms=5)
+>>> offsets.replay(records[0][0], records[0][1], record_offset=0, producer_id=4000)
+>>> offsets.fetch("billing", ("payments", 0), require_stable=True)
+Traceback (most recent call last):
+logstore.errors.UnstableOffsetCommitError: There are unstable offsets that need to be cleared.
+>>> offsets.replay_marker(4000, is_commit=True)
+>>> offsets.fetch("billing", ("payments", 0), require_stable=True).offset
+17
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ...errors import OffsetMetadataTooLargeError, UnstableOffsetCommitError
+from ...layout.batch import NO_PRODUCER_ID
+from ...model import TopicPartition
+from ...topics.consumer_offsets import CommittedOffset, OffsetKey, encode_key, encode_value
+
+METADATA_SIZE_MAX = 4096  # `offset.metadata.max.bytes`, which counts UTF-16 units
+
+Record = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """What a consumer commits for one partition: the next offset to read."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    topic_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    record_offset: int
+    value: CommittedOffset
+
+
+_Held = TypeVar("_Held")
+_Commits = dict[str, dict[TopicPartition, _Commit]]
+
+
+def commit_records(
+    group_id: str,
+    commits: Mapping[TopicPartition, OffsetCommit],
+    *,
+    now_ms: int,
+    metadata_size_max: int = METADATA_SIZE_MAX,
+) -> list[tuple[OffsetKey, CommittedOffset]]:
+    """The records of a commit; those of a transactional one go into a batch of its producer.
+
+    Raises OffsetMetadataTooLargeError for a text that is too long: nothing is committed then, where Kafka's answer
+    names the partition and commits the others.
+    """
+    for (topic, partition), commit in commits.items():
+        if len(commit.metadata.encode("utf-16-le", "surrogatepass")) // 2 > metadata_size_max:
+            raise OffsetMetadataTooLargeError(advice=f"shorten the metadata of {topic}-{partition}")
+    return [
+        (
+            OffsetKey(group_id, topic, partition),
+            CommittedOffset(
+                offset=commit.offset,
+                leader_epoch=commit.leader_epoch,
+                metadata=commit.metadata,
+                commit_timestamp_ms=now_ms,
+                expire_timestamp_ms=-1,
+                topic_id=commit.topic_id,
+            ),
+        )
+        for (topic, partition), commit in commits.items()
+    ]
+
+
+def encode_records(records: Iterable[tuple[OffsetKey, CommittedOffset]]) -> list[Record]:
+    """Keys and values as they are logged."""
+    return [(encode_key(key), encode_value(value)) for key, value in records]
+
+
+class GroupOffsets:
+    """Committed and undecided offsets of all groups. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._committed: _Commits = {}
+        self._undecided: dict[int, _Commits] = {}
+        self._open: dict[str, dict[TopicPartition, set[int]]] = {}
+
+    def replay(
+        self,
+        key: OffsetKey,
+        value: CommittedOffset | None,
+        *,
+        record_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """Take in a record at `record_offset`; `producer_id` is that of a transactional batch. None is a tombstone."""
+        partition = TopicPartition(key.topic, key.partition)
+        if value is None:
+            self._remove(key.group_id, partition)
+        elif producer_id == NO_PRODUCER_ID:
+            self._committed.setdefault(key.group_id, {})[partition] = _Commit(record_offset, value)
+        else:
+            undecided = self._undecided.setdefault(producer_id, {}).setdefault(key.group_id, {})
+            undecided[partition] = _Commit(record_offset, value)
+            self._open.setdefault(key.group_id, {}).setdefault(partition, set()).add(producer_id)
+
+    def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
+        """Take in the marker of a producer; nothing happens when it has no undecided offsets here.
+
+        Taken in again after an interrupt it does the rest: the offsets are undecided until all are settled.
+        """
+        for group_id, commits in self._undecided.get(producer_id, {}).items():
+            for partition, commit in commits.items():
+                if is_commit:
+                    self._settle(group_id, partition, commit)
+                self._close(group_id, partition, producer_id)
+        self._undecided.pop(producer_id, None)
+
+    def fetch(
+        self, group_id: str, partition: TopicPartition, *, require_stable: bool = False
+    ) -> CommittedOffset | None:
+        """The committed offset, None if there is none.
+
+        Raises UnstableOffsetCommitError when it has to be stable and a transaction is about to replace it.
+        """
+        if require_stable and self.has_undecided(group_id, partition):
+            raise UnstableOffsetCommitError
+        commit = self._committed.get(group_id, {}).get(partition)
+        return None if commit is None else commit.value
+
+    def partitions(self, group_id: str) -> Iterator[TopicPartition]:
+        """The partitions of which the group has a committed offset."""
+        return iter(self._committed.get(group_id, {}))
+
+    def groups(self) -> Iterator[str]:
+        """Groups with committed or undecided offsets."""
+        return iter(self._committed.keys() | self._open.keys())
+
+    def has_undecided(self, group_id: str, partition: TopicPartition | None = None) -> bool:
+        """Whether a transaction that is not decided commits for `partition`, or for any."""
+        in_group = self._open.get(group_id, {})
+        return bool(in_group) if partition is None else partition in in_group
+
+    def tombstones(self, group_id: str, partitions: Iterable[TopicPartition] | None = None) -> list[OffsetKey]:
+        """Keys of the tombstones that delete the group's offsets of `partitions` (all of them), undecided ones too."""
+        known = {**self._committed.get(group_id, {}), **self._open.get(group_id, {})}
+        wanted = known if partitions is None else [partition for partition in partitions if partition in known]
+        return [OffsetKey(group_id, topic, partition) for topic, partition in wanted]
+
+    def tombstones_of_topic(self, topic: str, topic_id: str | None = None) -> list[OffsetKey]:
+        """Keys of the tombstones that delete every group's offsets of a deleted topic.
+
+        Offsets of another topic id are of a topic of the same name that came later.
+        """
+        found: dict[OffsetKey, None] = {}
+        for commits in (self._committed, *self._undecided.values()):
+            for group_id, in_group in commits.items():
+                for (name, partition), commit in in_group.items():
+                    if name == topic and commit.value.topic_id in (None, topic_id):
+                        found[OffsetKey(group_id, name, partition)] = None
+        return list(found)
+
+    def expired(
+        self,
+        group_id: str,
+        *,
+        base_timestamp_ms: Callable[[CommittedOffset], int] | None,
+        is_subscribed: Callable[[str], bool],
+        retention_ms: int,
+        now_ms: int,
+    ) -> list[OffsetKey]:
+        """Keys of the tombstones of offsets that nobody kept up (`cleanupExpiredOffsets`).
+
+        `base_timestamp_ms`: when an offset's retention begins, None where the group's offsets do not expire now;
+        `is_subscribed`: whether the group still reads a topic (see `membership`).
+        """
+        if base_timestamp_ms is None:
+            return []
+        return [
+            OffsetKey(group_id, *partition)
+            for partition, commit in self._committed.get(group_id, {}).items()
+            if not is_subscribed(partition.topic)
+            and not self.has_undecided(group_id, partition)
+            and _is_expired(commit.value, base_timestamp_ms(commit.value), retention_ms, now_ms)
+        ]
+
+    def _settle(self, group_id: str, partition: TopicPartition, commit: _Commit) -> None:
+        """A decided offset counts unless another one was committed behind it in the log."""
+        in_group = self._committed.setdefault(group_id, {})
+        known = in_group.get(partition)
+        if known is None or commit.record_offset > known.record_offset:
+            in_group[partition] = commit
+
+    def _remove(self, group_id: str, partition: TopicPartition) -> None:
+        _drop(self._committed, group_id, partition)
+        for producer_id in self._open.get(group_id, {}).get(partition, ()):
+            _drop(self._undecided.get(producer_id, {}), group_id, partition)
+        _drop(self._open, group_id, partition)
+
+    def _close(self, group_id: str, partition: TopicPartition, producer_id: int) -> None:
+        producer_ids = self._open.get(group_id, {}).get(partition, set())
+        producer_ids.discard(producer_id)
+        if not producer_ids:
+            _drop(self._open, group_id, partition)
+
+
+def _is_expired(value: CommittedOffset, base_timestamp_ms: int, retention_ms: int, now_ms: int) -> bool:
+    if value.expire_timestamp_ms != -1:
+        return now_ms >= value.expire_timestamp_ms
+    return now_ms - base_timestamp_ms >= retention_ms
+
+
+def _drop(groups: dict[str, dict[TopicPartition, _Held]], group_id: str, partition: TopicPartition) -> None:
+    in_group = groups.get(group_id, {})
+    in_group.pop(partition, None)
+    if not in_group:
+        groups.pop(group_id, None)

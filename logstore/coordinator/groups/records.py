@@ -1,0 +1,103 @@
+"""A group of the classic protocol as a record of `__consumer_offsets`, with its members' subscriptions and assignments
+in the words of the consumer protocol (`GroupCoordinatorRecordHelpers`, `ConsumerProtocol`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...model import TopicPartition
+from ...topics.consumer_offsets import (
+    GroupKey,
+    GroupMember,
+    GroupMetadata,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from ...topics.schema import Value
+from .membership import CONSUMER_PROTOCOL_TYPE, GroupMembership, GroupState, Joining, Member
+
+#: the version that the Java client of 4.3.1 writes
+_CONSUMER_PROTOCOL_VERSION = 3
+_CLIENT_HOST = "/127.0.0.1"
+
+
+def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
+    """Key and value that keep `group`; to be logged with every new generation."""
+    members = tuple(_member_record(member) for member in group.members.values())
+    value = GroupMetadata(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol,
+        leader=group.leader,
+        state_timestamp_ms=group.state_timestamp_ms,
+        members=members,
+    )
+    return GroupKey(group.group_id), value
+
+
+def group_from_record(key: GroupKey, value: GroupMetadata, *, now_ms: int) -> GroupMembership:
+    """The group that a record tells of, all of its members heard of now.
+
+    A group of another protocol type than `consumer` keeps its members' ids only. Raises SchemaError for a broken
+    subscription or assignment.
+    """
+    group = GroupMembership(key.group_id)
+    group.state = GroupState.STABLE if value.members else GroupState.EMPTY
+    group.generation = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol = value.protocol
+    group.leader = value.leader
+    group.state_timestamp_ms = value.state_timestamp_ms
+    is_consumer = value.protocol_type == CONSUMER_PROTOCOL_TYPE
+    assignors = () if value.protocol is None else (value.protocol,)
+    for one in value.members:
+        subscription = decode_subscription(one.subscription) if is_consumer else {"topics": []}
+        assignment = decode_assignment(one.assignment) if is_consumer and one.assignment else {}
+        joining = Joining(
+            member_id=one.member_id,
+            topics=tuple(subscription["topics"]),
+            assignors=assignors,
+            group_instance_id=one.group_instance_id,
+            client_id=one.client_id,
+            session_timeout_ms=one.session_timeout_ms,
+            rebalance_timeout_ms=one.rebalance_timeout_ms,
+        )
+        partitions = _flat(assignment.get("assignedPartitions", []))
+        group.members[one.member_id] = Member(joining, now_ms, partitions=partitions, generation=value.generation)
+    return group
+
+
+def _member_record(member: Member) -> GroupMember:
+    joining = member.joining
+    subscription: Value = {
+        "topics": sorted(joining.topics),
+        "userData": None,
+        "ownedPartitions": _nested(member.partitions),
+        "generationId": member.generation,
+        "rackId": None,
+    }
+    assignment: Value = {"assignedPartitions": _nested(member.partitions), "userData": None}
+    return GroupMember(
+        member_id=joining.member_id,
+        group_instance_id=joining.group_instance_id,
+        client_id=joining.client_id,
+        client_host=_CLIENT_HOST,
+        rebalance_timeout_ms=joining.rebalance_timeout_ms,
+        session_timeout_ms=joining.session_timeout_ms,
+        subscription=encode_subscription(subscription, version=_CONSUMER_PROTOCOL_VERSION),
+        assignment=encode_assignment(assignment, version=_CONSUMER_PROTOCOL_VERSION),
+    )
+
+
+def _nested(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return [{"topic": topic, "partitions": numbers} for topic, numbers in topics.items()]
+
+
+def _flat(topics: list[dict[str, Any]]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(one["topic"], number) for one in topics for number in one["partitions"])

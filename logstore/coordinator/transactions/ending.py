@@ -1,0 +1,180 @@
+"""How a transaction ends: by its producer, by a newer one, by time (`TransactionCoordinator.endTransaction`).
+
+A transaction that another producer, or time, ends is fenced and aborted in one step, so that no request of its old
+producer comes in between; Kafka has a moment there in which a commit dies of IllegalStateException.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...errors import (
+    ConcurrentTransactionsError,
+    InvalidPidMappingError,
+    InvalidRequestError,
+    InvalidTxnStateError,
+    LogstoreError,
+    ProducerFencedError,
+)
+from ...layout.batch import NO_PRODUCER_ID
+from ...topics.transaction_state import TransactionState
+from . import transitions
+from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules, allocated
+from .transaction import LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
+
+_INVALID_TXN_STATE = "The producer attempted a transactional operation in an invalid state."
+
+
+def end_transaction(
+    current: Transaction | None,
+    transactional_id: str,
+    identity: ProducerIdentity,
+    *,
+    is_commit: bool,
+    client_transaction_version: int,
+    allocate: Allocate,
+    now_ms: int,
+) -> Outcome:
+    """Commit or abort (`EndTxn`); the same request again, after its answer was lost, has the same answer.
+
+    With version 2 the answer has the identity for the next transaction, whose sequences begin at 0.
+    """
+    if not transactional_id:
+        return InvalidRequestError()
+    if current is None:
+        return InvalidPidMappingError()
+    if transitions.supports_epoch_bump(client_transaction_version):
+        return _end_with_bump(current, identity, is_commit, client_transaction_version, allocate, now_ms)
+    return _end_without_bump(current, identity, is_commit, now_ms)
+
+
+def _end_without_bump(current: Transaction, identity: ProducerIdentity, is_commit: bool, now_ms: int) -> Outcome:
+    if current.producer_id != identity.producer_id:
+        return InvalidPidMappingError()
+    if current.producer_epoch != identity.producer_epoch:
+        return ProducerFencedError()
+    if current.pending_state is not None:
+        return ConcurrentTransactionsError()
+    if current.state == transitions.ONGOING:
+        target = transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
+        transition = transitions.prepare_abort_or_commit(current, target, client_transaction_version=0, now_ms=now_ms)
+        return Append(transition, Answer())
+    if current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT):
+        return Answer()
+    if current.state == (transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT):
+        return ConcurrentTransactionsError()
+    return InvalidTxnStateError(_INVALID_TXN_STATE)
+
+
+def _end_with_bump(
+    current: Transaction,
+    identity: ProducerIdentity,
+    is_commit: bool,
+    client_transaction_version: int,
+    allocate: Allocate,
+    now_ms: int,
+) -> Outcome:
+    is_overflow_retry = (
+        current.previous_producer_id == identity.producer_id
+        and identity.producer_epoch == LAST_CLIENT_EPOCH
+        and current.producer_epoch == 0
+    )
+    is_bump_retry = current.producer_epoch == identity.producer_epoch + 1
+    is_retry = is_bump_retry or is_overflow_retry
+    if current.pending_state is not None:
+        return ConcurrentTransactionsError()
+    if current.producer_id != identity.producer_id and not is_overflow_retry:
+        return InvalidPidMappingError()
+    has_current_epoch = current.producer_epoch == identity.producer_epoch
+    if current.state in transitions.PREPARED:
+        is_valid = is_bump_retry
+    elif current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT):
+        is_valid = is_retry or has_current_epoch
+    else:
+        is_valid = has_current_epoch
+    if not is_valid:
+        return ProducerFencedError()
+    target = _target_with_bump(current, is_commit, is_retry)
+    if isinstance(target, Answer | LogstoreError):
+        return target
+    return _decided(current, target, client_transaction_version, allocate, now_ms)
+
+
+def _target_with_bump(
+    current: Transaction, is_commit: bool, is_retry: bool
+) -> TransactionState | Answer | LogstoreError:
+    """Where an EndTxn of a right producer leads to: a state, or an answer at once."""
+    if current.state == transitions.ONGOING:
+        return transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
+    if current.state == (transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT):
+        return ConcurrentTransactionsError()
+    is_done = current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT)
+    if is_done and is_retry:
+        return Answer(ProducerIdentity(current.producer_id, current.producer_epoch))
+    is_late_abort = current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT) and not is_retry
+    if not is_commit and (current.state == transitions.EMPTY or is_late_abort):
+        return transitions.PREPARE_ABORT
+    return InvalidTxnStateError(_INVALID_TXN_STATE)
+
+
+def _decided(
+    current: Transaction,
+    target: TransactionState,
+    client_transaction_version: int,
+    allocate: Allocate,
+    now_ms: int,
+) -> Outcome:
+    """The decision of a version 2 transaction, with a new producer id behind it when the epochs are used up."""
+
+    def append(next_producer_id: int) -> Append:
+        transition = transitions.prepare_abort_or_commit(
+            current,
+            target,
+            client_transaction_version=client_transaction_version,
+            next_producer_id=next_producer_id,
+            has_no_partition=current.state != transitions.ONGOING,
+            now_ms=now_ms,
+        )
+        completed = transitions.prepare_complete(transition.next, now_ms=now_ms).next
+        return Append(transition, Answer(ProducerIdentity(completed.producer_id, completed.producer_epoch)))
+
+    return allocated(allocate, append) if current.is_epoch_exhausted else append(NO_PRODUCER_ID)
+
+
+def fence_and_abort(
+    current: Transaction, answer: Answer | LogstoreError, *, rules: TransactionRules, allocate: Allocate, now_ms: int
+) -> Outcome:
+    """Shut out the producer of an ongoing transaction and abort that, because of a newer producer or a timeout.
+
+    `answer` is what the one who asked gets when the abort is logged.
+    """
+    fenced = transitions.prepare_fence_producer_epoch(current).next
+    if transitions.supports_epoch_bump(rules.transaction_version):
+        outcome = _decided(current, transitions.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
+        return replace(outcome, answer=answer, is_epoch_fence=True) if isinstance(outcome, Append) else outcome
+    before = current._replace(producer_epoch=fenced.producer_epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
+    transition = transitions.prepare_abort_or_commit(
+        before, transitions.PREPARE_ABORT, client_transaction_version=0, now_ms=now_ms
+    )
+    return Append(transition, answer, is_epoch_fence=True)
+
+
+def is_timed_out(current: Transaction, *, now_ms: int) -> bool:
+    """Whether the coordinator aborts the transaction by itself (`timedOutTransactions`)."""
+    is_open = current.state == transitions.ONGOING and current.pending_state is None and not current.is_two_phase_commit
+    return is_open and current.start_timestamp_ms + current.timeout_ms < now_ms
+
+
+def abort_timed_out(
+    current: Transaction | None, *, rules: TransactionRules, allocate: Allocate, now_ms: int
+) -> Outcome:
+    """Fence and abort a transaction that has taken too long; an Answer when it has ended meanwhile."""
+    if current is None or not is_timed_out(current, now_ms=now_ms):
+        return Answer()
+    return fence_and_abort(current, Answer(), rules=rules, allocate=allocate, now_ms=now_ms)
+
+
+def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
+    """Whether the transactional id is forgotten, with a tombstone (`removeExpiredTransactionalIds`)."""
+    is_idle = current.state in transitions.IDLE and current.pending_state is None
+    return is_idle and current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms

@@ -1,0 +1,134 @@
+"""What a request to the transaction coordinator leads to: an answer, a record to log, and then markers to write.
+
+A decision is a record whose `Completion` follows it: markers in all its partitions, then one more record.
+Kafka's `TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here they only have to be
+written. Until the last one is, and the completion is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from ...errors import CoordinatorError, LogstoreError
+from ...model import TopicPartition
+from .transaction import Transaction
+from .transitions import PREPARE_COMMIT, Transition, prepare_complete
+
+#: gives a producer id that was never given; may raise a CoordinatorError
+Allocate = Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRules:
+    """The settings of a coordinator; `transaction_version` is the feature level of `transaction.version`."""
+
+    transaction_version: int = 2
+    timeout_max_ms: int = 900_000
+    transactional_id_expiration_ms: int = 604_800_000
+
+    @property
+    def record_version(self) -> int:
+        """The version of the values in `__transaction_state`."""
+        return min(self.transaction_version, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdentity:
+    """A producer id and its epoch, as requests name it and answers give it."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Success; the producer goes on as `identity` where the answer has one."""
+
+    identity: ProducerIdentity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The record of `transition.next` has to be logged; `answer` is given when it is.
+
+    `is_epoch_fence`: the transition shuts out a producer whose transaction is aborted.
+    """
+
+    transition: Transition
+    answer: Answer | LogstoreError
+    is_epoch_fence: bool = False
+
+
+Outcome = Answer | LogstoreError | Append
+
+
+def allocated(allocate: Allocate, use: Callable[[int], Outcome]) -> Outcome:
+    """What `use` makes of a new producer id, or the error of getting one."""
+    try:
+        producer_id = allocate()
+    except CoordinatorError as error:
+        return error
+    return use(producer_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The marker of one transaction, the same in each of `partitions` (`WriteTxnMarkers`)."""
+
+    producer_id: int
+    producer_epoch: int
+    is_commit: bool
+    coordinator_epoch: int
+    transaction_version: int
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`marker` has to be written to its partitions, then the record of `transition.next` logged."""
+
+    marker: Marker
+    transition: Transition
+
+
+class MarkerOutcome(Enum):
+    """What the answer to a marker means for its partition."""
+
+    DONE = "written, or not needed any more"
+    RETRY = "write it again"
+    STOP = "another coordinator decides: write no more markers of this transaction"
+
+
+_STOPPING = frozenset({"INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED"})
+_SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
+
+
+def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: int) -> Completion:
+    """The markers of a prepared transaction and what it becomes with them; also after a restart.
+
+    Raises IllegalTransitionError when the transaction is not prepared, or already on its way.
+    """
+    transition = prepare_complete(current, now_ms=now_ms)
+    marker = Marker(
+        producer_id=current.producer_id,
+        producer_epoch=current.producer_epoch,
+        is_commit=current.state == PREPARE_COMMIT,
+        coordinator_epoch=coordinator_epoch,
+        transaction_version=current.client_transaction_version,
+        partitions=current.partitions,
+    )
+    return Completion(marker, transition)
+
+
+def marker_outcome(error: BaseException | None) -> MarkerOutcome:
+    """What to do after a marker was refused (`TransactionMarkerRequestCompletionHandler`); a deleted topic is DONE.
+
+    An interruption is tried again. So is what Kafka's coordinator takes for a bug, a marker that is too large or
+    corrupt: it may come of a topic's configuration, which can be changed.
+    """
+    name = error.kafka_name if isinstance(error, LogstoreError) else None
+    if error is None or name in _SKIPPED:
+        return MarkerOutcome.DONE
+    return MarkerOutcome.STOP if name in _STOPPING else MarkerOutcome.RETRY

@@ -1,0 +1,171 @@
+"""What the transaction coordinator answers to a producer, as pure functions (`TransactionCoordinator`).
+
+Each takes what is known of a transactional id (None: never seen) and gives an `Outcome`. Nothing here writes, waits or
+reads a clock. How a transaction ends is in `ending`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ...errors import (
+    ConcurrentTransactionsError,
+    CoordinatorError,
+    InvalidPidMappingError,
+    InvalidRequestError,
+    InvalidTxnTimeoutError,
+    LogstoreError,
+    ProducerFencedError,
+    TransactionAbortableError,
+)
+from ...model import TopicPartition
+from . import transitions
+from .ending import fence_and_abort
+from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules, allocated
+from .transaction import NO_PRODUCER_EPOCH, Transaction, is_epoch_exhausted, new_transaction
+
+
+def init_producer_id(
+    current: Transaction | None,
+    transactional_id: str | None,
+    *,
+    timeout_ms: int,
+    expected: ProducerIdentity | None = None,
+    rules: TransactionRules,
+    allocate: Allocate,
+    now_ms: int,
+) -> Outcome:
+    """A producer begins (`InitProducerId`): its producer id and epoch, after an unfinished transaction was aborted.
+
+    `transactional_id` is None for a producer that is idempotent only; `expected` is what a producer that renews its own
+    epoch believes to be.
+    """
+    if transactional_id is None:
+        return allocated(allocate, lambda producer_id: Answer(ProducerIdentity(producer_id, 0)))
+    if not transactional_id:
+        return InvalidRequestError()
+    if not 0 < timeout_ms <= rules.timeout_max_ms:
+        return InvalidTxnTimeoutError()
+    if current is not None:
+        return _init_known(current, timeout_ms, expected, rules, allocate, now_ms)
+    return allocated(
+        allocate,
+        lambda producer_id: _init_known(
+            new_transaction(transactional_id, producer_id=producer_id, timeout_ms=timeout_ms, now_ms=now_ms),
+            timeout_ms,
+            expected,
+            rules,
+            allocate,
+            now_ms,
+        ),
+    )
+
+
+def _init_known(
+    current: Transaction,
+    timeout_ms: int,
+    expected: ProducerIdentity | None,
+    rules: TransactionRules,
+    allocate: Allocate,
+    now_ms: int,
+) -> Outcome:
+    if current.pending_state is not None:
+        return ConcurrentTransactionsError()
+    if expected is not None and not _may_be(current, expected):
+        return ProducerFencedError()
+    if current.state in transitions.PREPARED:
+        return ConcurrentTransactionsError()
+    if current.state == transitions.ONGOING:
+        return fence_and_abort(current, ConcurrentTransactionsError(), rules=rules, allocate=allocate, now_ms=now_ms)
+    if current.is_epoch_exhausted and (expected is None or expected.producer_epoch == current.producer_epoch):
+        return allocated(
+            allocate,
+            lambda producer_id: _initialized(
+                transitions.prepare_producer_id_rotation(
+                    current,
+                    producer_id=producer_id,
+                    timeout_ms=timeout_ms,
+                    keep_last_epoch=expected is not None,
+                    now_ms=now_ms,
+                )
+            ),
+        )
+    expected_epoch = None if expected is None else expected.producer_epoch
+    try:
+        return _initialized(
+            transitions.prepare_increment_producer_epoch(
+                current, timeout_ms=timeout_ms, expected_epoch=expected_epoch, now_ms=now_ms
+            )
+        )
+    except CoordinatorError as error:
+        return error
+
+
+def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
+    """Whether `expected` is the producer of `current`, or was it until its epochs were used up."""
+    was_rotated = expected.producer_id == current.previous_producer_id and is_epoch_exhausted(expected.producer_epoch)
+    return current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id or was_rotated
+
+
+def _initialized(transition: transitions.Transition) -> Append:
+    following = transition.next
+    return Append(transition, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
+
+
+def add_partitions(
+    current: Transaction | None,
+    transactional_id: str,
+    identity: ProducerIdentity,
+    partitions: Collection[TopicPartition],
+    *,
+    client_transaction_version: int,
+    now_ms: int,
+) -> Outcome:
+    """Partitions join the transaction, the first ones begin it (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
+
+    Version 2 does this where a batch or an offset comes in, earlier versions when the producer asks.
+    """
+    if not transactional_id:
+        return InvalidRequestError()
+    if current is None:
+        return InvalidPidMappingError()
+    if current.pending_state is not None:
+        return ConcurrentTransactionsError()
+    refusal = _refusal_of_producer(current, identity)
+    if refusal is not None:
+        return refusal
+    if current.state == transitions.ONGOING and current.partitions.issuperset(partitions):
+        return Answer()
+    transition = transitions.prepare_add_partitions(
+        current, partitions, client_transaction_version=client_transaction_version, now_ms=now_ms
+    )
+    return Append(transition, Answer())
+
+
+def verify_partitions(
+    current: Transaction | None,
+    transactional_id: str,
+    identity: ProducerIdentity,
+    partitions: Collection[TopicPartition],
+) -> dict[TopicPartition, LogstoreError | None]:
+    """Whether the transaction has each of `partitions`: None, or the error (`handleVerifyPartitionsInTransaction`)."""
+    refusal: LogstoreError | None
+    if not transactional_id:
+        refusal = InvalidRequestError()
+    elif current is None:
+        refusal = InvalidPidMappingError()
+    else:
+        refusal = _refusal_of_producer(current, identity)
+    if refusal is not None or current is None:
+        return dict.fromkeys(partitions, refusal)
+    return {
+        partition: None if partition in current.partitions else TransactionAbortableError() for partition in partitions
+    }
+
+
+def _refusal_of_producer(current: Transaction, identity: ProducerIdentity) -> CoordinatorError | None:
+    if current.producer_id != identity.producer_id:
+        return InvalidPidMappingError()
+    if current.producer_epoch != identity.producer_epoch:
+        return ProducerFencedError()
+    return ConcurrentTransactionsError() if current.state in transitions.PREPARED else None

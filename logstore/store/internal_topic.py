@@ -1,0 +1,155 @@
+"""An internal topic as its coordinator has it: made when the first key needs it, a key's records in one partition."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..coordinator.partition_for import partition_for
+from ..errors import UnknownTopicOrPartitionError
+from ..log.append.request import AppendInfo
+from ..log.partition_log import PartitionLog
+from ..topics import consumer_offsets, transaction_state
+from .broker_config import DURABLE_COMMITS
+from .metadata.topics import TopicDescription
+
+if TYPE_CHECKING:
+    from .store import Store
+
+_PARTITION_COUNT_NAMES = {
+    transaction_state.TOPIC: "transaction.state.log.num.partitions",
+    consumer_offsets.TOPIC: "offsets.topic.num.partitions",
+}
+_COMPRESSION_TYPES = ("producer", "gzip", "snappy", "lz4", "zstd")  # by `offsets.topic.compression.codec`
+_BATCH_SIZE_MAX = 1 << 19  # bytes of keys in one batch of tombstones
+_RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
+
+
+class CoordinatorTopic:
+    """`__transaction_state` or `__consumer_offsets`.
+
+    Attributes:
+        is_durable: what has to survive a power failure is on the disk before it is answered.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        """Nothing is made yet."""
+        self.name = name
+        self.is_durable: bool = store.config[DURABLE_COMMITS]
+        self._store = store
+        self._making = threading.Lock()
+        self._partition_count = 0
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are, 0 before the topic is made; more that come later are not looked at."""
+        if self._partition_count == 0:
+            with self._store.lock:  # while another thread makes the topic, it has no partitions yet
+                topic = topic_or_none(self._store, self.name)
+            self._partition_count = 0 if topic is None else topic.partition_count
+        return self._partition_count
+
+    def make(self) -> None:
+        """Make the topic if it is not there."""
+        with self._making:
+            if self.partition_count == 0:
+                broker, count_name = self._store.config, _PARTITION_COUNT_NAMES[self.name]
+                topic_config = internal_config(self.name, broker)
+                self._store.create_topic(self.name, partitions=broker[count_name], config=topic_config)
+
+    def partition_of(self, key: str) -> int:
+        """The partition of a group or transactional id; the topic must be there."""
+        return partition_for(key, self.partition_count)
+
+    def log(self, partition: int) -> PartitionLog:
+        """The log of a partition."""
+        return self._store.log(self.name, partition)
+
+    def leader_epoch(self, partition: int) -> int:
+        """The epoch that it is written in."""
+        return self._store.leader_epoch(self.name, partition)
+
+    def append(
+        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, needs_sync: bool = True
+    ) -> AppendInfo:
+        """Write records as one batch of no producer; `needs_sync`: they are to be durable, if anything is.
+
+        Raises:
+            LogstoreError: as `PartitionLog.append_records`; nothing is written then, or the log is not writable any
+                more.
+        """
+        log = self.log(partition)
+        info = log.append_records(
+            [value for _, value in records],
+            [key for key, _ in records],
+            leader_epoch=self.leader_epoch(partition),
+        )
+        if needs_sync:
+            self.sync(log)
+        return info
+
+    def append_tombstones(
+        self, partition: int, keys: Sequence[bytes], *, needs_sync: bool = True
+    ) -> Iterator[list[bytes]]:
+        """Write tombstones in batches of a size that any topic takes; the keys of each batch when it is written.
+
+        Raises:
+            LogstoreError: as `append`.
+        """
+        for batch in _batches(keys):
+            self.append(partition, [(key, None) for key in batch], needs_sync=needs_sync)
+            yield batch
+
+    def sync(self, log: PartitionLog) -> None:
+        """Wait for the disk if writes are to be durable."""
+        if self.is_durable:
+            log.flush()
+
+
+def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
+    """What a broker of this configuration gives an internal topic that it makes; nothing for another topic."""
+    if name == consumer_offsets.TOPIC:
+        return {
+            "cleanup.policy": "compact",
+            "compression.type": _COMPRESSION_TYPES[broker["offsets.topic.compression.codec"]],
+            "segment.bytes": str(broker["offsets.topic.segment.bytes"]),
+        }
+    if name == transaction_state.TOPIC:
+        return {
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": "1",
+            "segment.bytes": str(broker["transaction.state.log.segment.bytes"]),
+        }
+    return {}
+
+
+def topic_or_none(store: Store, name: str) -> TopicDescription | None:
+    """A topic; None if it does not exist."""
+    try:
+        return store.describe_topic(name)
+    except UnknownTopicOrPartitionError:
+        return None
+
+
+def log_or_none(store: Store, topic: str, partition: int) -> PartitionLog | None:
+    """The log of a partition; None if it does not exist."""
+    try:
+        return store.log(topic, partition)
+    except UnknownTopicOrPartitionError:
+        return None
+
+
+def _batches(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for key in keys:
+        size += len(key) + _RECORD_OVERHEAD_SIZE
+        if batch and size > _BATCH_SIZE_MAX:
+            yield batch
+            batch, size = [], len(key) + _RECORD_OVERHEAD_SIZE
+        batch.append(key)
+    if batch:
+        yield batch

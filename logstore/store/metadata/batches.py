@@ -1,0 +1,93 @@
+"""Batches of `__cluster_metadata` and its snapshots (`BatchAccumulator`, `RecordsSnapshotWriter`).
+
+Unlike those of a client they have their offsets and their leader's epoch before they are appended, and null keys.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...columns.batch_table import ByteArray
+from ...columns.small_batch import build_batch_from_records
+from ...model import ControlRecordType
+from ...topics.control_records import write_kraft_record
+from ...topics.schema import Value
+
+_CONTROL_KEY = struct.Struct(">hh")
+_CONTROL_KEY_VERSION = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """The only voter of a quorum, and where its controller listens, should a broker be started here."""
+
+    voter_id: int
+    directory_id: str
+    endpoints: tuple[tuple[str, str, int], ...] = (("CONTROLLER", "localhost", 9093),)
+
+    def fields(self) -> Value:
+        """Of a voter in a VotersRecord."""
+        return {
+            "voterId": self.voter_id,
+            "voterDirectoryId": self.directory_id,
+            "endpoints": [{"name": name, "host": host, "port": port} for name, host, port in self.endpoints],
+            "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
+        }
+
+
+def data_batch(values: Sequence[bytes], base_offset: int, leader_epoch: int, timestamp_ms: int) -> ByteArray:
+    """One batch of metadata records."""
+    records = [(None, value, timestamp_ms, ()) for value in values]
+    return build_batch_from_records(records, base_offset=base_offset, partition_leader_epoch=leader_epoch)
+
+
+def control_batch(
+    records: Sequence[tuple[ControlRecordType, Value]], base_offset: int, leader_epoch: int, timestamp_ms: int
+) -> ByteArray:
+    """One batch of KRaft's control records, each its type and fields."""
+    return build_batch_from_records(
+        [
+            (_CONTROL_KEY.pack(_CONTROL_KEY_VERSION, kind), write_kraft_record(kind, fields), timestamp_ms, ())
+            for kind, fields in records
+        ],
+        base_offset=base_offset,
+        partition_leader_epoch=leader_epoch,
+        is_control=True,
+    )
+
+
+def leader_change(leader_id: int) -> tuple[ControlRecordType, Value]:
+    """A leader that is its only voter begins an epoch (`LeaderState.appendStartOfEpochControlRecords`)."""
+    voters = [{"voterId": leader_id}]
+    fields = {"version": 0, "leaderId": leader_id, "voters": voters, "grantingVoters": voters}
+    return ControlRecordType.LEADER_CHANGE, fields
+
+
+def dynamic_quorum(voter: Voter) -> list[tuple[ControlRecordType, Value]]:
+    """`kraft.version` 1, and the voters, which then are in the log (KIP-853)."""
+    return [
+        (ControlRecordType.KRAFT_VERSION, {"version": 0, "kRaftVersion": 1}),
+        (ControlRecordType.KRAFT_VOTERS, {"version": 0, "voters": [voter.fields()]}),
+    ]
+
+
+def snapshot_bytes(
+    control: Sequence[tuple[ControlRecordType, Value]], values: Sequence[bytes], log_time_ms: int, now_ms: int
+) -> bytes:
+    """A snapshot of epoch 0: header with control records, metadata records, footer.
+
+    Args:
+        log_time_ms: timestamp of the last record that the snapshot stands for.
+    """
+    header = ControlRecordType.SNAPSHOT_HEADER, {"version": 0, "lastContainedLogTimestamp": log_time_ms}
+    batches = [control_batch([header, *control], 0, 0, now_ms)]
+    offset = 1 + len(control)
+    if values:
+        batches.append(data_batch(values, offset, 0, now_ms))
+    footer = ControlRecordType.SNAPSHOT_FOOTER, {"version": 0}
+    batches.append(control_batch([footer], offset + len(values), 0, now_ms))
+    return np.concatenate(batches).tobytes()

@@ -1,0 +1,184 @@
+"""The metadata log of a single node, written as its controller does: KRaft's log, its snapshot and `quorum-state`.
+
+A node that is its only voter leads as soon as it says so. It says so when it first has something to write: the next
+epoch goes into `quorum-state`, then a LeaderChange into the log, and a metadata transaction that its predecessor left
+open is aborted. A store that changes no metadata leaves these files as they were.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from ...columns.batch_table import ByteArray
+from ...coordinator.producer_ids import BLOCK_SIZE
+from ...disk.atomic import replace_file
+from ...disk.checkpoint_writing import quorum_state_bytes
+from ...disk.directory import list_partition_directory
+from ...disk.names import child
+from ...disk.seam import Seam
+from ...disk.side_files import read_quorum_state
+from ...folds.producer_update import AppendOrigin
+from ...layout import quorum_state
+from ...layout.file_names import METADATA_TOPIC
+from ...layout.quorum_state import QuorumState
+from ...log.config import parse_config
+from ...log.loader import LoadSettings
+from ...log.partition_log import PartitionLog
+from ...topics.cluster_metadata import encode_value
+from ..opening.suitability import require_suitable
+from .batches import Voter, control_batch, data_batch, dynamic_quorum, leader_change
+from .image import MetadataImage
+from .reading import NO_OFFSET, MetadataState
+from .topics import Place
+
+DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+_CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`
+_QUORUM_TEMPORARY_SUFFIX = ".tmp"
+
+
+class MetadataLog:
+    """The log, open for writing, and what it says. Not thread-safe.
+
+    Attributes:
+        log: the partition; never cleaned, and nothing of it is deleted here.
+        change_count: of the changes of `image`, each counted when it is whole.
+    """
+
+    def __init__(self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int]) -> None:
+        """Recover and read the log in the data directory `root`.
+
+        Raises:
+            LogstoreError: what cannot be read.
+        """
+        self.path = child(root, DIRECTORY_NAME)
+        self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
+        self._epoch: int | None = None
+        self.change_count = 0
+        settings = LoadSettings(False, 0, 0, now_ms(), parse_config(_CONFIG))
+        self.log = PartitionLog.open(self.path, settings, seam=seam, now_ms=now_ms, topic_id=TOPIC_ID)
+        self._state = self._read()
+        self._is_settled = True
+        self._quorum = self._read_quorum()
+
+    @property
+    def image(self) -> MetadataImage:
+        """What all records add up to, as of the last change."""
+        return self._state.image
+
+    @property
+    def next_offset(self) -> int:
+        """Of the record that is appended next, should this node be the leader already."""
+        return self.log.log_end_offset
+
+    def require_suitable(self, place: Place, *, has_partitions: bool) -> None:
+        """Raise DataDirectoryError unless the directory is for this node alone, see `suitability`."""
+        require_suitable(self._state, self.path, place, has_partitions=has_partitions)
+
+    def append(self, values: Sequence[bytes]) -> None:
+        """Write records as one batch: all of them are there, or none; on return they are on the disk.
+
+        Raises:
+            KafkaStorageError: the log cannot be written.
+        """
+        self.lead()
+        self._append_values(values)
+
+    def take_producer_id_block(self, broker_epoch: int) -> None:
+        """Append the record of the next block of producer ids, which is this process's own then.
+
+        Raises:
+            KafkaStorageError: the log cannot be written.
+        """
+        epoch, ids = self.lead(), self.image.producer_ids
+        record = ids.block_record(broker_id=self._node_id, broker_epoch=broker_epoch)
+        self._is_settled = False
+        self._append(data_batch([record], self.next_offset, epoch, self._now_ms()), epoch)
+        ids.block_written()
+        self._is_settled = True
+
+    def skip_producer_ids(self, highest: int) -> None:
+        """Never give an id up to `highest`, which others have; raises KafkaStorageError."""
+        following = (highest // BLOCK_SIZE + 1) * BLOCK_SIZE
+        if following > self.image.producer_ids.next_producer_id:
+            broker_epoch = self.image.brokers[self._node_id].broker_epoch
+            fields = {"brokerId": self._node_id, "brokerEpoch": broker_epoch, "nextProducerId": following}
+            self.append([encode_value("ProducerIdsRecord", fields)])
+
+    def lead(self) -> int:
+        """Begin an epoch as its leader, if that is not done yet; the epoch."""
+        if self._epoch is None:
+            self._epoch = self._begin_epoch()
+        if (
+            self.image.transaction_start_offset is not None
+        ):  # what comes behind it would be a part of it, and go with it
+            self._append_values([encode_value("AbortTransactionRecord", {"reason": "Controller failover"})])
+        return self._epoch
+
+    def settle(self) -> None:
+        """Read the log anew if a change did not come to its end: what it says holds, and is on the disk from now on.
+
+        Raises:
+            LogstoreError: the log cannot be synced or read.
+        """
+        if self._is_settled:
+            return
+        self.log.flush()
+        self._state = self._read()
+        self.change_count += 1
+        self._is_settled = True
+
+    def close(self) -> None:
+        """Close the log in order."""
+        self.log.close()
+
+    def _begin_epoch(self) -> int:
+        epoch = max(self._quorum.leader_epoch, self._state.leader_epoch) + 1
+        self._write_quorum(epoch)
+        control = [leader_change(self._node_id)]
+        if self._state.kraft_version > 0 and self._state.voters_offset == NO_OFFSET:
+            control += dynamic_quorum(self._voter())
+        self._append(control_batch(control, self.next_offset, epoch, self._now_ms()), epoch)
+        return epoch
+
+    def _append_values(self, values: Sequence[bytes]) -> None:
+        assert self._epoch is not None
+        self._is_settled = False
+        self._append(data_batch(values, self.next_offset, self._epoch, self._now_ms()), self._epoch)
+        for offset, value in enumerate(values, self.next_offset - len(values)):
+            self.image.replay(value, offset)
+        self.change_count += 1
+        self._is_settled = True
+
+    def _append(self, batch: ByteArray, epoch: int) -> None:
+        self.log.append_as_leader(batch, leader_epoch=epoch, origin=AppendOrigin.RAFT_LEADER)
+        self.log.flush()
+
+    def _voter(self) -> Voter:
+        (fields,) = self._state.voters
+        endpoints = tuple((one["name"], one["host"], one["port"]) for one in fields["endpoints"])
+        return Voter(fields["voterId"], fields["voterDirectoryId"], endpoints)
+
+    def _read(self) -> MetadataState:
+        """The newest snapshot, which the log reaches (`KafkaRaftLog.truncateToLatestSnapshot`), and what is behind."""
+        state = MetadataState()
+        state.read_snapshots(list_partition_directory(self.path))
+        if state.next_offset > self.log.log_end_offset:
+            self.log.truncate_fully_and_start_at(state.next_offset)
+        _, bounds = self.log.readable()
+        state.read_log(self.log, bounds)
+        return state
+
+    def _read_quorum(self) -> QuorumState:
+        path = child(self.path, quorum_state.FILE_NAME)
+        if os.path.exists(path):
+            return read_quorum_state(path)
+        return QuorumState(min(self._state.kraft_version, 1), -1, 0, -1, None, ())
+
+    def _write_quorum(self, epoch: int) -> None:
+        data_version = 1 if self._state.kraft_version > 0 else 0
+        voter_ids = () if data_version else (self._node_id,)
+        self._quorum = QuorumState(data_version, self._node_id, epoch, -1, None, voter_ids)
+        path = child(self.path, quorum_state.FILE_NAME)
+        replace_file(self._seam, path, quorum_state_bytes(self._quorum), temporary_suffix=_QUORUM_TEMPORARY_SUFFIX)

@@ -1,0 +1,74 @@
+"""What a metadata log begins with: features, and the store as a broker that is registered.
+
+By its registration its clean shutdowns and producer ids are known.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...disk.mapped import MappedFile
+from ...disk.names import child
+from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
+from ...topics.cluster_metadata import encode_value
+from ..opening.formatting import feature_values, random_uuid
+from .image import BROKER_RESOURCE, METADATA_VERSION
+from .log import MetadataLog
+from .reading import entries
+from .topics import Place
+
+#: of Kafka 4.3.1, from feature to the lowest and highest level that it knows
+SUPPORTED_FEATURES = {
+    "eligible.leader.replicas.version": (0, 1),
+    "group.version": (0, 1),
+    "kraft.version": (0, 1),
+    METADATA_VERSION: (7, 30),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "transaction.version": (0, 2),
+}
+_VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # of the record, by the least metadata.version
+
+
+def begin(path: str, metadata: MetadataLog, place: Place) -> None:
+    """Give an empty metadata log what a controller that starts first writes, and register a node that is unknown."""
+    if not metadata.image.features:
+        metadata.lead()
+        metadata.append(_bootstrap_values(path))
+    _require_registration(metadata, place.node_id, place.directory_id)
+
+
+def _bootstrap_values(path: str) -> list[bytes]:
+    """What `bootstrap.checkpoint` has, as one metadata transaction (`ActivationRecordsGenerator`)."""
+    file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
+    values = feature_values()
+    if os.path.exists(file):
+        with MappedFile(file) as snapshot:
+            values = [one.value for one in entries(snapshot.data, file) if not one.is_control and one.value is not None]
+    default = {"resourceType": BROKER_RESOURCE, "resourceName": "", "name": "min.insync.replicas", "value": "1"}
+    begin = encode_value("BeginTransactionRecord", {"name": "Bootstrap records"})
+    end = encode_value("EndTransactionRecord", {})
+    return [begin, *values, encode_value("ConfigRecord", default), end]
+
+
+def _require_registration(metadata: MetadataLog, node_id: int, directory_id: str) -> None:
+    """Register this node, if it is not; fenced, for no client can come to it."""
+    if node_id not in metadata.image.brokers:
+        metadata.lead()
+        features = [
+            {"name": name, "minSupportedVersion": low, "maxSupportedVersion": high}
+            for name, (low, high) in SUPPORTED_FEATURES.items()
+        ]
+        level = metadata.image.features[METADATA_VERSION]
+        version = next(version for least, version in _VERSIONS if level >= least)
+        fields = {
+            "brokerId": node_id,
+            "incarnationId": random_uuid(),
+            "brokerEpoch": metadata.next_offset,
+            "endPoints": [],
+            "features": features,
+            "fenced": True,
+        }
+        if version >= 3:
+            fields["logDirs"] = [directory_id]
+        metadata.append([encode_value("RegisterBrokerRecord", fields, version=version)])

@@ -1,0 +1,181 @@
+"""Topics made, deleted and changed: the records first, then the directories, and what is done when these fail.
+
+A broker's controller writes the records, and the broker makes of them what it can, again when it starts. Here whoever
+asked is told: a topic is there or it is not, and what its records promise comes later where it could not come at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ...errors import LogstoreError
+from ...log.config import LogConfig
+from ...model import TopicPartition
+from ..broker_config import BrokerConfig
+from ..checkpoints import Checkpoints
+from ..opening.formatting import random_uuid
+from ..partitions import Partitions, WantedPartition
+from .image import MetadataImage, TopicImage
+from .log import MetadataLog
+from .topic_configs import broker_defaults, effective_config
+from .topics import (
+    Place,
+    TopicDescription,
+    add_partitions_values,
+    alter_config_values,
+    create_topic_values,
+    delete_topic_values,
+    describe,
+    topic_of,
+)
+
+_LOGGER = logging.getLogger("logstore")
+
+
+class TopicChanges:
+    """Changes of the topics of a store, under its lock.
+
+    Attributes:
+        is_settled: no change was left half done, by an interrupt or a full disk; see `settle`.
+    """
+
+    def __init__(
+        self,
+        metadata: MetadataLog,
+        partitions: Partitions,
+        checkpoints: Checkpoints,
+        place: Place,
+        config: BrokerConfig,
+    ) -> None:
+        self._metadata, self._partitions, self._checkpoints = metadata, partitions, checkpoints
+        self._place, self._config = place, config
+        self.is_settled = True
+        self._described: tuple[int, Mapping[str, TopicDescription]] = -1, {}
+
+    @property
+    def topics(self) -> Mapping[str, TopicDescription]:
+        """All of them, by name, as of the last change; needs no lock."""
+        change_count, topics = self._described
+        if change_count != self._metadata.change_count:
+            change_count, image = self._metadata.change_count, self._metadata.image
+            topics = MappingProxyType({one.name: describe(image, one) for one in list(image.topics.values())})
+            self._described = change_count, topics
+        return topics
+
+    def settle(self) -> None:
+        """Finish what a change before has left: its records are in the metadata log or they are not, and that holds.
+
+        Raises:
+            LogstoreError: the metadata log cannot be synced or read.
+        """
+        if self.is_settled:
+            return
+        self._metadata.settle()
+        error = self._partitions.settle(wanted_partitions(self._metadata.image, self._place.node_id, self._config))
+        if error is not None:
+            _LOGGER.warning("what is left of a deleted topic goes when the store is opened anew: %s", error)
+        self.is_settled = True
+
+    def create(self, name: str, partition_count: int | None, config: Mapping[str, Any]) -> None:
+        """See `Store.create_topic`; a topic whose partitions cannot be made is removed again."""
+        count = self._config["num.partitions"] if partition_count is None else partition_count
+        image, place = self._metadata.image, self._place
+        values = create_topic_values(image, place, name, random_uuid(), count, config, defaults=self._defaults)
+        self.is_settled = False
+        self._metadata.append(values)
+        try:
+            self._partitions.open_all(self._wanted(name))
+        except BaseException as error:
+            self._take_back(name, error)
+            raise
+        self.is_settled = True
+
+    def delete(self, name: str) -> LogstoreError | None:
+        """See `Store.delete_topic`; why a directory of it, or a checkpoint, is still there."""
+        image = self._metadata.image
+        values = delete_topic_values(image, name)
+        delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
+        self.is_settled = False
+        self._metadata.append(values)
+        error = self._partitions.put_aside(keys, delay_ms)
+        self.is_settled = True
+        try:
+            self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
+            self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
+        except LogstoreError as another:
+            error = error or another
+        if error is not None:
+            error.add_note(f"topic {name} is deleted; what is left of it goes when the store is opened anew")
+        return error
+
+    def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
+        """See `Store.add_partitions`; why they could not be made, and will be when they are asked for."""
+        values = add_partitions_values(self._metadata.image, self._place, name, partition_count)
+        count = len(self._wanted(name))
+        self.is_settled = False
+        self._metadata.append(values)
+        failure = None
+        try:
+            self._partitions.open_all(self._wanted(name)[count:])
+        except LogstoreError as error:
+            self._partitions.update(self._wanted(name))
+            error.add_note(
+                f"topic {name} has its partitions; each is made when it is asked for, or by the next opening"
+            )
+            failure = error
+        self.is_settled = True
+        return failure
+
+    def alter_config(self, name: str, changes: Mapping[str, Any]) -> None:
+        """See `Store.alter_config`."""
+        values = alter_config_values(self._metadata.image, name, changes, defaults=self._defaults)
+        if values:
+            self.is_settled = False
+            self._metadata.append(values)
+            self._partitions.update(self._wanted(name))
+            self.is_settled = True
+
+    @property
+    def _defaults(self) -> dict[str, str]:
+        return broker_defaults(self._metadata.image, self._place.node_id, self._config)
+
+    def _effective_config(self, name: str) -> LogConfig:
+        return effective_config(self._metadata.image, self._place.node_id, self._config, name)
+
+    def _wanted(self, name: str) -> list[WantedPartition]:
+        return _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
+
+    def _take_back(self, name: str, error: BaseException) -> None:
+        """Remove a topic that could not be made; if that fails too, it is completed or removed by the next opening."""
+        keys = _keys(self._metadata.image, name)
+        try:
+            self._metadata.append(delete_topic_values(self._metadata.image, name))
+        except LogstoreError as another:
+            error.add_note(f"topic {name} is in the metadata log, and is completed by the next opening: {another}")
+            return
+        failure = self._partitions.put_aside(keys)
+        self.is_settled = True
+        if failure is not None:
+            error.add_note(f"what there is of topic {name} goes when the store is opened anew: {failure}")
+
+
+def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
+    """All partitions that the metadata has, as they are to be opened."""
+    wanted = []
+    for name, topic in image.topics.items():
+        wanted += _wanted(topic, effective_config(image, node_id, config, name))
+    return wanted
+
+
+def _wanted(topic: TopicImage, config: LogConfig) -> list[WantedPartition]:
+    return [
+        WantedPartition(TopicPartition(topic.name, number), topic.topic_id, config)
+        for number in sorted(topic.partitions)
+    ]
+
+
+def _keys(image: MetadataImage, name: str) -> list[TopicPartition]:
+    return [TopicPartition(name, number) for number in topic_of(image, name).partitions]

@@ -1,0 +1,118 @@
+"""Configurations of a topic as they are set: Kafka's checks (`LogConfig.validate`), their records, and what holds.
+
+A topic that is there already is opened with what it has, as a broker does; only changes are checked.
+
+>>> require_valid_config("t", {"remote.storage.enable": "true"}, defaults={}, present={})
+Traceback (most recent call last):
+logstore.errors.InvalidConfigurationError: Tiered Storage functionality is disabled in the broker. Topic cannot be \
+configured with remote log storage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import InvalidConfigurationError, UsageError
+from ...log.config import LogConfig, parse_config
+from ...topics.cluster_metadata import encode_value
+from ...topics.schema import Value
+from ..broker_config import topic_defaults
+from .image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+
+CONFIG_VALUE_LENGTH_MAX = 32_767
+ELR_VERSION = "eligible.leader.replicas.version"
+_MIN_ISR = "min.insync.replicas"
+_REMOTE_STORAGE = "remote.storage.enable"
+_NOT_OF_A_TOPIC = frozenset({"producer.id.expiration.ms"})
+_THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+def broker_defaults(image: MetadataImage, node_id: int, static: Mapping[str, Any]) -> dict[str, str]:
+    """What topics have without a configuration of their own: the broker's dynamic ones, then `static`."""
+    dynamic = [image.configs.get((BROKER_RESOURCE, resource), {}) for resource in ("", str(node_id))]
+    merged: dict[str, str] = {}
+    for config in (static, *dynamic):
+        merged.update(topic_defaults(config))
+    return merged
+
+
+def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str) -> LogConfig:
+    """Every configuration of a topic: its own, then `broker_defaults`, then Kafka's defaults.
+
+    What of a topic's own this version does not know is passed over, as a broker does when it loads a topic.
+    """
+    known = parse_config({}).keys()
+    own = {key: value for key, value in image.topic_config(name).items() if key in known}
+    return parse_config({**broker_defaults(image, node_id, static), **own})
+
+
+def config_text(config: Mapping[str, Any]) -> dict[str, str]:
+    """Configurations as a record has them; raises InvalidConfigurationError for None."""
+    nulls = [name for name, value in config.items() if value is None]
+    if nulls:
+        raise InvalidConfigurationError(f"Null value not supported for topic configs: {','.join(nulls)}")
+    return {name: _text(value) for name, value in config.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, list | tuple) else str(value)
+
+
+def require_valid_config(
+    name: str, config: Mapping[str, str], *, defaults: Mapping[str, str], present: Mapping[str, str]
+) -> None:
+    """Raise InvalidConfigurationError unless the topic may have this configuration instead of the `present` one."""
+    for key, value in config.items():
+        if key in _NOT_OF_A_TOPIC:
+            raise InvalidConfigurationError(f"Unknown topic config name: {key}")
+        if len(value) > CONFIG_VALUE_LENGTH_MAX:
+            raise InvalidConfigurationError(
+                "The configuration value cannot be added because it exceeds the maximum value size of "
+                f"{CONFIG_VALUE_LENGTH_MAX} bytes."
+            )
+    try:
+        merged = parse_config({**defaults, **config})
+    except UsageError as error:
+        raise InvalidConfigurationError(error.message, found=name) from error
+    for key in _THROTTLED:
+        _require_replicas(key, config.get(key, ""))
+    _require_no_remote_storage(merged, was_remote=present.get(_REMOTE_STORAGE, "false").lower() == "true")
+
+
+def _require_replicas(key: str, text: str) -> None:
+    """`ThrottledReplicaListValidator`, which sees what stands there twice."""
+    replicas = [one.strip() for one in text.split(",")]
+    if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", one) for one in replicas):
+        raise InvalidConfigurationError(
+            f"Invalid value [{', '.join(replicas)}] for configuration {key}: {key} must be the literal '*' or a list "
+            "of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        )
+
+
+def _require_no_remote_storage(config: LogConfig, *, was_remote: bool) -> None:
+    """Segments that are elsewhere are not here (`validateRemoteStorageOnlyIfSystemEnabled`)."""
+    if config[_REMOTE_STORAGE]:
+        raise InvalidConfigurationError(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
+            "storage.",
+        )
+    if was_remote and not config["remote.log.delete.on.disable"]:
+        raise InvalidConfigurationError(
+            "It is invalid to disable remote storage without deleting remote data. If you want to keep the remote data "
+            "and turn to read only, please set `remote.storage.enable=true,remote.log.copy.disable=true`. If you want "
+            "to disable remote storage and delete all remote data, please set "
+            "`remote.storage.enable=false,remote.log.delete.on.disable=true`.",
+        )
+
+
+def config_values(image: MetadataImage, name: str, config: Mapping[str, str | None]) -> list[bytes]:
+    """Records of configurations that were checked; another least ISR takes back what was known of eligible leaders."""
+    fields: Value = {"resourceType": TOPIC_RESOURCE, "resourceName": name}
+    values = [encode_value("ConfigRecord", {**fields, "name": key, "value": value}) for key, value in config.items()]
+    if _MIN_ISR in config and image.features.get(ELR_VERSION):
+        values.append(encode_value("ClearElrRecord", {"topicName": name}))
+    return values

@@ -1,0 +1,220 @@
+"""What a change of topics becomes in the metadata log, after Kafka's checks (`ReplicationControlManager`).
+
+Each function gives the records of one change, all of one batch; whoever owns the log appends them.
+
+>>> from logstore.store.metadata.image import MetadataImage
+>>> place = Place(1, "dqEnd-x7SkKckvU0_kJgLQ")
+>>> create_topic_values(MetadataImage(), place, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
+Traceback (most recent call last):
+logstore.errors.InvalidTopicError: Topic name is invalid: 'a/b' contains one or more characters other than ASCII \
+alphanumerics, '.', '_' and '-'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ...errors import (
+    InvalidPartitionsError,
+    InvalidTopicError,
+    PolicyViolationError,
+    TopicExistsError,
+    UnknownTopicOrPartitionError,
+)
+from ...layout.file_names import METADATA_TOPIC
+from ...topics import consumer_offsets, transaction_state
+from ...topics.cluster_metadata import encode_value
+from ...topics.schema import Value
+from .image import METADATA_VERSION, MetadataImage, TopicImage
+from .topic_configs import config_text, config_values, require_valid_config
+
+NAME_LENGTH_MAX = 249
+PARTITION_COUNT_MAX = 10_000  # in one request
+COORDINATED_TOPICS = frozenset({consumer_offsets.TOPIC, transaction_state.TOPIC})
+INTERNAL_TOPICS = COORDINATED_TOPICS | {"__share_group_state"}
+_ELR_METADATA_VERSION, _DIRECTORY_METADATA_VERSION = 23, 17  # the levels that brought version 2 and 1 of partitions
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription:
+    """A topic: its name and id, its partitions, and what was set of its configuration."""
+
+    name: str
+    topic_id: str
+    partition_count: int
+    config: Mapping[str, str]
+
+
+class Place(NamedTuple):
+    """The node and the data directory that all partitions are in."""
+
+    node_id: int
+    directory_id: str
+
+
+def describe(image: MetadataImage, topic: TopicImage) -> TopicDescription:
+    """The topic as users see it."""
+    return TopicDescription(topic.name, topic.topic_id, len(topic.partitions), image.topic_config(topic.name))
+
+
+def create_topic_values(
+    image: MetadataImage,
+    place: Place,
+    name: str,
+    topic_id: str,
+    partition_count: int,
+    config: Mapping[str, Any],
+    *,
+    defaults: Mapping[str, str],
+) -> list[bytes]:
+    """The records of a new topic; `defaults` are those of the broker's configuration, see `broker_defaults`.
+
+    Raises:
+        InvalidTopicError: no topic may have the name, or one has it but for dots and underscores.
+        TopicExistsError, InvalidPartitionsError, InvalidConfigurationError, PolicyViolationError: as Kafka's.
+    """
+    if partition_count > PARTITION_COUNT_MAX:
+        raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
+    require_valid_name(name)
+    if name == METADATA_TOPIC:  # its record would lead every later load to another topic's directory (`ControllerApis`)
+        raise InvalidTopicError(f"Creation of internal topic {name} is prohibited.", found=name)
+    _require_no_collision(image, name)
+    if name in image.topics:
+        raise TopicExistsError(f"Topic '{name}' already exists.")
+    text = config_text(config)
+    require_valid_config(name, text, defaults=defaults, present={})
+    if partition_count <= 0:
+        raise InvalidPartitionsError(
+            "Number of partitions was set to an invalid non-positive value.", found=partition_count
+        )
+    return [
+        encode_value("TopicRecord", {"name": name, "topicId": topic_id}),
+        *config_values(image, name, text),
+        *partition_values(image, place, topic_id, dict.fromkeys(range(partition_count), 0)),
+    ]
+
+
+def delete_topic_values(image: MetadataImage, name: str) -> list[bytes]:
+    """The record that removes a topic.
+
+    A broker does delete those of its coordinators, and forgets whom they had fenced and what they had decided.
+
+    Raises:
+        UnknownTopicOrPartitionError: there is no such topic.
+        InvalidTopicError: it is one of the coordinators'.
+    """
+    if name in COORDINATED_TOPICS and name in image.topics:
+        raise InvalidTopicError(
+            f"Deletion of internal topic {name} is prohibited.",
+            found=name,
+            advice="groups are removed with store.groups.delete; transactional ids that nobody uses expire",
+        )
+    return [encode_value("RemoveTopicRecord", {"topicId": topic_of(image, name).topic_id})]
+
+
+def add_partitions_values(image: MetadataImage, place: Place, name: str, partition_count: int) -> list[bytes]:
+    """The records of the partitions that a topic lacks to have so many.
+
+    Raises:
+        UnknownTopicOrPartitionError: there is no such topic.
+        InvalidPartitionsError: it has as many, or more; or keys of a coordinator would be looked for elsewhere then.
+        PolicyViolationError: too many at once.
+    """
+    topic = topic_of(image, name)
+    if name in COORDINATED_TOPICS:  # a broker takes it, and loads nothing of it any more (`TransactionStateManager`)
+        raise InvalidPartitionsError(
+            f"The number of partitions of internal topic {name} cannot be changed.", found=partition_count
+        )
+    present_count = len(topic.partitions)
+    if partition_count == present_count:
+        raise InvalidPartitionsError(f"Topic already has {present_count} partition(s).")
+    if partition_count < present_count:
+        raise InvalidPartitionsError(
+            f"The topic {name} currently has {present_count} partition(s); {partition_count} would not be an increase."
+        )
+    if partition_count - present_count > PARTITION_COUNT_MAX:
+        raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
+    return partition_values(image, place, topic.topic_id, dict.fromkeys(range(present_count, partition_count), 0))
+
+
+def alter_config_values(
+    image: MetadataImage, name: str, changes: Mapping[str, Any], *, defaults: Mapping[str, str]
+) -> list[bytes]:
+    """The records that set or, with None, take back configurations of a topic; none if nothing changes.
+
+    Raises:
+        UnknownTopicOrPartitionError: there is no such topic.
+        InvalidConfigurationError: a name or value that a topic cannot have, alone or beside the others.
+    """
+    topic_of(image, name)
+    present = image.topic_config(name)
+    text = config_text({key: value for key, value in changes.items() if value is not None})
+    removed = {key: None for key, value in changes.items() if value is None and key in present}
+    merged = {key: value for key, value in {**present, **text}.items() if key not in removed}
+    require_valid_config(name, merged, defaults=defaults, present=present)
+    changed = {key: value for key, value in text.items() if present.get(key) != value}
+    return config_values(image, name, {**changed, **removed})
+
+
+def partition_values(
+    image: MetadataImage, place: Place, topic_id: str, leader_epochs: Mapping[int, int]
+) -> list[bytes]:
+    """The records of new partitions, from their numbers to the epochs of their leader."""
+    metadata_version = image.features.get(METADATA_VERSION, 0)
+    version = (metadata_version >= _DIRECTORY_METADATA_VERSION) + (metadata_version >= _ELR_METADATA_VERSION)
+    fields: Value = {
+        "topicId": topic_id,
+        "replicas": [place.node_id],
+        "isr": [place.node_id],
+        "removingReplicas": [],
+        "addingReplicas": [],
+        "leader": place.node_id,
+        "partitionEpoch": 0,
+    }
+    if version > 0:
+        fields["directories"] = [place.directory_id]
+    return [
+        encode_value("PartitionRecord", {**fields, "partitionId": number, "leaderEpoch": epoch}, version=version)
+        for number, epoch in leader_epochs.items()
+    ]
+
+
+def topic_of(image: MetadataImage, name: str) -> TopicImage:
+    """The topic; raises UnknownTopicOrPartitionError."""
+    topic = image.topics.get(name)
+    if topic is None:
+        raise unknown_topic(name)
+    return topic
+
+
+def unknown_topic(name: str) -> UnknownTopicOrPartitionError:
+    """The error for a topic, or a partition, that is not there."""
+    return UnknownTopicOrPartitionError("This server does not host this topic-partition.", found=name)
+
+
+def require_valid_name(name: str) -> None:
+    """Raise InvalidTopicError for a name that no topic may have (`Topic.validate`)."""
+    problem = None
+    if not name:
+        problem = "the empty string is not allowed"
+    elif name in (".", ".."):
+        problem = f"'{name}' is not allowed"
+    elif len(name) > NAME_LENGTH_MAX:
+        problem = f"the length of '{name}' is longer than the max allowed length {NAME_LENGTH_MAX}"
+    elif not re.fullmatch("[a-zA-Z0-9._-]+", name):
+        problem = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    if problem is not None:
+        raise InvalidTopicError(f"Topic name is invalid: {problem}")
+
+
+def _require_no_collision(image: MetadataImage, name: str) -> None:
+    """Metrics have underscores for dots, so two names that differ only there would be one."""
+    if "." not in name and "_" not in name:
+        return
+    unified = name.replace(".", "_")
+    for other in image.topics:
+        if other != name and other.replace(".", "_") == unified:
+            raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")

@@ -1,0 +1,182 @@
+"""A new data directory, as `kafka-storage format --standalone` makes one (`Formatter`), and whose an old one is.
+
+`meta.properties` comes last: without it nothing here counts, and a crash on the way leaves a directory that is
+formatted anew.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+
+from ...disk.atomic import replace_file
+from ...disk.checkpoint_writing import meta_properties_bytes
+from ...disk.directory import partition_directories
+from ...disk.names import child, parent
+from ...disk.seam import Seam
+from ...disk.side_files import read_meta_properties
+from ...errors import CheckpointFormatError, DataDirectoryError, UsageError
+from ...layout import meta_properties
+from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
+from ...layout.kafka_uuid import format_uuid, parse_uuid
+from ...layout.meta_properties import MetaProperties
+from ...topics.cluster_metadata import encode_value
+from ..metadata.batches import Voter, dynamic_quorum, snapshot_bytes
+from ..metadata.log import DIRECTORY_NAME
+from ..metadata.topics import Place
+
+NODE_ID = 1
+FEATURES = {
+    "metadata.version": 30,
+    "eligible.leader.replicas.version": 1,
+    "group.version": 1,
+    "share.version": 1,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
+BOOTSTRAP_SNAPSHOT_ID = "00000000000000000000-0000000000.checkpoint"
+RESERVED_ID_COUNT = 100
+_TEMPORARY_SUFFIX = ".tmp"
+
+
+def random_uuid() -> str:
+    """As `Uuid.randomUuid`: of version 4, never beginning with a dash."""
+    while True:
+        data = bytearray(secrets.token_bytes(16))
+        data[6] = data[6] & 0x0F | 0x40
+        data[8] = data[8] & 0x3F | 0x80
+        text = format_uuid(bytes(data))
+        if not text.startswith("-"):
+            return text
+
+
+def feature_values() -> list[bytes]:
+    """The records of the levels that Kafka 4.3.1 gives a new cluster."""
+    return [
+        encode_value("FeatureLevelRecord", {"name": name, "featureLevel": level}) for name, level in FEATURES.items()
+    ]
+
+
+def make_root(seam: Seam, path: str) -> None:
+    """Make the directory at `path`, and those above it."""
+    if os.path.isdir(path):
+        return
+    if not os.path.isdir(parent(path)):
+        make_root(seam, parent(path))
+    seam.make_directory(path)
+    seam.sync_directory(parent(path))
+
+
+def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
+    """Write what a new directory begins with; the caller holds its lock. Without `cluster_id` it gets one of its own.
+
+    As for `kafka-storage format`, any text is one.
+
+    Raises:
+        DataDirectoryError: there are partitions in it already, or it cannot be written.
+    """
+    _require_empty(path)
+    properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
+    write_bootstrap(seam, path, place_of(properties), now_ms)
+    write_properties(seam, path, properties, now_ms)
+    return properties
+
+
+def write_bootstrap(seam: Seam, path: str, place: Place, now_ms: int) -> None:
+    """The first levels of features, and the only voter of the quorum."""
+    _put(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_values(), 0, now_ms))
+    metadata_path = child(path, DIRECTORY_NAME)
+    make_root(seam, metadata_path)
+    quorum = dynamic_quorum(Voter(place.node_id, place.directory_id))
+    _put(seam, child(metadata_path, BOOTSTRAP_SNAPSHOT_ID), snapshot_bytes(quorum, [], now_ms, now_ms))
+
+
+def write_properties(seam: Seam, path: str, properties: MetaProperties, now_ms: int) -> None:
+    """From now on the directory has an owner."""
+    _put(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
+
+
+def place_of(properties: MetaProperties) -> Place:
+    """Where all partitions are."""
+    assert properties.node_id is not None
+    assert properties.directory_id is not None
+    return Place(properties.node_id, properties.directory_id)
+
+
+def owner(path: str) -> MetaProperties | None:
+    """What `meta.properties` says; None without the file.
+
+    Raises:
+        DataDirectoryError: it is of a broker that kept its metadata in ZooKeeper, or has no directory id of its own.
+        CheckpointFormatError: it does not parse, or lacks an id.
+    """
+    file = child(path, meta_properties.FILE_NAME)
+    if not os.path.exists(file):
+        return None
+    try:
+        properties = read_meta_properties(file)
+    except CheckpointFormatError as error:
+        error.path = file
+        error.advice = "put the file back as it was; or move it away, and let `logstore promote` make another"
+        raise
+    if properties.version == 0 or properties.directory_id is None:
+        raise DataDirectoryError(
+            "The data directory is of a broker before KRaft, or before KIP-858",
+            path=file,
+            expected="version=1 with node.id, cluster.id and directory.id",
+            found=f"version={properties.version}, directory.id={properties.directory_id}",
+            advice="let a Kafka 3.9 broker migrate it first; reading is possible with read_only",
+        )
+    if _is_reserved(properties.directory_id):
+        raise DataDirectoryError(
+            f"Invalid resrved directory ID {properties.directory_id} found in {path}",  # as Kafka spells it
+            path=file,
+            advice="put the file back as it was; or move it away, and let `logstore promote` make another",
+            java_class="java.lang.RuntimeException",
+        )
+    return properties
+
+
+def _is_reserved(directory_id: str) -> bool:
+    """`DirectoryId.reserved`: one of those that say that a replica is in no directory yet, or in a lost one."""
+    high, low = struct.unpack(">qq", parse_uuid(directory_id))
+    return bool(high == 0 and low < RESERVED_ID_COUNT)
+
+
+def require_cluster_id(cluster_id: object) -> None:
+    """Raise UsageError for what cannot be a cluster's id; None is nobody's."""
+    if cluster_id is not None and (not isinstance(cluster_id, str) or not cluster_id):
+        raise UsageError(
+            "A cluster id is text, and not empty",
+            expected="as `kafka-storage random-uuid` makes one",
+            found=repr(cluster_id),
+        )
+
+
+def require_cluster(path: str, properties: MetaProperties, cluster_id: str | None) -> None:
+    """Raise DataDirectoryError if the directory is of another cluster (`MetaPropertiesEnsemble.verify`)."""
+    if cluster_id is not None and properties.cluster_id != cluster_id:
+        file = child(path, meta_properties.FILE_NAME)
+        raise DataDirectoryError(
+            f"Invalid cluster.id in: {file}. Expected {cluster_id}, but read {properties.cluster_id}",
+            path=file,
+            advice="open the directory of that cluster; or leave cluster_id out, if this is the one that is meant",
+            java_class="java.lang.RuntimeException",
+        )
+
+
+def _require_empty(path: str) -> None:
+    partitions = [one for _, one in partition_directories(path) if one != child(path, DIRECTORY_NAME)]
+    if partitions:
+        raise DataDirectoryError(
+            "There are partitions in a directory without meta.properties: nobody knows whose they are",
+            path=path,
+            expected="an empty directory, or one that a broker or logstore.open made",
+            found=partitions[0],
+            advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
+        )
+
+
+def _put(seam: Seam, path: str, data: bytes) -> None:
+    replace_file(seam, path, data, temporary_suffix=_TEMPORARY_SUFFIX)

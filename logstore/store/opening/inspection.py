@@ -1,0 +1,96 @@
+"""What a data directory is, and what has to be done before a store or a broker can have it. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ...disk.names import absolute_path, child
+from ...layout import clean_shutdown, meta_properties
+from ...layout.file_names import directory_name
+from ...layout.meta_properties import MetaProperties
+from ..metadata.log import DIRECTORY_NAME
+from ..metadata.reading import MetadataState, read_metadata
+from ..partitions import topic_id_of
+from .adoption import AdoptedTopic, adoptable_topics, live_partitions
+from .formatting import owner, place_of
+from .suitability import require_suitable
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A data directory as it is.
+
+    Attributes:
+        properties: whose it is; None if it is nobody's yet.
+        kraft_version: 1 if the voters are in the log, 0 if a broker's configuration names them.
+        features: finalized levels by name.
+        topics: from name to number of partitions.
+        next_producer_id: the first that no block has.
+        was_clean: it was closed in order.
+        steps: what `logstore.open`, or `adopt` for a directory that is nobody's, will do, in words.
+        stray_directories: paths of partitions that the metadata does not know; a broker renames them.
+    """
+
+    path: str
+    properties: MetaProperties | None
+    kraft_version: int
+    features: dict[str, int]
+    topics: dict[str, int]
+    next_producer_id: int
+    was_clean: bool
+    steps: tuple[str, ...]
+    stray_directories: tuple[str, ...]
+
+
+def inspect(path: str) -> Inspection:
+    """Look at a data directory; a broker or a store should not be running.
+
+    Raises:
+        InvalidNameError: a directory in it that is no partition's.
+        DataDirectoryError: it is not there, or not for one node alone.
+        LogstoreError: its metadata cannot be read.
+    """
+    path = absolute_path(path)
+    live = live_partitions(path)
+    properties = owner(path)
+    if properties is None:
+        return _of_nobody(path, adoptable_topics(live))
+    metadata_path = child(path, DIRECTORY_NAME)
+    state = read_metadata(metadata_path) if os.path.isdir(metadata_path) else MetadataState()
+    require_suitable(state, metadata_path, place_of(properties), has_partitions=bool(live))
+    image = state.image
+    wanted = {(name, one): topic.topic_id for name, topic in image.topics.items() for one in topic.partitions}
+    was_clean = os.path.exists(child(path, clean_shutdown.FILE_NAME))
+    steps = [] if was_clean else ["recover all partitions, because the directory was not closed in order"]
+    if not image.features:
+        steps.append("write the first records of the metadata log")
+    if properties.node_id not in image.brokers:
+        steps.append(f"register node {properties.node_id} in the metadata log")
+    steps += [f"make the directory of {directory_name(*key)}" for key in sorted(wanted.keys() - live.keys())]
+    strays = [place for key, place in live.items() if topic_id_of(place) not in (None, wanted.get(key))]
+    return Inspection(
+        path,
+        properties,
+        state.kraft_version,
+        dict(image.features),
+        {name: len(topic.partitions) for name, topic in sorted(image.topics.items())},
+        image.producer_ids.next_producer_id,
+        was_clean,
+        tuple(steps),
+        tuple(strays),
+    )
+
+
+def _of_nobody(path: str, topics: list[AdoptedTopic]) -> Inspection:
+    """A directory without meta.properties: nothing, or partitions that somebody put there."""
+    steps = [f"make {meta_properties.FILE_NAME} and a metadata log"]
+    for topic in topics:
+        known = f"id {topic.topic_id}" if topic.topic_id is not None else "a new id"
+        steps.append(f"make topic {topic.name} of {topic.partition_count} partitions with {known}")
+        steps += [f"make the directory of {directory_name(topic.name, number)}" for number in topic.missing]
+    if topics:
+        steps.append("begin producer ids behind the highest that is in the logs")
+        steps.append("recover all partitions, because nobody says that they were closed in order")
+    counts = {topic.name: topic.partition_count for topic in topics}
+    return Inspection(path, None, 1, {}, counts, 0, False, tuple(steps), ())

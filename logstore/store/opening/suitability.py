@@ -1,0 +1,68 @@
+"""Whether a data directory is one that a store can have: of one node, in one directory, of a version that is known."""
+
+from __future__ import annotations
+
+from ...errors import DataDirectoryError
+from ..metadata.image import METADATA_VERSION
+from ..metadata.reading import MetadataState
+from ..metadata.topics import Place
+
+METADATA_VERSION_MIN, METADATA_VERSION_MAX = 7, 30  # of Kafka 4.3.1: 3.3-IV3 to 4.3-IV0
+
+
+def require_suitable(state: MetadataState, path: str, place: Place, *, has_partitions: bool) -> None:
+    """Raise DataDirectoryError unless the directory is for one node alone.
+
+    Args:
+        path: of the metadata log, for messages.
+        has_partitions: there are directories of partitions.
+    """
+    _require_only_voter(state, path, place)
+    _require_known_version(state, path)
+    _require_one_place(state, path, place)
+    if has_partitions and not state.image.features:
+        raise DataDirectoryError(
+            "There are partitions, but the metadata of their topics is not here",
+            path=path,
+            expected="the directory of metadata.log.dir, which for one of several log.dirs is the first",
+            found="an empty metadata log",
+            advice="open the directory read_only",
+        )
+
+
+def _require_only_voter(state: MetadataState, path: str, place: Place) -> None:
+    voter_ids = {voter["voterId"] for voter in state.voters}
+    if voter_ids - {place.node_id}:
+        raise DataDirectoryError(
+            "The metadata log belongs to a quorum of other nodes",
+            path=path,
+            expected=f"node {place.node_id} as its only voter",
+            found=f"voters {', '.join(map(str, sorted(voter_ids)))}",
+            advice="open the directory read_only",
+        )
+
+
+def _require_known_version(state: MetadataState, path: str) -> None:
+    level = state.image.features.get(METADATA_VERSION, METADATA_VERSION_MAX)
+    if not METADATA_VERSION_MIN <= level <= METADATA_VERSION_MAX:
+        raise DataDirectoryError(
+            "The directory's metadata.version is not one that Kafka 4.3.1 knows",
+            path=path,
+            expected=f"{METADATA_VERSION_MIN} (3.3-IV3) to {METADATA_VERSION_MAX} (4.3-IV0)",
+            found=level,
+            advice="open the directory with a logstore of that version, or read_only",
+        )
+
+
+def _require_one_place(state: MetadataState, path: str, place: Place) -> None:
+    for name, topic in state.image.topics.items():
+        for number, partition in topic.partitions.items():
+            has_place = not partition.directories or partition.directories == (place.directory_id,)
+            if partition.replicas != (place.node_id,) or not has_place:
+                raise DataDirectoryError(
+                    "A partition has replicas in other directories or on other nodes",
+                    path=path,
+                    expected=f"all partitions on node {place.node_id} in directory {place.directory_id}",
+                    found=f"{name}-{number} on {partition.replicas} in {partition.directories}",
+                    advice="open the directory read_only",
+                )

@@ -1,0 +1,323 @@
+"""The transaction coordinator of a store: the rules of `logstore/coordinator` bound to logs (`TransactionCoordinator`).
+
+    transactions = TransactionCoordinator(store, groups)
+    transactions.start(was_clean=True)
+    producer_id, epoch = transactions.init_producer_id("billing", 60_000)
+    guard = transactions.begin_append("billing", producer_id, epoch, ("orders", 0), sequence=0)
+    store.log("orders", 0).append_records(…, is_transactional=True, guard=guard)
+    transactions.commit_offsets("billing", producer_id, epoch, "group", {("payments", 0): OffsetCommit(17)})
+    producer_id, epoch = transactions.end_transaction("billing", producer_id, epoch, is_commit=True)
+
+A request logs before it answers. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers in all
+partitions, and these by the completion, so whoever asked finds the transaction over when the answer comes. Requests may
+come from any thread; of two for one transactional id at the same time the second is told CONCURRENT_TRANSACTIONS.
+
+What survives what: the steps are written in this order, so after the end of the process, in whatever way, nothing is
+lost, and `start` goes on where it ended. After a power failure that holds with `logstore.durable.commits`: then the
+data of all partitions is on the disk before the decision to commit, and the markers before the completion.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ...coordinator.groups.offsets import OffsetCommit
+from ...coordinator.transactions import requests
+from ...coordinator.transactions.ending import end_transaction
+from ...coordinator.transactions.outcomes import Answer, ProducerIdentity, TransactionRules
+from ...coordinator.transactions.transaction import Transaction
+from ...coordinator.transactions.transitions import supports_epoch_bump
+from ...errors import (
+    InvalidProducerEpochError,
+    InvalidRequestError,
+    LogstoreError,
+    ProducerFencedError,
+    TransactionalIdNotFoundError,
+)
+from ...folds.verification import VerificationGuard
+from ...layout.batch import NO_SEQUENCE
+from ...log.append.request import AppendInfo
+from ...model import TopicPartition
+from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
+from ...topics.transaction_state import TOPIC
+from ..groups.commits import ANYBODY, GroupMemberIdentity
+from ..groups.coordinator import GroupCoordinator
+from ..internal_topic import CoordinatorTopic
+from ..one_by_one import do_each
+from .markers import MarkerWriter
+from .partition import StatePartition
+from .recovery import reconcile
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+TRANSACTION_VERSION = "transaction.version"
+_NO_PRODUCER = ProducerIdentity(-1, -1)
+
+
+class TransactionCoordinator:
+    """All transactional ids of a store; see the module."""
+
+    def __init__(self, store: Store, groups: GroupCoordinator) -> None:
+        """Nothing is read yet, see `start`."""
+        config = store.config
+        self._store = store
+        self._groups = groups
+        self._topic = CoordinatorTopic(store, TOPIC)
+        self._markers = MarkerWriter(store, self._topic, groups.write_marker)
+        self._rules = TransactionRules(
+            transaction_version=store.feature(TRANSACTION_VERSION),
+            timeout_max_ms=config["transaction.max.timeout.ms"],
+            transactional_id_expiration_ms=config["transactional.id.expiration.ms"],
+        )
+        self._has_bump = supports_epoch_bump(self._rules.transaction_version)
+        self._client_version = 2 if self._has_bump else 0
+        self._states: list[StatePartition] = []
+        self._making = threading.Lock()
+
+    def start(self, *, was_clean: bool) -> None:
+        """Load what is there, finish what was decided, abort what took too long, and begin to look after expiry.
+
+        Args:
+            was_clean: the directory was closed in order; else see `recovery`.
+
+        Raises:
+            LogstoreError: a partition of `__transaction_state` cannot be read.
+        """
+        self._states = self._loaded()
+        for state in self._states:
+            state.resume()
+        if not was_clean:
+            reconcile(self._store, self._states, self._markers)
+        with suppress(LogstoreError):  # tried again by the schedule, which tells of it
+            self.abort_timed_out()
+        config, schedule = self._store.config, self._store.schedule
+        schedule(
+            "transaction-abort",
+            config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
+            self.abort_timed_out,
+        )
+        schedule(
+            "transactionalId-expiration",
+            config["transaction.remove.expired.transaction.cleanup.interval.ms"],
+            self.remove_expired,
+        )
+
+    def init_producer_id(
+        self, transactional_id: str | None, timeout_ms: int, producer_id: int = -1, producer_epoch: int = -1
+    ) -> tuple[int, int]:
+        """The producer id and epoch of a producer that begins; one that had the transactional id before is fenced.
+
+        What that one left open is aborted first, where Kafka's answer says to come again.
+
+        Args:
+            transactional_id: None for a producer that is idempotent only.
+            producer_id, producer_epoch: what a producer that renews its epoch believes to be.
+
+        Raises:
+            InvalidRequestError, InvalidTxnTimeoutError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
+            KafkaStorageError: the partition of `__transaction_state` cannot be written.
+        """
+        if transactional_id is None:
+            return self._store.next_producer_id(), 0
+        given = ProducerIdentity(producer_id, producer_epoch)
+        answer = self._state_of(transactional_id).request(
+            transactional_id,
+            lambda current: requests.init_producer_id(
+                current,
+                transactional_id,
+                timeout_ms=timeout_ms,
+                expected=None if given == _NO_PRODUCER else given,
+                rules=self._rules,
+                allocate=self._store.next_producer_id,
+                now_ms=self._store.now_ms(),
+            ),
+        )
+        return self._identity(answer, given)
+
+    def add_partitions(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[TopicPartition]
+    ) -> None:
+        """Partitions join the producer's transaction, the first ones begin it.
+
+        With transaction version 2 `begin_append` does this.
+
+        Raises:
+            UnknownTopicOrPartitionError: one of them does not exist; none joins.
+            InvalidPidMappingError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
+            KafkaStorageError: the partition of `__transaction_state` cannot be written.
+        """
+        for topic, number in partitions:
+            self._store.log(topic, number)
+        self._state_of(transactional_id).request(
+            transactional_id,
+            lambda current: requests.add_partitions(
+                current,
+                transactional_id,
+                ProducerIdentity(producer_id, producer_epoch),
+                partitions,
+                client_transaction_version=self._client_version,
+                now_ms=self._store.now_ms(),
+            ),
+        )
+
+    def add_offsets(self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str) -> None:
+        """The group's partition of `__consumer_offsets` joins the transaction; as `add_partitions`."""
+        partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
+        self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
+
+    def begin_append(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, *, sequence: int
+    ) -> VerificationGuard | None:
+        """What to show the log with a transactional batch of this base sequence (KIP-890).
+
+        None if the producer has data of this transaction there already. With transaction version 2 the partition joins
+        the transaction here; before, it must have joined by `add_partitions`.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such partition.
+            InvalidProducerEpochError: a newer producer has the transactional id.
+            TransactionAbortableError: the partition has not joined (version 1).
+            LogstoreError: as `add_partitions`.
+        """
+        log = self._store.log(*partition)
+        if log.has_ongoing_transaction(producer_id, producer_epoch):
+            return None
+        # first, so that nothing of a producer that is refused is left in the log
+        self._admit(transactional_id, producer_id, producer_epoch, partition)
+        guard = log.begin_verification(
+            producer_id, sequence=sequence, producer_epoch=producer_epoch, supports_epoch_bump=self._has_bump
+        )
+        if guard is not None and not self._has_bump:
+            # an answer from before an abort must not count behind it; with version 2 the marker's epoch sees to that
+            self._admit(transactional_id, producer_id, producer_epoch, partition)
+        return guard
+
+    def commit_offsets(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetCommit],
+        member: GroupMemberIdentity = ANYBODY,
+    ) -> AppendInfo:
+        """Offsets that are committed when the transaction is (`TxnOffsetCommit`).
+
+        Raises:
+            LogstoreError: as `begin_append`, which comes first: the group's partition is in the transaction then.
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group, or not
+                any more: its transaction has to be aborted.
+            OffsetMetadataTooLargeError: see `commit_records`.
+        """
+        partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
+        guard = self.begin_append(transactional_id, producer_id, producer_epoch, partition, sequence=NO_SEQUENCE)
+        return self._groups.commit_transactional(
+            group_id, offsets, producer_id=producer_id, producer_epoch=producer_epoch, member=member, guard=guard
+        )
+
+    def end_transaction(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
+    ) -> tuple[int, int]:
+        """Commit or abort; the producer id and epoch for the next transaction, whose sequences begin at 0 (version 2).
+
+        When the answer comes the transaction is over, unless a partition could not be written: then it is decided all
+        the same, its marker is tried again, and until then the transactional id answers CONCURRENT_TRANSACTIONS.
+
+        Raises:
+            InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
+            KafkaStorageError: the decision could not be written. Whether it was is known when the store is opened anew.
+        """
+        identity = ProducerIdentity(producer_id, producer_epoch)
+        answer = self._state_of(transactional_id).request(
+            transactional_id,
+            lambda current: end_transaction(
+                current,
+                transactional_id,
+                identity,
+                is_commit=is_commit,
+                client_transaction_version=self._client_version,
+                allocate=self._store.next_producer_id,
+                now_ms=self._store.now_ms(),
+            ),
+        )
+        return self._identity(answer, identity)
+
+    def abort_timed_out(self) -> None:
+        """Abort what takes too long, and write markers that could not be written; to be called now and then.
+
+        Raises:
+            LogstoreError: of the first transaction that could not be aborted; the others have been.
+        """
+        do_each(self._states, StatePartition.retry)
+        do_each(self._states, StatePartition.abort_timed_out)
+
+    def remove_expired(self) -> None:
+        """Forget transactional ids that nobody used for `transactional.id.expiration.ms`; to be called now and then.
+
+        Raises:
+            LogstoreError: of the first partition that cannot be written; the others have been seen to.
+        """
+        do_each(self._states, StatePartition.remove_expired)
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """A transactional id as it stands; raises TransactionalIdNotFoundError."""
+        if self._states:
+            transaction = self._state_of(transactional_id).get(transactional_id)
+            if transaction is not None:
+                return transaction
+        raise TransactionalIdNotFoundError(found=transactional_id)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        """All transactional ids as they stand now."""
+        for state in self._states:
+            yield from state.transactions()
+
+    def _state_of(self, transactional_id: str) -> StatePartition:
+        """The partition of a transactional id; the topic is made for the first one."""
+        if not transactional_id:
+            raise InvalidRequestError
+        if not self._states:
+            with self._making:
+                self._topic.make()
+                self._states = self._states or self._loaded()
+        return self._states[self._topic.partition_of(transactional_id)]
+
+    def _loaded(self) -> list[StatePartition]:
+        """All partitions of `__transaction_state` as their logs have them, by number; none if the topic is not there.
+
+        Raises:
+            SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
+        """
+        return [
+            StatePartition(number, self._store, self._topic, self._markers, self._rules)
+            for number in range(self._topic.partition_count)
+        ]
+
+    def _admit(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition) -> None:
+        """Let a partition join with version 2, else see whether it has."""
+        if self._has_bump:
+            try:
+                self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
+            except ProducerFencedError as error:
+                raise _old_epoch() from error
+        elif self._store.config["transaction.partition.verification.enable"]:
+            current, identity = self._state_of(transactional_id).get(transactional_id), (producer_id, producer_epoch)
+            errors = requests.verify_partitions(current, transactional_id, ProducerIdentity(*identity), [partition])
+            refusal = errors[partition]
+            if isinstance(refusal, ProducerFencedError):
+                raise _old_epoch() from refusal
+            if refusal is not None:
+                raise refusal
+
+    @staticmethod
+    def _identity(answer: Answer, unchanged: ProducerIdentity) -> tuple[int, int]:
+        identity = answer.identity or unchanged
+        return identity.producer_id, identity.producer_epoch
+
+
+def _old_epoch() -> InvalidProducerEpochError:
+    return InvalidProducerEpochError("Producer attempted to produce with an old epoch.")

@@ -1,0 +1,113 @@
+"""From a decided transaction to a completed one: the markers are written, then the completion is logged.
+
+Kafka's `TransactionMarkerChannelManager` sends markers to the leaders of the partitions, again until they are there.
+Here whoever decided writes them at once, and what could not be written is tried again now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ...coordinator.transactions.outcomes import Completion, Marker, MarkerOutcome, marker_outcome
+from ...coordinator.transactions.table import TransactionTable
+from ...coordinator.transactions.transitions import supports_epoch_bump
+from ...errors import LogstoreError
+from ...log.append.request import AppendInfo
+from ...model import TopicPartition
+from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
+from ..internal_topic import CoordinatorTopic, log_or_none
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+#: writes a marker to a partition of `__consumer_offsets`, and settles the offsets that wait for it
+WriteOffsetsMarker = Callable[[int, Marker], AppendInfo]
+
+
+class MarkerWriter:
+    """Writes the markers of completions."""
+
+    def __init__(self, store: Store, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
+        self._store = store
+        self._topic = topic
+        self._write_offsets_marker = write_offsets_marker
+
+    def write(self, partition: TopicPartition, marker: Marker) -> AppendInfo | None:
+        """Write a marker to one partition; None if that is not there any more.
+
+        Raises:
+            LogstoreError: as `PartitionLog.append_end_transaction`.
+        """
+        topic, number = partition
+        log = log_or_none(self._store, topic, number)
+        if log is None:
+            return None
+        try:
+            if topic == OFFSETS_TOPIC:
+                return self._write_offsets_marker(number, marker)
+            return log.append_end_transaction(
+                marker.producer_id,
+                marker.producer_epoch,
+                is_commit=marker.is_commit,
+                coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
+                leader_epoch=self._store.leader_epoch(topic, number),
+            )
+        except LogstoreError:
+            if log_or_none(self._store, topic, number) is log:
+                raise
+            return None
+
+    def sync(self, partitions: Iterable[TopicPartition]) -> None:
+        """Wait until the partitions are on the disk, if writes are to be durable."""
+        if self._topic.is_durable:
+            for topic, number in partitions:
+                log = log_or_none(self._store, topic, number)
+                if log is not None:
+                    log.flush()
+
+    def write_all(self, table: TransactionTable, completion: Completion) -> LogstoreError | None:
+        """Write the markers that are missing; the error of the last one that could not be written."""
+        current = table.get(completion.transition.next.transactional_id)
+        assert current is not None
+        failure = None
+        for partition in sorted(current.partitions):
+            error: LogstoreError | None = None
+            try:
+                self.write(partition, completion.marker)
+                self.sync([partition])
+            except LogstoreError as caught:
+                error = caught
+            outcome = marker_outcome(error)
+            if outcome is MarkerOutcome.DONE:
+                table.marker_written(completion, partition)
+                continue
+            failure = error
+            if outcome is MarkerOutcome.STOP:
+                break
+        return failure
+
+    def pass_over_written(self, table: TransactionTable, completion: Completion) -> None:
+        """Leave out partitions that have the marker, after an attempt that did not come to its end.
+
+        That is so where an interrupt ended it, or a power failure took the record of the completion and left what came
+        after it. With version 2 no batch but the marker, or one of a later transaction, has the epoch of the marker.
+
+        Raises:
+            LogstoreError: a partition cannot be synced.
+        """
+        marker = completion.marker
+        for partition in marker.partitions:
+            log = log_or_none(self._store, *partition)
+            if log is None or not log.is_writable:
+                continue
+            entry = log.producer(marker.producer_id)
+            if entry is None:
+                continue
+            is_over = supports_epoch_bump(marker.transaction_version) or entry.current_txn_first_offset is None
+            if entry.producer_epoch > marker.producer_epoch or (
+                is_over and entry.producer_epoch == marker.producer_epoch
+            ):
+                self.sync([partition])
+                table.marker_written(completion, partition)

@@ -1,0 +1,290 @@
+"""One partition of `__transaction_state`: its transactional ids, one call at a time (`TransactionStateManager`).
+
+A call decides in memory, logs the decision, carries it out, and only then is memory what the log says. Where an
+interrupt ends it between two of these steps, the log is right: the call that comes next takes over what was logged
+(`run`), drops what was not, and finishes what was decided.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from ...coordinator.transactions.ending import abort_timed_out
+from ...coordinator.transactions.outcomes import (
+    Answer,
+    Append,
+    Completion,
+    MarkerOutcome,
+    Outcome,
+    TransactionRules,
+    marker_outcome,
+)
+from ...coordinator.transactions.table import TransactionTable
+from ...coordinator.transactions.transaction import Transaction, log_record
+from ...coordinator.transactions.transitions import PREPARE_COMMIT, PREPARED, supports_epoch_bump
+from ...errors import ConcurrentTransactionsError, LogstoreError
+from ...log.partition_log import PartitionLog
+from ...topics.transaction_state import unknown_version
+from ..internal_topic import CoordinatorTopic
+from ..one_by_one import do_each
+from ..replaying import ReplayedRecord, errors_of, replayed
+from .markers import MarkerWriter
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+T = TypeVar("T")
+
+_LOGGER = logging.getLogger("logstore")
+
+
+class StatePartition:
+    """The transactional ids of a partition.
+
+    Attributes:
+        table: what is known of them; changed in `run` only.
+        unfinished: from a transactional id whose decision is not carried out yet to why.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        store: Store,
+        topic: CoordinatorTopic,
+        markers: MarkerWriter,
+        rules: TransactionRules,
+    ) -> None:
+        """Replay the log.
+
+        Records that only a newer Kafka can read are passed over, as `TransactionStateManager` does. Where one is
+        damaged a broker goes on without what comes behind it, and forgets whom it has fenced; here nothing is opened.
+
+        Raises:
+            SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
+        """
+        self.number = number
+        self.table = TransactionTable(rules, coordinator_epoch=topic.leader_epoch(number))
+        self.unfinished: dict[str, BaseException] = {}
+        self._store, self._topic, self._markers = store, topic, markers
+        self._lock = threading.Lock()
+        self._caller = 0  # the thread that had the lock last
+        self._next_offset = 0  # the table has everything below it
+        self._replay()
+        self._is_settled = True
+
+    def run(self, act: Callable[[TransactionTable], T]) -> T:
+        """What `act` returns, which is alone with the table and the log.
+
+        Raises:
+            ConcurrentTransactionsError: this thread is in here already, by a clock or a signal handler.
+            LogstoreError: of `act`; or the log cannot be read.
+        """
+        if self._caller == threading.get_ident() and self._lock.locked():
+            raise ConcurrentTransactionsError
+        with self._lock:
+            self._caller = threading.get_ident()
+            if not self._is_settled:
+                self._settle()
+            self._is_settled = False  # until `act` has returned: an error or an interrupt leaves it so
+            result = act(self.table)
+            self._next_offset = self._log.log_end_offset
+            self._is_settled = True
+            return result
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        """A transactional id as it stands now, None if it is unknown; nobody is waited for."""
+        self._settle_if_idle()
+        return self.table.get(transactional_id)
+
+    def transactions(self) -> list[Transaction]:
+        """All transactional ids as they stand now; nobody is waited for."""
+        self._settle_if_idle()
+        return list(self.table)
+
+    def request(self, transactional_id: str, decide: Callable[[Transaction | None], Outcome]) -> Answer:
+        """The answer to a request, after what it promises was written; raises it if it is an error.
+
+        A transaction that was decided before is finished first; and where the answer is to come again, because another
+        producer's transaction had to be aborted, that is done here.
+
+        Raises:
+            LogstoreError: the answer; or the log cannot be written.
+        """
+        answer = self.run(partial(self._answer, transactional_id=transactional_id, decide=decide))
+        if isinstance(answer, Answer):
+            return answer
+        cause = self.unfinished.get(transactional_id)
+        if isinstance(answer, ConcurrentTransactionsError) and cause is not None:
+            answer.advice = "the transaction before is decided, but its markers cannot be written; see the cause"
+            raise answer from cause
+        raise answer
+
+    def resume(self) -> None:
+        """After a restart: finish what was decided (`loadTransactionsForTxnTopicPartition`)."""
+
+        def finish(table: TransactionTable) -> None:
+            for completion in table.unfinished(now_ms=self._store.now_ms()):
+                self._finish(completion)
+
+        self.run(finish)
+
+    def retry(self) -> None:
+        """Try again what is unfinished; what comes after an interruption stays for the next time."""
+        for one in self.transactions():
+            if one.state in PREPARED:
+                self.run(partial(self._finish_decided, transactional_id=one.transactional_id))
+
+    def abort_timed_out(self) -> None:
+        """Fence and abort the transactions that have taken longer than their timeout.
+
+        Raises:
+            LogstoreError: of the first one that could not be; the others have been.
+        """
+        now_ms, allocate = self._store.now_ms(), self._store.next_producer_id
+        decide = partial(abort_timed_out, rules=self.table.rules, allocate=allocate, now_ms=now_ms)
+        timed_out = self.run(lambda table: table.timed_out(now_ms=now_ms))
+        do_each(timed_out, lambda transactional_id: self.request(transactional_id, decide))
+
+    def remove_expired(self) -> None:
+        """Write the tombstones of transactional ids that have expired, and forget these.
+
+        Raises:
+            LogstoreError: the partition cannot be written; those that are left live on.
+        """
+
+        def remove(table: TransactionTable) -> None:
+            keys = table.expire(now_ms=self._store.now_ms())
+            for batch in self._topic.append_tombstones(self.number, keys, needs_sync=False):
+                for key in batch:
+                    table.forget(key)
+
+        self.run(remove)
+
+    def replace(self, transaction: Transaction) -> None:
+        """Let a transactional id stand so, in the log and here."""
+
+        def write(table: TransactionTable) -> None:
+            key, value = log_record(transaction, version=table.rules.record_version)
+            self._topic.append(self.number, [(key, value)])
+            table.replay(key, value)
+
+        self.run(write)
+
+    @property
+    def _log(self) -> PartitionLog:
+        return self._topic.log(self.number)
+
+    def _answer(
+        self, table: TransactionTable, transactional_id: str, decide: Callable[[Transaction | None], Outcome]
+    ) -> Answer | LogstoreError:
+        self._finish_decided(table, transactional_id)
+        outcome = table.begin(decide(table.get(transactional_id)))
+        if isinstance(outcome, Append) and isinstance(outcome.answer, ConcurrentTransactionsError):
+            self._write(table, outcome)
+            outcome = table.begin(decide(table.get(transactional_id)))
+        if isinstance(outcome, Append):
+            self._write(table, outcome)
+            return outcome.answer
+        return outcome
+
+    def _write(self, table: TransactionTable, append: Append) -> None:
+        """Log a transition, and carry out what comes of it."""
+        following = append.transition.next
+        is_commit = following.state is PREPARE_COMMIT
+        try:
+            if is_commit:
+                self._markers.sync(following.partitions)
+            self._topic.append(self.number, [table.record(append)], needs_sync=is_commit)
+        except LogstoreError:
+            table.append_failed(append)
+            raise
+        completion = table.appended(append, now_ms=self._store.now_ms())
+        if completion is not None:
+            self._complete(completion)
+
+    def _finish_decided(self, table: TransactionTable, transactional_id: str) -> None:
+        """Carry out a decision that was left, unless another coordinator has overtaken this one."""
+        if marker_outcome(self.unfinished.get(transactional_id)) is not MarkerOutcome.STOP:
+            completion = table.completion_of(transactional_id, now_ms=self._store.now_ms())
+            if completion is not None:
+                self._finish(completion)
+
+    def _finish(self, completion: Completion) -> None:
+        """Carry out a decision of a call that did not come to its end: its record may not be on the disk yet."""
+        try:
+            if completion.marker.is_commit:
+                self._topic.sync(self._log)
+            self._markers.pass_over_written(self.table, completion)
+        except LogstoreError as error:
+            self.unfinished[completion.transition.next.transactional_id] = error
+            return
+        self._complete(completion)
+
+    def _complete(self, completion: Completion) -> None:
+        """Write the markers that are missing, then log the completion.
+
+        What fails is told by `unfinished`: the transaction is decided, whatever happens now, an interruption too. A
+        marker that another coordinator has overtaken ends the attempt for good, until the partition is loaded again.
+        """
+        transactional_id = completion.transition.next.transactional_id
+        try:
+            failure = self._markers.write_all(self.table, completion) or self._log_completion(completion)
+        except BaseException as error:
+            self.unfinished[transactional_id] = error
+            raise
+        if failure is not None:
+            self.unfinished[transactional_id] = failure
+            return
+        self.table.completed(completion)
+        self.unfinished.pop(transactional_id, None)
+
+    def _log_completion(self, completion: Completion) -> LogstoreError | None:
+        """Log the completion; the error if that could not be.
+
+        It need not be durable: without it the same markers are written again. Only where a later transaction may have
+        the same epoch, these would decide that one as well.
+        """
+        needs_sync = not supports_epoch_bump(completion.transition.next.client_transaction_version)
+        try:
+            self._topic.append(self.number, [self.table.record(completion)], needs_sync=needs_sync)
+        except LogstoreError as error:
+            return error
+        return None
+
+    def _settle_if_idle(self) -> None:
+        if not self._is_settled and not self._lock.locked():
+            self.run(lambda _: None)
+
+    def _settle(self) -> None:
+        """Let the table be what the log says, after a call that did not come to its end."""
+        self._replay()
+        self.table.release()
+        decided = {one.transactional_id for one in self.table if one.state in PREPARED}
+        self.unfinished = {name: error for name, error in self.unfinished.items() if name in decided}
+
+    def _replay(self) -> None:
+        """Take in what the table does not have: of each key the last record, which is all that counts."""
+        log, last, passed_over = self._log, dict[bytes, ReplayedRecord](), set[tuple[str, int]]()
+        end_offset = log.log_end_offset
+        for record in replayed(log, self._next_offset):
+            if isinstance(record, ReplayedRecord) and record.key is not None:
+                with errors_of(log, record.offset):
+                    unknown = unknown_version(record.key, record.value)
+                if unknown is None:
+                    last[record.key] = record
+                else:
+                    passed_over.add(unknown)
+        for what, version in sorted(passed_over):
+            _LOGGER.warning(
+                "Unknown message %s with version %d while loading transaction state from %s. Ignoring it. "
+                "It could be a left over from an aborted upgrade.",
+                *(what, version, log.directory.path),
+            )
+        for key, record in last.items():
+            with errors_of(log, record.offset):
+                self.table.replay(key, record.value)
+        self._next_offset = end_offset
