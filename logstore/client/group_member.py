@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from ..coordinator.groups.membership import NO_GENERATION, Joining
+from ..coordinator.groups.membership import ANYBODY, NO_GENERATION, GroupMemberIdentity, Joining
 from ..errors import IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
 from ..model import TopicPartition
-from ..store.groups.commits import ANYBODY, GroupMemberIdentity
 from ..store.store import Store
 from .consumer_config import ConsumerConfig
 from .group_metadata import ConsumerGroupMetadata

@@ -65,9 +65,6 @@ SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
 _SYNONYM_NAMES = frozenset(name for names in SYNONYMS.values() for name, _ in names)
 
 _DEFINITIONS = {
-    "group.initial.rebalance.delay.ms": Definition(as_int, 3000),
-    "group.max.session.timeout.ms": Definition(as_int, 1_800_000),
-    "group.min.session.timeout.ms": Definition(as_int, 6000),
     "log.cleaner.backoff.ms": Definition(as_long, 15_000, between(0)),
     "log.cleaner.dedupe.buffer.size": Definition(as_long, 134_217_728),
     "log.cleaner.enable": Definition(as_boolean, True),

@@ -1,6 +1,7 @@
 """The offset checkpoints in the root of a data directory, read and written when a broker does it (`LogManager`).
 
-One that cannot be read counts as empty, as there: more is recovered then, nothing is lost.
+One that cannot be read counts as empty, as there: more is recovered then, nothing is lost. Beside them stands
+`.kafka_cleanshutdown`, which says that the logs need no recovery (`CleanShutdownFileHandler`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..disk.atomic import replace_file
-from ..disk.checkpoint_writing import offset_checkpoint_bytes
+from ..disk.checkpoint_writing import clean_shutdown_bytes, offset_checkpoint_bytes
 from ..disk.names import child
 from ..disk.seam import Seam
 from ..disk.side_files import read_offset_checkpoint
 from ..errors import CheckpointFormatError
+from ..layout import clean_shutdown
 from ..layout.offset_checkpoint import (
     CLEANER_OFFSET_FILE_NAME,
     HIGH_WATERMARK_FILE_NAME,
@@ -117,3 +119,19 @@ class Checkpoints:
             return {TopicPartition(*key): offset for key, offset in read_offset_checkpoint(path).items()}
         except CheckpointFormatError:
             return {}
+
+
+def take_clean_shutdown(seam: Seam, root: str) -> bool:
+    """Remove the mark of an orderly close, on the disk too; return whether it was there."""
+    path = child(root, clean_shutdown.FILE_NAME)
+    if not os.path.exists(path):
+        return False
+    seam.unlink(path)
+    seam.sync_directory(root)
+    return True
+
+
+def write_clean_shutdown(seam: Seam, root: str, broker_epoch: int) -> None:
+    """Mark the directory as closed in order: everything of it is on the disk."""
+    path = child(root, clean_shutdown.FILE_NAME)
+    replace_file(seam, path, clean_shutdown_bytes(broker_epoch), temporary_suffix=_TEMPORARY_SUFFIX)

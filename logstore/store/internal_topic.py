@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..coordinator.partition_for import partition_for
-from ..errors import UnknownTopicOrPartitionError
+from ..errors import LogstoreError, UnknownTopicOrPartitionError
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
@@ -16,6 +16,8 @@ from .metadata.topics import TopicDescription
 
 if TYPE_CHECKING:
     from .store import Store
+
+T = TypeVar("T")
 
 _PARTITION_COUNT_NAMES = {
     transaction_state.TOPIC: "transaction.state.log.num.partitions",
@@ -140,6 +142,22 @@ def log_or_none(store: Store, topic: str, partition: int) -> PartitionLog | None
         return store.log(topic, partition)
     except UnknownTopicOrPartitionError:
         return None
+
+
+def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None:
+    """Call `act` with every thing, whatever becomes of the others.
+
+    Raises:
+        LogstoreError: the first one that `act` raised, after it was called with all.
+    """
+    failure: LogstoreError | None = None
+    for thing in things:
+        try:
+            act(thing)
+        except LogstoreError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _batches(keys: Sequence[bytes]) -> Iterator[list[bytes]]:

@@ -23,8 +23,7 @@ from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from .broker_config import BrokerConfig
-from .checkpoints import Checkpoints
-from .clean_shutdown import write_clean_shutdown
+from .checkpoints import Checkpoints, write_clean_shutdown
 from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata.log import MetadataLog

@@ -18,7 +18,6 @@ CONFIG = {
     "offsets.topic.num.partitions": 1,
     "transaction.state.log.num.partitions": 1,
     "log.index.size.max.bytes": 65536,
-    "group.initial.rebalance.delay.ms": 0,
 }
 PLACES = (("a", 0), ("a", 1))
 RECORD_COUNT = 30  # of the topic that is consumed

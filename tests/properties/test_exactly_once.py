@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.membership import Joining
+from logstore.coordinator.groups.membership import GroupMemberIdentity, Joining
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import LogstoreError, RebalanceInProgressError, UnstableOffsetCommitError
-from logstore.store.groups.commits import GroupMemberIdentity
 from tests.naive.dice import Dice
 from tests.unit.small_store import SmallStore, TransactionalClient
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.coordinator.groups.membership import GroupMembership, GroupState, Joining
+from logstore.coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupMembership, GroupState, Joining
 from logstore.coordinator.groups.records import group_from_record, group_record
 from logstore.errors import (
     FencedInstanceIdError,
@@ -51,16 +51,16 @@ def test_a_new_member_makes_the_others_join_again() -> None:
     group.join(member("m2"), now_ms=10)
     assert not group.is_ready(now_ms=10)
     with pytest.raises(RebalanceInProgressError):
-        group.heartbeat("m1", 1, now_ms=11)
-    group.check_commit(member_id="m1", generation=1, is_transactional=False)  # it may finish what it has
+        group.heartbeat(GroupMemberIdentity("m1", 1), now_ms=11)
+    group.check_commit(GroupMemberIdentity("m1", 1), is_transactional=False)  # it may finish what it has
     group.join(member("m1"), now_ms=12)
     assert group.is_ready(now_ms=12)
     group.complete_rebalance(COUNTS, now_ms=12)
-    group.heartbeat("m1", 2, now_ms=13)
+    group.heartbeat(GroupMemberIdentity("m1", 2), now_ms=13)
     assert group.members["m2"].partitions == (("t", 2), ("t", 3))
     for is_transactional in (True, False):
         with pytest.raises(IllegalGenerationError):
-            group.check_commit(member_id="m1", generation=1, is_transactional=is_transactional)
+            group.check_commit(GroupMemberIdentity("m1", 1), is_transactional=is_transactional)
 
 
 def test_one_who_does_not_join_again_is_left_behind() -> None:
@@ -72,7 +72,7 @@ def test_one_who_does_not_join_again_is_left_behind() -> None:
     assert list(group.members) == ["m2"]
     assert group.leader == "m2"
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit(member_id="m1", generation=1, is_transactional=True)
+        group.check_commit(GroupMemberIdentity("m1", 1), is_transactional=True)
 
 
 def test_joining_again_without_a_change_changes_nothing() -> None:
@@ -86,7 +86,7 @@ def test_joining_again_without_a_change_changes_nothing() -> None:
 
 def test_the_silent_and_the_leaving_are_removed() -> None:
     group = group_of(member("m1"), member("m2"), member("m3"))
-    group.heartbeat("m1", 1, now_ms=60)
+    group.heartbeat(GroupMemberIdentity("m1", 1), now_ms=60)
     assert group.remove_silent(now_ms=100) == ["m2", "m3"]
     group.leave("m1", now_ms=101)
     assert group.is_ready(now_ms=101)
@@ -103,11 +103,11 @@ def test_a_static_member_comes_back_to_its_place_and_shuts_the_old_one_out() -> 
     assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 1, "m9")
     assert group.members["m9"].partitions == (("t", 0), ("t", 1))
     with pytest.raises(FencedInstanceIdError):
-        group.heartbeat("m1", 1, group_instance_id="i1", now_ms=6)
+        group.heartbeat(GroupMemberIdentity("m1", 1, "i1"), now_ms=6)
     with pytest.raises(FencedInstanceIdError):
-        group.check_commit(member_id="m1", generation=1, group_instance_id="i1", is_transactional=True)
+        group.check_commit(GroupMemberIdentity("m1", 1, "i1"), is_transactional=True)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit(member_id="m9", generation=1, group_instance_id="i2", is_transactional=True)
+        group.check_commit(GroupMemberIdentity("m9", 1, "i2"), is_transactional=True)
 
 
 def test_more_partitions_begin_a_rebalance() -> None:
@@ -137,13 +137,13 @@ def test_the_assignor_that_most_prefer_is_taken() -> None:
 
 def test_commits_without_a_member() -> None:
     empty, full = GroupMembership("e"), group_of(member("m1"))
-    empty.check_commit(is_transactional=False)
-    full.check_commit(is_transactional=True)
+    empty.check_commit(ANYBODY, is_transactional=False)
+    full.check_commit(ANYBODY, is_transactional=True)
     with pytest.raises(UnknownMemberIdError) as unknown:
-        full.check_commit(is_transactional=False)
+        full.check_commit(ANYBODY, is_transactional=False)
     assert unknown.value.recovery is Recovery.ABORT
     with pytest.raises(UnknownMemberIdError):
-        empty.check_commit(member_id="m1", generation=0, is_transactional=True)
+        empty.check_commit(GroupMemberIdentity("m1", 0), is_transactional=True)
 
 
 def test_a_group_comes_back_from_its_record() -> None:
@@ -154,7 +154,7 @@ def test_a_group_comes_back_from_its_record() -> None:
     again = group_from_record(key, value, now_ms=50)
     assert (again.generation, again.state, again.leader) == (1, GroupState.STABLE, "m1")
     assert again.members["m2"].partitions == group.members["m2"].partitions
-    again.heartbeat("m1", 1, group_instance_id="i1", now_ms=60)
+    again.heartbeat(GroupMemberIdentity("m1", 1, "i1"), now_ms=60)
     assert group_record(again) == (key, value)
     again.remove_all(now_ms=61)
     again.complete_rebalance(COUNTS, now_ms=61)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from logstore.columns.window_scan import scan_windows
-from logstore.coordinator.groups.membership import Joining
+from logstore.coordinator.groups.membership import GroupMemberIdentity, Joining
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.coordinator.transactions.transaction import log_record
 from logstore.errors import (
@@ -22,7 +22,6 @@ from logstore.errors import (
 from logstore.log.partition_log import PartitionLog
 from logstore.log.read import INT_MAX
 from logstore.model import FetchIsolation
-from logstore.store.groups.commits import GroupMemberIdentity
 from logstore.topics.transaction_state import TransactionState
 from tests.recovery.cutting import cut_log
 from tests.unit.small_store import SmallStore, TransactionalClient

@@ -162,7 +162,7 @@ def test_a_child_has_no_member_and_no_transaction_of_its_parent(tmp_path: Path) 
     """A heartbeat wrote nothing, so it succeeded; and locks of the coordinators were held for ever."""
     middle = """
 from logstore.coordinator.groups.membership import Joining
-from logstore.store.groups.commits import GroupMemberIdentity
+from logstore.coordinator.groups.membership import GroupMemberIdentity
 
 store.groups.join("g", Joining(member_id="m", topics=("t",)))
 member = GroupMemberIdentity("m", store.groups.sync("g", "m").generation)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore.columns.small_batch import build_batch_from_records
-from logstore.coordinator.groups.membership import GroupState, Joining
+from logstore.coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupState, Joining
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import (
     FencedInstanceIdError,
@@ -22,7 +22,6 @@ from logstore.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from logstore.store.groups.commits import ANYBODY, GroupMemberIdentity
 from logstore.store.groups.coordinator import GroupAssignment
 from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value

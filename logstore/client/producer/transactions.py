@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ... import clock
+from ...coordinator.groups.membership import GroupMemberIdentity
 from ...coordinator.transactions.outcomes import ProducerIdentity
 from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
@@ -34,7 +35,6 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
-from ...store.groups.commits import GroupMemberIdentity
 from ...store.store import Store
 from ..group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
 from .config import ProducerConfig

@@ -65,6 +65,19 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupMemberIdentity:
+    """Who commits for a group (`ConsumerGroupMetadata`)."""
+
+    member_id: str = ""
+    generation: int = NO_GENERATION
+    group_instance_id: str | None = None
+
+
+#: somebody who is no member, and may commit for a group without members
+ANYBODY = GroupMemberIdentity()
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A member as the group knows it; `has_joined`: it is ready for the next generation."""
 
@@ -133,17 +146,17 @@ class GroupMembership:
         if member is not None:
             self.members[member_id] = replace(member, last_heartbeat_ms=now_ms)
 
-    def heartbeat(self, member_id: str, generation: int, *, group_instance_id: str | None = None, now_ms: int) -> None:
-        """A member is alive.
+    def heartbeat(self, member: GroupMemberIdentity, *, now_ms: int) -> None:
+        """Note that a member is alive.
 
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: it has to join as a new member.
             RebalanceInProgressError: it has to join again.
         """
-        self._check_member(member_id, group_instance_id)
-        if generation != self.generation:
+        self._check_member(member.member_id, member.group_instance_id)
+        if member.generation != self.generation:
             raise IllegalGenerationError
-        self.keep_alive(member_id, now_ms=now_ms)
+        self.keep_alive(member.member_id, now_ms=now_ms)
         if self.state is GroupState.PREPARING_REBALANCE:
             raise RebalanceInProgressError
 
@@ -207,14 +220,7 @@ class GroupMembership:
             for member_id, member in self.members.items()
         }
 
-    def check_commit(
-        self,
-        *,
-        member_id: str = "",
-        generation: int = NO_GENERATION,
-        group_instance_id: str | None = None,
-        is_transactional: bool,
-    ) -> None:
+    def check_commit(self, member: GroupMemberIdentity, *, is_transactional: bool) -> None:
         """Refuse the commit of one who is not in the group's generation (`ClassicGroup.validateOffsetCommit`).
 
         Without member and generation anybody may commit for an empty group, and in a transaction for any group.
@@ -222,11 +228,11 @@ class GroupMembership:
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
         """
-        if generation < 0 and self.state is GroupState.EMPTY:
+        if member.generation < 0 and self.state is GroupState.EMPTY:
             return
-        if generation >= 0 or member_id or group_instance_id is not None:
-            self._check_member(member_id, group_instance_id)
-            if generation != self.generation:
+        if member.generation >= 0 or member.member_id or member.group_instance_id is not None:
+            self._check_member(member.member_id, member.group_instance_id)
+            if member.generation != self.generation:
                 raise IllegalGenerationError
         elif not is_transactional and self.state is not GroupState.EMPTY:
             raise UnknownMemberIdError
@@ -306,3 +312,22 @@ class GroupMembership:
 
 def _without_ids(joining: Joining) -> Joining:
     return replace(joining, member_id="", client_id="")
+
+
+def check_offset_commit(
+    group: GroupMembership | None, member: GroupMemberIdentity, *, has_offsets: bool, is_transactional: bool
+) -> None:
+    """Refuse the commit of one who is not in the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
+
+    Args:
+        group: None for one that has neither members nor a record of its own.
+        has_offsets: offsets of the group are committed, or wait for a transaction.
+
+    Raises:
+        IllegalGenerationError: also of a group that is not known.
+        UnknownMemberIdError, FencedInstanceIdError: as `GroupMembership.check_commit`.
+    """
+    if group is not None:
+        group.check_commit(member, is_transactional=is_transactional)
+    elif member.generation >= 0:
+        raise UnknownMemberIdError if has_offsets else IllegalGenerationError

@@ -74,7 +74,7 @@ def allocated(allocate: Allocate, use: Callable[[int], Outcome]) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
+class TransactionMarker:
     """The marker of one transaction, the same in each of `partitions` (`WriteTxnMarkers`)."""
 
     producer_id: int
@@ -89,7 +89,7 @@ class Marker:
 class Completion:
     """`marker` has to be written to its partitions, then the record of `transition.next` logged."""
 
-    marker: Marker
+    marker: TransactionMarker
     transition: Transition
 
 
@@ -111,7 +111,7 @@ def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: in
     Raises IllegalTransitionError when the transaction is not prepared, or already on its way.
     """
     transition = prepare_complete(current, now_ms=now_ms)
-    marker = Marker(
+    marker = TransactionMarker(
         producer_id=current.producer_id,
         producer_epoch=current.producer_epoch,
         is_commit=current.state == PREPARE_COMMIT,

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...coordinator.groups.membership import NO_GENERATION, GroupMembership
+from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupMembership, check_offset_commit
 from ...coordinator.groups.offsets import OffsetCommit, commit_records
-from ...coordinator.transactions.outcomes import Marker
-from ...errors import GroupIdNotFoundError, GroupSubscribedToTopicError, IllegalGenerationError, UnknownMemberIdError
+from ...coordinator.transactions.outcomes import TransactionMarker
+from ...errors import GroupIdNotFoundError, GroupSubscribedToTopicError
 from ...folds.verification import VerificationGuard
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from ...topics.consumer_offsets import CommittedOffset
-from ..group_partitions import GroupPartitions
-from ..internal_topic import log_or_none
+from ..internal_topic import for_each_then_raise, log_or_none
 from ..metadata.topics import unknown_topic
-from ..one_by_one import do_each
-from .partition import GroupPartition
+from .partition import GroupPartition, GroupPartitions
 
 if TYPE_CHECKING:
     from ..store import Store
 
 _MINUTE_MS = 60_000
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMemberIdentity:
-    """Who commits for a group (`ConsumerGroupMetadata`)."""
-
-    member_id: str = ""
-    generation: int = NO_GENERATION
-    group_instance_id: str | None = None
-
-
-#: somebody who is no member, and may commit for a group without members
-ANYBODY = GroupMemberIdentity()
 
 
 class GroupCommits:
@@ -65,7 +50,7 @@ class GroupCommits:
         partition = self._partitions.of(group_id)
         with partition.lock:
             now_ms = self._store.now_ms()
-            check_commit(partition, group_id, member, is_transactional=False, now_ms=now_ms)
+            self._check_commit(partition, group_id, member, is_transactional=False)
             unknown = self._unknown(offsets)
             records = commit_records(
                 group_id,
@@ -96,7 +81,7 @@ class GroupCommits:
         partition = self._partitions.of(group_id)
         now_ms = self._store.now_ms()
         with partition.lock:
-            check_commit(partition, group_id, member, is_transactional=True, now_ms=now_ms)
+            self._check_commit(partition, group_id, member, is_transactional=True)
             _require_known(self._unknown(offsets))
             records = commit_records(
                 group_id, offsets, now_ms=now_ms, metadata_size_max=self._store.config["offset.metadata.max.bytes"]
@@ -105,7 +90,7 @@ class GroupCommits:
                 records, producer_id=producer_id, producer_epoch=producer_epoch, guard=guard, now_ms=now_ms
             )
 
-    def write_marker(self, number: int, marker: Marker) -> AppendInfo:
+    def write_marker(self, number: int, marker: TransactionMarker) -> AppendInfo:
         """Write the marker of a transaction to a partition of `__consumer_offsets`; its offsets are settled.
 
         Raises:
@@ -164,7 +149,7 @@ class GroupCommits:
             with partition.lock:
                 partition.remove(partition.offsets.tombstones_of_topic(topic, topic_id))
 
-        do_each(self._partitions.numbers(), remove)
+        for_each_then_raise(self._partitions.numbers(), remove)
 
     def remove_expired(self) -> None:
         """Forget offsets that nobody kept up for `offsets.retention.minutes`; to be called now and then.
@@ -178,9 +163,25 @@ class GroupCommits:
             partition = self._partitions[number]
             with partition.lock:
                 group_ids = {*partition.offsets.groups(), *partition.groups}
-                do_each(group_ids, lambda group_id: self._remove_expired_of(partition, group_id, retention_ms))
+                for_each_then_raise(
+                    group_ids, lambda group_id: self._remove_expired_of(partition, group_id, retention_ms)
+                )
 
-        do_each(self._partitions.numbers(), remove)
+        for_each_then_raise(self._partitions.numbers(), remove)
+
+    def _check_commit(
+        self, partition: GroupPartition, group_id: str, member: GroupMemberIdentity, *, is_transactional: bool
+    ) -> None:
+        """See `check_offset_commit`; a member that commits is alive.
+
+        Not one that commits in a transaction: its producer may go on without it (`OffsetMetadataManager`).
+        """
+        group = partition.groups.get(group_id)
+        check_offset_commit(
+            group, member, has_offsets=partition.has_offsets(group_id), is_transactional=is_transactional
+        )
+        if group is not None and not is_transactional:
+            group.keep_alive(member.member_id, now_ms=self._store.now_ms())
 
     def _known(self, group_id: str) -> GroupPartition:
         """The partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
@@ -224,29 +225,3 @@ class GroupCommits:
 def _require_known(unknown: list[TopicPartition]) -> None:
     if unknown:
         raise unknown_topic(", ".join(f"{topic}-{partition}" for topic, partition in unknown))
-
-
-def check_commit(
-    partition: GroupPartition, group_id: str, member: GroupMemberIdentity, *, is_transactional: bool, now_ms: int
-) -> None:
-    """Refuse the commit of one who is not in the group's generation; a member that commits is alive.
-
-    Not one that commits in a transaction: its producer may go on without it (`OffsetMetadataManager`).
-
-    Raises:
-        IllegalGenerationError: also of a group that is not known (`validateOffsetCommit`).
-        UnknownMemberIdError, FencedInstanceIdError.
-    """
-    group = partition.groups.get(group_id)
-    if group is None:
-        if member.generation < 0:
-            return
-        raise UnknownMemberIdError if partition.has_offsets(group_id) else IllegalGenerationError
-    group.check_commit(
-        member_id=member.member_id,
-        generation=member.generation,
-        group_instance_id=member.group_instance_id,
-        is_transactional=is_transactional,
-    )
-    if not is_transactional:
-        group.keep_alive(member.member_id, now_ms=now_ms)

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...coordinator.groups.membership import GroupMembership, GroupState, Joining
+from ...coordinator.groups.membership import GroupMemberIdentity, GroupMembership, GroupState, Joining
 from ...errors import (
     GroupIdNotFoundError,
     InvalidGroupIdError,
@@ -32,9 +32,8 @@ from ...errors import (
     UnknownMemberIdError,
 )
 from ...model import TopicPartition
-from ..internal_topic import topic_or_none
-from ..one_by_one import do_each
-from .commits import GroupCommits, GroupMemberIdentity
+from ..internal_topic import for_each_then_raise, topic_or_none
+from .commits import GroupCommits
 from .partition import GroupPartition
 
 if TYPE_CHECKING:
@@ -126,12 +125,7 @@ class GroupCoordinator(GroupCommits):
             group = partition.groups.get(group_id)
             if group is None:
                 raise UnknownMemberIdError
-            group.heartbeat(
-                member.member_id,
-                member.generation,
-                group_instance_id=member.group_instance_id,
-                now_ms=self._store.now_ms(),
-            )
+            group.heartbeat(member, now_ms=self._store.now_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
         """A member goes, and the others share its partitions.
@@ -170,9 +164,9 @@ class GroupCoordinator(GroupCommits):
         def remove(partition: GroupPartition) -> None:
             with partition.lock:
                 groups = [one for one in partition.groups.values() if one.state is not GroupState.EMPTY]
-                do_each(groups, lambda group: self._remove_silent_of(partition, group))
+                for_each_then_raise(groups, lambda group: self._remove_silent_of(partition, group))
 
-        do_each(self._partitions.loaded(), remove)
+        for_each_then_raise(self._partitions.loaded(), remove)
 
     def topic_changed(self, topic: str) -> None:
         """A topic is new, or has more partitions: groups that read it share them anew."""

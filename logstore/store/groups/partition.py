@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ...columns.small_batch import build_batch_from_records
 from ...coordinator.groups.membership import GroupMembership
 from ...coordinator.groups.offsets import GroupOffsets, encode_records
 from ...coordinator.groups.records import group_from_record, group_record
-from ...coordinator.transactions.outcomes import Marker
+from ...coordinator.transactions.outcomes import TransactionMarker
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...log.append.request import AppendInfo
 from ...topics.consumer_offsets import (
+    TOPIC,
     CommittedOffset,
     GroupKey,
     GroupMetadata,
@@ -31,6 +33,9 @@ from ...topics.consumer_offsets import (
 from ...topics.coordinator_record import CoordinatorKey, is_known_type, read_type
 from ..internal_topic import CoordinatorTopic
 from ..replaying import ReplayedMarker, ReplayedRecord, errors_of, replayed
+
+if TYPE_CHECKING:
+    from ..store import Store
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
@@ -158,7 +163,7 @@ class GroupPartition:
         self._end()
         return info
 
-    def write_marker(self, marker: Marker) -> AppendInfo:
+    def write_marker(self, marker: TransactionMarker) -> AppendInfo:
         """Log the marker of a transaction, and settle the offsets that wait for it.
 
         Raises:
@@ -233,3 +238,58 @@ class GroupPartition:
         elif isinstance(key, CoordinatorKey) and key.message.name in _OTHER_GROUPS:
             group_id = key.fields["groupId"]
             (self.other_group_ids.discard if value is None else self.other_group_ids.add)(group_id)
+
+
+class GroupPartitions:
+    """Where each group is kept."""
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is made or read yet."""
+        self._store = store
+        self._topic = CoordinatorTopic(store, TOPIC)
+        self._loaded: dict[int, GroupPartition] = {}
+        self._loading = threading.Lock()
+
+    def number_of(self, group_id: str) -> int:
+        """The number of the partition of a group; the topic is made for the first one."""
+        if self._topic.partition_count == 0:
+            self._topic.make()
+        return self._topic.partition_of(group_id)
+
+    def of(self, group_id: str) -> GroupPartition:
+        """The partition of a group; the topic is made for the first one."""
+        return self[self.number_of(group_id)]
+
+    def find(self, group_id: str) -> GroupPartition | None:
+        """The partition of a group; None before there is any."""
+        return self[self._topic.partition_of(group_id)] if self._topic.partition_count else None
+
+    def __getitem__(self, number: int) -> GroupPartition:
+        """A partition by number, loaded.
+
+        Raises:
+            LogstoreError: as `GroupPartition.load`; it is tried again the next time.
+        """
+        partition = self._loaded.get(number)
+        if partition is None:
+            with self._loading:
+                partition = self._loaded.get(number)
+                if partition is None:
+                    partition = GroupPartition(self._topic, number)
+                    partition.load(self._store.now_ms())
+                    self._loaded[number] = partition
+        partition.settle(self._store.now_ms)
+        return partition
+
+    def loaded(self) -> list[GroupPartition]:
+        """Those that a group was asked of; no other has members."""
+        return [self[number] for number in list(self._loaded)]
+
+    def __iter__(self) -> Iterator[GroupPartition]:
+        """All of them, loaded; none before the topic is made."""
+        for number in self.numbers():
+            yield self[number]
+
+    def numbers(self) -> range:
+        """Of all of them; none before the topic is made."""
+        return range(self._topic.partition_count)

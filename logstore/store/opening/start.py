@@ -11,8 +11,7 @@ from ...disk.names import absolute_path
 from ...disk.seam import Seam
 from ...layout.meta_properties import MetaProperties
 from ..broker_config import BrokerConfig, parse_broker_config
-from ..checkpoints import Checkpoints
-from ..clean_shutdown import take_clean_shutdown
+from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..metadata.log import MetadataLog
 from ..metadata.registration import begin
 from ..metadata.topic_changes import wanted_partitions

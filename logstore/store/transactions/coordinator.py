@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity
 from ...coordinator.groups.offsets import OffsetCommit
 from ...coordinator.transactions import requests
 from ...coordinator.transactions.ending import end_transaction
@@ -43,10 +44,8 @@ from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ...topics.transaction_state import TOPIC
-from ..groups.commits import ANYBODY, GroupMemberIdentity
 from ..groups.coordinator import GroupCoordinator
-from ..internal_topic import CoordinatorTopic
-from ..one_by_one import do_each
+from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
 from .partition import StatePartition
 from .recovery import reconcile
@@ -252,8 +251,8 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first transaction that could not be aborted; the others have been.
         """
-        do_each(self._states, StatePartition.retry)
-        do_each(self._states, StatePartition.abort_timed_out)
+        for_each_then_raise(self._states, StatePartition.retry)
+        for_each_then_raise(self._states, StatePartition.abort_timed_out)
 
     def remove_expired(self) -> None:
         """Forget transactional ids that nobody used for `transactional.id.expiration.ms`; to be called now and then.
@@ -261,7 +260,7 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first partition that cannot be written; the others have been seen to.
         """
-        do_each(self._states, StatePartition.remove_expired)
+        for_each_then_raise(self._states, StatePartition.remove_expired)
 
     def describe(self, transactional_id: str) -> Transaction:
         """A transactional id as it stands; raises TransactionalIdNotFoundError."""

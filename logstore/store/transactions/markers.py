@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ...coordinator.transactions.outcomes import Completion, Marker, MarkerOutcome, marker_outcome
+from ...coordinator.transactions.orphans import has_marker
+from ...coordinator.transactions.outcomes import Completion, MarkerOutcome, TransactionMarker, marker_outcome
 from ...coordinator.transactions.table import TransactionTable
-from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import LogstoreError
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 #: writes a marker to a partition of `__consumer_offsets`, and settles the offsets that wait for it
-WriteOffsetsMarker = Callable[[int, Marker], AppendInfo]
+WriteOffsetsMarker = Callable[[int, TransactionMarker], AppendInfo]
 
 
 class MarkerWriter:
@@ -33,7 +33,7 @@ class MarkerWriter:
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker
 
-    def write(self, partition: TopicPartition, marker: Marker) -> AppendInfo | None:
+    def write(self, partition: TopicPartition, marker: TransactionMarker) -> AppendInfo | None:
         """Write a marker to one partition; None if that is not there any more.
 
         Raises:
@@ -92,7 +92,7 @@ class MarkerWriter:
         """Leave out partitions that have the marker, after an attempt that did not come to its end.
 
         That is so where an interrupt ended it, or a power failure took the record of the completion and left what came
-        after it. With version 2 no batch but the marker, or one of a later transaction, has the epoch of the marker.
+        after it.
 
         Raises:
             LogstoreError: a partition cannot be synced.
@@ -103,11 +103,6 @@ class MarkerWriter:
             if log is None or not log.is_writable:
                 continue
             entry = log.producer(marker.producer_id)
-            if entry is None:
-                continue
-            is_over = supports_epoch_bump(marker.transaction_version) or entry.current_txn_first_offset is None
-            if entry.producer_epoch > marker.producer_epoch or (
-                is_over and entry.producer_epoch == marker.producer_epoch
-            ):
+            if entry is not None and has_marker(entry, marker):
                 self.sync([partition])
                 table.marker_written(completion, partition)

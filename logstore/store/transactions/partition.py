@@ -29,8 +29,7 @@ from ...coordinator.transactions.transitions import PREPARE_COMMIT, PREPARED, su
 from ...errors import ConcurrentTransactionsError, LogstoreError
 from ...log.partition_log import PartitionLog
 from ...topics.transaction_state import unknown_version
-from ..internal_topic import CoordinatorTopic
-from ..one_by_one import do_each
+from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from ..replaying import ReplayedRecord, errors_of, replayed
 from .markers import MarkerWriter
 
@@ -147,7 +146,7 @@ class StatePartition:
         now_ms, allocate = self._store.now_ms(), self._store.next_producer_id
         decide = partial(abort_timed_out, rules=self.table.rules, allocate=allocate, now_ms=now_ms)
         timed_out = self.run(lambda table: table.timed_out(now_ms=now_ms))
-        do_each(timed_out, lambda transactional_id: self.request(transactional_id, decide))
+        for_each_then_raise(timed_out, lambda transactional_id: self.request(transactional_id, decide))
 
     def remove_expired(self) -> None:
         """Write the tombstones of transactional ids that have expired, and forget these.

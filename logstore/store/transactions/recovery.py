@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ...coordinator.transactions.outcomes import Marker
-from ...coordinator.transactions.transaction import EPOCH_MAX, Transaction
-from ...coordinator.transactions.transitions import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
-from ...folds.producer_state import ProducerEntry
+from ...coordinator.transactions.orphans import is_ongoing, orphan_marker
+from ...coordinator.transactions.transaction import Transaction
+from ...coordinator.transactions.transitions import COMPLETE_COMMIT
 from ...layout.batch import NO_PRODUCER_ID
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
@@ -47,8 +46,8 @@ def reconcile(store: Store, states: Iterable[StatePartition], markers: MarkerWri
             _, transaction = known.get(entry.producer_id, (None, None))
             if transaction is not None and transaction.producer_id == entry.producer_id:
                 epochs[entry.producer_id] = max(entry.producer_epoch, epochs.get(entry.producer_id, -1))
-            if entry.current_txn_first_offset is not None and not _is_ongoing(transaction, entry, partition):
-                markers.write(partition, _end_of(transaction, entry, partition))
+            if entry.current_txn_first_offset is not None and not is_ongoing(transaction, entry, partition):
+                markers.write(partition, orphan_marker(transaction, entry, partition))
                 markers.sync([partition])
     for producer_id, epoch in epochs.items():
         state, transaction = known[producer_id]
@@ -71,36 +70,3 @@ def _logs(store: Store) -> Iterator[tuple[TopicPartition, PartitionLog]]:
     for topic in store.topics.values():
         for number in range(topic.partition_count):
             yield TopicPartition(topic.name, number), store.log(topic.name, number)
-
-
-def _is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> bool:
-    """Whether the coordinator will end what the producer has open in the partition."""
-    if transaction is None or transaction.state not in PREPARED | {ONGOING}:
-        return False
-    return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
-
-
-def _end_of(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> Marker:
-    """The marker of the transaction before, if that was committed and its marker is lost; else one that aborts.
-
-    An abort that nobody asked for has the epoch of the data, as `kafka-transactions.sh abort` writes it.
-    """
-    is_commit = (
-        transaction is not None
-        and transaction.state is COMPLETE_COMMIT
-        and supports_epoch_bump(transaction.client_transaction_version)
-        and _decided_epoch(transaction, entry.producer_id) == entry.producer_epoch + 1
-    )
-    return Marker(
-        producer_id=entry.producer_id,
-        producer_epoch=entry.producer_epoch + is_commit,
-        is_commit=is_commit,
-        coordinator_epoch=max(entry.coordinator_epoch, 0),
-        transaction_version=2 if is_commit else 0,
-        partitions=frozenset([partition]),
-    )
-
-
-def _decided_epoch(transaction: Transaction, producer_id: int) -> int:
-    """The epoch that the markers of the transaction before had; a producer id is used up by the last epoch there is."""
-    return transaction.producer_epoch if transaction.producer_id == producer_id else EPOCH_MAX

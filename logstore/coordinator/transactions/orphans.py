@@ -1,0 +1,58 @@
+"""What a partition's memory of a producer says about its transaction, held against what the coordinator knows.
+
+Kafka has no such rules: there other replicas have what one lost, and an orphan is for `kafka-transactions.sh abort`.
+"""
+
+from __future__ import annotations
+
+from ...folds.producer_state import ProducerEntry
+from ...model import TopicPartition
+from .outcomes import TransactionMarker
+from .transaction import EPOCH_MAX, Transaction
+from .transitions import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
+
+
+def is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> bool:
+    """Return whether the coordinator will end what the producer has open in the partition."""
+    if transaction is None or transaction.state not in PREPARED | {ONGOING}:
+        return False
+    return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
+
+
+def orphan_marker(
+    transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition
+) -> TransactionMarker:
+    """Return the marker that ends a transaction which is open in the partition and not ongoing for the coordinator.
+
+    It commits if the last transaction was committed and its marker was lost; else it aborts, with the epoch of the
+    data, as `kafka-transactions.sh abort` writes it.
+    """
+    is_commit = (
+        transaction is not None
+        and transaction.state is COMPLETE_COMMIT
+        and supports_epoch_bump(transaction.client_transaction_version)
+        and _decided_epoch(transaction, entry.producer_id) == entry.producer_epoch + 1
+    )
+    return TransactionMarker(
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch + is_commit,
+        is_commit=is_commit,
+        coordinator_epoch=max(entry.coordinator_epoch, 0),
+        transaction_version=2 if is_commit else 0,
+        partitions=frozenset([partition]),
+    )
+
+
+def has_marker(entry: ProducerEntry, marker: TransactionMarker) -> bool:
+    """Return whether a partition that remembers its producer so has the marker already.
+
+    With version 2 no batch but the marker, or one of a later transaction, has the epoch of the marker.
+    """
+    if entry.producer_epoch != marker.producer_epoch:
+        return entry.producer_epoch > marker.producer_epoch
+    return supports_epoch_bump(marker.transaction_version) or entry.current_txn_first_offset is None
+
+
+def _decided_epoch(transaction: Transaction, producer_id: int) -> int:
+    """Return the epoch of the last transaction's markers; the last epoch there is uses a producer id up."""
+    return transaction.producer_epoch if transaction.producer_id == producer_id else EPOCH_MAX
