@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from ..errors import CheckpointFormatError
@@ -39,6 +40,17 @@ def parse_uuid(text: str) -> bytes:
 def format_uuid(data: bytes) -> str:
     """The 22 characters for 16 bytes."""
     return urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def random_uuid() -> str:
+    """Return a random uuid as `Uuid.randomUuid` makes it: of version 4, never beginning with a dash."""
+    while True:
+        data = bytearray(secrets.token_bytes(SIZE))
+        data[6] = data[6] & 0x0F | 0x40
+        data[8] = data[8] & 0x3F | 0x80
+        text = format_uuid(bytes(data))
+        if not text.startswith("-"):
+            return text
 
 
 def _decoded(text: str) -> bytes:

@@ -53,6 +53,7 @@ class PartitionLog(LogAppends, LogReads):
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
         topic_id: of `partition.metadata`; None without the file.
+        leader_epoch: what its owner appends with; 0 unless a metadata log says otherwise.
         config, rules: the configuration, and what of it concerns appends.
         directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
         offsets: where it starts and ends, and what is stable and on the disk.
@@ -81,6 +82,7 @@ class PartitionLog(LogAppends, LogReads):
         self.directory = directory
         self.topic_partition = topic_partition
         self.topic_id: str | None = None
+        self.leader_epoch = 0
         self.segments, self.epochs, self.producers = loader.segments, loader.epochs, loader.producers
         self.offsets = Offsets(struct, self.segments, self.producers.state.transactions, topic_partition)
         self.failure = Failure(directory.path, topic_partition, self.lock, struct, self.invalidate_fast_path)

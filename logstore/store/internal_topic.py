@@ -68,10 +68,6 @@ class CoordinatorTopic:
         """The log of a partition."""
         return self._store.log(self.name, partition)
 
-    def leader_epoch(self, partition: int) -> int:
-        """The epoch that it is written in."""
-        return self._store.leader_epoch(self.name, partition)
-
     def append(
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, needs_sync: bool = True
     ) -> AppendInfo:
@@ -85,7 +81,7 @@ class CoordinatorTopic:
         info = log.append_records(
             [value for _, value in records],
             [key for key, _ in records],
-            leader_epoch=self.leader_epoch(partition),
+            leader_epoch=log.leader_epoch,
         )
         if needs_sync:
             self.sync(log)

@@ -14,9 +14,7 @@ from typing import NamedTuple
 from ..disk.directory import partition_directories
 from ..disk.names import child
 from ..disk.seam import Seam
-from ..disk.side_files import read_partition_metadata
 from ..errors import LogstoreError
-from ..layout import partition_metadata
 from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
 from ..log.config import LogConfig, parse_config
 from ..log.loader import LoadSettings
@@ -26,13 +24,14 @@ from .broker_config import BrokerConfig, topic_defaults
 from .checkpoints import Checkpoints
 from .metadata.image import MetadataImage, TopicImage
 from .metadata.log import DIRECTORY_NAME
+from .metadata.reading import topic_id_of
 from .timers import Schedule
 
 Progress = Callable[[int, int], object]
 
 
 class WantedPartition(NamedTuple):
-    """A partition to be opened: its topic and number, the topic's id, its configuration.
+    """A partition to be opened: its topic and number, the topic's id, its configuration, the epoch of its leader.
 
     `was_clean`: it was closed in order, and needs no recovery.
     """
@@ -40,6 +39,7 @@ class WantedPartition(NamedTuple):
     key: TopicPartition
     topic_id: str
     config: LogConfig
+    leader_epoch: int
     was_clean: bool = False
 
 
@@ -268,7 +268,7 @@ class Partitions:
             self._now_ms(),
             wanted.config,
         )
-        self._logs[key] = PartitionLog.open(
+        log = PartitionLog.open(
             path,
             settings,
             seam=self._seam,
@@ -277,6 +277,8 @@ class Partitions:
             requires_verification=self._requires_verification,
             flush_later=self._schedule.run_soon,
         )
+        log.leader_epoch = wanted.leader_epoch
+        self._logs[key] = log
 
     def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
         """Close a log and let its directory be removed; a directory that cannot be renamed is a stray one then."""
@@ -323,12 +325,6 @@ def _named(key: TopicPartition) -> Iterator[None]:
             "copies what is good of it"
         )
         raise
-
-
-def topic_id_of(path: str) -> str | None:
-    """The id in the `partition.metadata` of a partition's directory; None without the file."""
-    file = child(path, partition_metadata.FILE_NAME)
-    return read_partition_metadata(file).topic_id if os.path.exists(file) else None
 
 
 def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:

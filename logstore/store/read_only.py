@@ -18,15 +18,15 @@ from types import TracebackType
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.file_range import is_missing
 from ..disk.names import absolute_path, child
-from ..disk.side_files import read_meta_properties, read_partition_metadata
+from ..disk.side_files import read_meta_properties
 from ..errors import DataDirectoryError, OffsetOutOfRangeError
-from ..layout import meta_properties, partition_metadata
+from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
 from ..layout.meta_properties import MetaProperties
 from ..log.reader import PartitionReader
 from .metadata.image import MetadataImage, PartitionImage, TopicImage
 from .metadata.log import DIRECTORY_NAME
-from .metadata.reading import MetadataState
+from .metadata.reading import MetadataState, topic_id_of
 from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
 _UNKNOWN_PARTITION = PartitionImage((), (), -1, -1)
@@ -144,7 +144,7 @@ class ReadOnlyStore:
         for name, path in partition_directories(self.path):
             if name.kind is not DirectoryKind.LIVE or name.topic == METADATA_TOPIC:
                 continue
-            topic_id = _topic_id(path) or ""
+            topic_id = topic_id_of(path) or ""
             topic = image.topics.setdefault(name.topic, TopicImage(name.topic, topic_id))
             topic.partitions[name.partition] = _UNKNOWN_PARTITION
         return image
@@ -152,13 +152,4 @@ class ReadOnlyStore:
     def _is_of(self, key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
         """Whether the reader still reads the topic of that name, and not one that was deleted."""
         topic_id = topic_ids.get(key[0])
-        return topic_id is not None and topic_id == (_topic_id(reader.path) or "")
-
-
-def _topic_id(path: str) -> str | None:
-    try:
-        return read_partition_metadata(child(path, partition_metadata.FILE_NAME)).topic_id
-    except DataDirectoryError as error:
-        if is_missing(error):
-            return None
-        raise
+        return topic_id is not None and topic_id == (topic_id_of(reader.path) or "")

@@ -28,7 +28,7 @@ from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata.log import MetadataLog
 from .metadata.topic_changes import TopicChanges
-from .metadata.topics import INTERNAL_TOPICS, Place, TopicDescription, describe, topic_of, unknown_topic
+from .metadata.topics import INTERNAL_TOPICS, NodeDirectory, TopicDescription, describe, topic_of, unknown_topic
 from .partitions import Partitions
 from .timers import Schedule
 from .transactions.coordinator import TransactionCoordinator
@@ -74,7 +74,7 @@ class Store:
         self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
         self._is_closed = self._has_let_go = self.is_lost = False
         self.is_reconciled = partitions.was_clean
-        place = Place(self.node_id, self.directory_id)
+        place = NodeDirectory(self.node_id, self.directory_id)
         self._changes = TopicChanges(metadata, partitions, checkpoints, place, config)
         self._housekeeping = Housekeeping(partitions, checkpoints, config, now_ms)
         self._housekeeping.add_to(schedule)
@@ -104,13 +104,6 @@ class Store:
             self.require_not_lost()
             raise unknown_topic(f"{topic}-{partition}")
         return log
-
-    def leader_epoch(self, topic: str, partition: int) -> int:
-        """The epoch that batches of the partition are appended with; raises UnknownTopicOrPartitionError."""
-        found = topic_of(self._metadata.image, topic).partitions.get(partition)  # no lock: every append asks for it
-        if found is None:
-            raise unknown_topic(f"{topic}-{partition}")
-        return found.leader_epoch
 
     def feature(self, name: str) -> int:
         """The finalized level of a feature, such as `transaction.version`; 0 if it is off."""

@@ -94,7 +94,7 @@ def test_a_store_becomes_a_brokers_and_a_stores_again(oracle: Oracle, tmp_path: 
     with logstore.open(root) as store:
         assert seen(store, first) == first["topics"]
         assert store.stray_directories == ()
-        epoch = store.leader_epoch("orders", 1)
+        epoch = store.log("orders", 1).leader_epoch
         assert epoch > 0
         store.log("orders", 1).append_records([b"c"], leader_epoch=epoch)
         store.add_partitions("orders", 3)

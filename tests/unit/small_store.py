@@ -160,7 +160,7 @@ class TransactionalClient:
             producer_epoch=self.identity[1],
             base_sequence=sequence,
             is_transactional=True,
-            leader_epoch=store.leader_epoch(*place),
+            leader_epoch=store.log(*place).leader_epoch,
             guard=guard,
         )
         self.sequences[place] = sequence + len(values)

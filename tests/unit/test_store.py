@@ -55,7 +55,7 @@ def test_topics_and_their_data_outlive_the_store(tmp_path: Path) -> None:
         assert again.log("orders", 0).topic_id == made.topic_id
         assert again.next_producer_id() == 1000
         assert again.feature("transaction.version") == 2
-        assert again.leader_epoch("orders", 1) == 0
+        assert again.log("orders", 1).leader_epoch == 0
         assert told == [(2, 2)]
         (tmp_path / "crashed").mkdir()
         crashed = shutil.copytree(tmp_path / "data", tmp_path / "crashed", dirs_exist_ok=True) / "deeper"

@@ -12,7 +12,7 @@ from logstore.columns.small_batch import build_batch_from_records
 from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
 from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
-from logstore.store.opening.adoption import FoundInLogs, adopt
+from logstore.store.opening.adoption import HighestInLogs, adopt
 from tests.unit.small_store import START_MS, TransactionalClient
 from tests.unit.test_store_promotion import NOW, unpacked
 
@@ -37,8 +37,8 @@ def of_a_later_coordinator(root: Path) -> int:
 def assert_usable(root: Path, producer_id: int) -> None:
     adopt(str(root), seam=SEAM, now_ms=lambda: START_MS)
     with logstore.open(root) as store:
-        assert {store.leader_epoch("__transaction_state", one) for one in range(2)} == {EPOCH}
-        assert store.leader_epoch("t", 0) == 0
+        assert {store.log("__transaction_state", one).leader_epoch for one in range(2)} == {EPOCH}
+        assert store.log("t", 0).leader_epoch == 0
         client = TransactionalClient(store, "billing")
         assert client.identity[0] == producer_id
         client.send("t", b"next")
@@ -78,7 +78,7 @@ def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
     marker = [(b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x07", START_MS, ((b"odd", b""),))]
     batch = build_batch_from_records(marker, producer_id=3, producer_epoch=0, is_transactional=True, is_control=True)
     (partition / f"{0:020d}.log").write_bytes(batch.tobytes())
-    found = FoundInLogs.of("t", 1, {0: str(partition)})
+    found = HighestInLogs.of("t", 1, {0: str(partition)})
     assert (found.coordinator_epoch, found.producer_id, found.leader_epochs) == (EPOCH, 3, {0: 0})
 
 
@@ -94,6 +94,6 @@ def test_the_coordinator_of_a_brokers_directory_is_not_behind_its_markers(
         adopt(str(root), seam=SEAM, now_ms=lambda: NOW)
     with logstore.open(root, now_ms=lambda: NOW) as store:
         known = store.topics["__transaction_state"].partition_count
-        least = min(store.leader_epoch("__transaction_state", number) for number in range(known))
-        found = [FoundInLogs.of(topic, 1, {0: str(root / f"{topic}-0")}).coordinator_epoch for topic in store.topics]
+        least = min(store.log("__transaction_state", number).leader_epoch for number in range(known))
+        found = [HighestInLogs.of(topic, 1, {0: str(root / f"{topic}-0")}).coordinator_epoch for topic in store.topics]
         assert least >= max(found) >= 0

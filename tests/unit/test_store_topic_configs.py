@@ -8,7 +8,7 @@ import pytest
 
 import logstore
 from logstore.errors import InvalidConfigurationError
-from logstore.store.metadata.topic_configs import config_values
+from logstore.store.metadata.topic_configs import config_records
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 DISABLED = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
@@ -41,7 +41,7 @@ def test_a_topic_that_has_remote_storage_already_is_opened_and_not_changed(tmp_p
     with logstore.open(tmp_path) as store:
         store.create_topic("t")
         configured = {"remote.storage.enable": "true", LEADER: "x"}
-        store._metadata.append(config_values(store._metadata.image, "t", configured))
+        store._metadata.append(config_records(store._metadata.image, "t", configured))
     with logstore.open(tmp_path) as store:
         store.log("t", 0).append_records([b"a"])
         with pytest.raises(InvalidConfigurationError, match=r"Invalid value \[x\]"):

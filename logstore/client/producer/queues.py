@@ -43,7 +43,7 @@ class PartitionQueue:
 
     def _bind(self, store: Store) -> None:
         log = store.log(*self.topic_partition)
-        self.leader_epoch = store.leader_epoch(*self.topic_partition)
+        self.leader_epoch = log.leader_epoch
         self._sequence: tuple[object, int] = (None, 0)
         self.transaction = 0
         self.log = log
@@ -55,7 +55,6 @@ class PartitionQueue:
             UnknownTopicOrPartitionError: it is gone.
         """
         if store.log(*self.topic_partition) is self.log:
-            self.leader_epoch = store.leader_epoch(*self.topic_partition)
             return False
         self._bind(store)
         return True

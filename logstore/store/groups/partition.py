@@ -152,12 +152,8 @@ class GroupPartition:
             is_transactional=True,
         )
         self._is_settled = False
-        info = self._topic.log(self.number).append_as_leader(
-            batch,
-            leader_epoch=self._topic.leader_epoch(self.number),
-            origin=AppendOrigin.COORDINATOR,
-            guard=guard,
-        )
+        log = self._topic.log(self.number)
+        info = log.append_as_leader(batch, leader_epoch=log.leader_epoch, origin=AppendOrigin.COORDINATOR, guard=guard)
         for offset, (key, value) in enumerate(records, info.first_offset):
             self.offsets.replay(key, value, record_offset=offset, producer_id=producer_id)
         self._end()
@@ -170,13 +166,14 @@ class GroupPartition:
             LogstoreError: as `PartitionLog.append_end_transaction`.
         """
         self._is_settled = False
-        info = self._topic.log(self.number).append_end_transaction(
+        log = self._topic.log(self.number)
+        info = log.append_end_transaction(
             marker.producer_id,
             marker.producer_epoch,
             is_commit=marker.is_commit,
             coordinator_epoch=marker.coordinator_epoch,
             transaction_version=marker.transaction_version,
-            leader_epoch=self._topic.leader_epoch(self.number),
+            leader_epoch=log.leader_epoch,
         )
         self.offsets.replay_marker(marker.producer_id, is_commit=marker.is_commit)
         self._end()

@@ -26,11 +26,11 @@ from ...log.config import parse_config
 from ...log.loader import LoadSettings
 from ...log.partition_log import PartitionLog
 from ...topics.cluster_metadata import encode_value
-from ..opening.suitability import require_suitable
 from .batches import Voter, control_batch, data_batch, dynamic_quorum, leader_change
 from .image import MetadataImage
 from .reading import NO_OFFSET, MetadataState
-from .topics import Place
+from .suitability import require_suitable
+from .topics import NodeDirectory
 
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -72,7 +72,7 @@ class MetadataLog:
         """Of the record that is appended next, should this node be the leader already."""
         return self.log.log_end_offset
 
-    def require_suitable(self, place: Place, *, has_partitions: bool) -> None:
+    def require_suitable(self, place: NodeDirectory, *, has_partitions: bool) -> None:
         """Raise DataDirectoryError unless the directory is for this node alone, see `suitability`."""
         require_suitable(self._state, self.path, place, has_partitions=has_partitions)
 

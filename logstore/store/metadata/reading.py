@@ -16,9 +16,13 @@ import numpy as np
 from ...columns.batch_table import ByteArray, scan
 from ...columns.record_windows import BadBatch, record_windows
 from ...disk.directory import PartitionFiles, list_partition_directory
+from ...disk.file_range import is_missing
 from ...disk.mapped import MappedFile
-from ...errors import CorruptRecordError
+from ...disk.names import child
+from ...disk.side_files import read_partition_metadata
+from ...errors import CorruptRecordError, DataDirectoryError
 from ...kernels import scan as fields
+from ...layout import partition_metadata
 from ...layout.batch import CONTROL_FLAG
 from ...log.read import Fetched, ReadBounds
 from ...log.reader import PartitionReader
@@ -148,3 +152,13 @@ def read_metadata(directory: str) -> MetadataState:
     reader = PartitionReader(directory)
     state.read_log(reader, reader.bounds)
     return state
+
+
+def topic_id_of(path: str) -> str | None:
+    """Return the id in the `partition.metadata` of a partition's directory; None without the file."""
+    try:
+        return read_partition_metadata(child(path, partition_metadata.FILE_NAME)).topic_id
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return None
+        raise

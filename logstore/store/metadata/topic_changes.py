@@ -12,22 +12,22 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import LogstoreError
+from ...layout.kafka_uuid import random_uuid
 from ...log.config import LogConfig
 from ...model import TopicPartition
 from ..broker_config import BrokerConfig
 from ..checkpoints import Checkpoints
-from ..opening.formatting import random_uuid
 from ..partitions import Partitions, WantedPartition
 from .image import MetadataImage, TopicImage
 from .log import MetadataLog
 from .topic_configs import broker_defaults, effective_config
 from .topics import (
-    Place,
+    NodeDirectory,
     TopicDescription,
-    add_partitions_values,
-    alter_config_values,
-    create_topic_values,
-    delete_topic_values,
+    add_partitions_records,
+    alter_config_records,
+    create_topic_records,
+    delete_topic_records,
     describe,
     topic_of,
 )
@@ -47,7 +47,7 @@ class TopicChanges:
         metadata: MetadataLog,
         partitions: Partitions,
         checkpoints: Checkpoints,
-        place: Place,
+        place: NodeDirectory,
         config: BrokerConfig,
     ) -> None:
         self._metadata, self._partitions, self._checkpoints = metadata, partitions, checkpoints
@@ -83,7 +83,7 @@ class TopicChanges:
         """See `Store.create_topic`; a topic whose partitions cannot be made is removed again."""
         count = self._config["num.partitions"] if partition_count is None else partition_count
         image, place = self._metadata.image, self._place
-        values = create_topic_values(image, place, name, random_uuid(), count, config, defaults=self._defaults)
+        values = create_topic_records(image, place, name, random_uuid(), count, config, defaults=self._defaults)
         self.is_settled = False
         self._metadata.append(values)
         try:
@@ -96,7 +96,7 @@ class TopicChanges:
     def delete(self, name: str) -> LogstoreError | None:
         """See `Store.delete_topic`; why a directory of it, or a checkpoint, is still there."""
         image = self._metadata.image
-        values = delete_topic_values(image, name)
+        values = delete_topic_records(image, name)
         delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
         self.is_settled = False
         self._metadata.append(values)
@@ -113,7 +113,7 @@ class TopicChanges:
 
     def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
         """See `Store.add_partitions`; why they could not be made, and will be when they are asked for."""
-        values = add_partitions_values(self._metadata.image, self._place, name, partition_count)
+        values = add_partitions_records(self._metadata.image, self._place, name, partition_count)
         count = len(self._wanted(name))
         self.is_settled = False
         self._metadata.append(values)
@@ -131,7 +131,7 @@ class TopicChanges:
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> None:
         """See `Store.alter_config`."""
-        values = alter_config_values(self._metadata.image, name, changes, defaults=self._defaults)
+        values = alter_config_records(self._metadata.image, name, changes, defaults=self._defaults)
         if values:
             self.is_settled = False
             self._metadata.append(values)
@@ -152,7 +152,7 @@ class TopicChanges:
         """Remove a topic that could not be made; if that fails too, it is completed or removed by the next opening."""
         keys = _keys(self._metadata.image, name)
         try:
-            self._metadata.append(delete_topic_values(self._metadata.image, name))
+            self._metadata.append(delete_topic_records(self._metadata.image, name))
         except LogstoreError as another:
             error.add_note(f"topic {name} is in the metadata log, and is completed by the next opening: {another}")
             return
@@ -172,8 +172,8 @@ def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) 
 
 def _wanted(topic: TopicImage, config: LogConfig) -> list[WantedPartition]:
     return [
-        WantedPartition(TopicPartition(topic.name, number), topic.topic_id, config)
-        for number in sorted(topic.partitions)
+        WantedPartition(TopicPartition(topic.name, number), topic.topic_id, config, partition.leader_epoch)
+        for number, partition in sorted(topic.partitions.items())
     ]
 
 

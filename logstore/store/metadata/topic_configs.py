@@ -109,7 +109,7 @@ def _require_no_remote_storage(config: LogConfig, *, was_remote: bool) -> None:
         )
 
 
-def config_values(image: MetadataImage, name: str, config: Mapping[str, str | None]) -> list[bytes]:
+def config_records(image: MetadataImage, name: str, config: Mapping[str, str | None]) -> list[bytes]:
     """Records of configurations that were checked; another least ISR takes back what was known of eligible leaders."""
     fields: Value = {"resourceType": TOPIC_RESOURCE, "resourceName": name}
     values = [encode_value("ConfigRecord", {**fields, "name": key, "value": value}) for key, value in config.items()]

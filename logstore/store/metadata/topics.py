@@ -3,8 +3,8 @@
 Each function gives the records of one change, all of one batch; whoever owns the log appends them.
 
 >>> from logstore.store.metadata.image import MetadataImage
->>> place = Place(1, "dqEnd-x7SkKckvU0_kJgLQ")
->>> create_topic_values(MetadataImage(), place, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
+>>> place = NodeDirectory(1, "dqEnd-x7SkKckvU0_kJgLQ")
+>>> create_topic_records(MetadataImage(), place, "a/b", "wpbL9QuzSw6JQCrXAbQsfg", 1, {}, defaults={})
 Traceback (most recent call last):
 logstore.errors.InvalidTopicError: Topic name is invalid: 'a/b' contains one or more characters other than ASCII \
 alphanumerics, '.', '_' and '-'
@@ -29,7 +29,7 @@ from ...topics import consumer_offsets, transaction_state
 from ...topics.cluster_metadata import encode_value
 from ...topics.schema import Value
 from .image import METADATA_VERSION, MetadataImage, TopicImage
-from .topic_configs import config_text, config_values, require_valid_config
+from .topic_configs import config_records, config_text, require_valid_config
 
 NAME_LENGTH_MAX = 249
 PARTITION_COUNT_MAX = 10_000  # in one request
@@ -48,7 +48,7 @@ class TopicDescription:
     config: Mapping[str, str]
 
 
-class Place(NamedTuple):
+class NodeDirectory(NamedTuple):
     """The node and the data directory that all partitions are in."""
 
     node_id: int
@@ -60,9 +60,9 @@ def describe(image: MetadataImage, topic: TopicImage) -> TopicDescription:
     return TopicDescription(topic.name, topic.topic_id, len(topic.partitions), image.topic_config(topic.name))
 
 
-def create_topic_values(
+def create_topic_records(
     image: MetadataImage,
-    place: Place,
+    place: NodeDirectory,
     name: str,
     topic_id: str,
     partition_count: int,
@@ -92,12 +92,12 @@ def create_topic_values(
         )
     return [
         encode_value("TopicRecord", {"name": name, "topicId": topic_id}),
-        *config_values(image, name, text),
-        *partition_values(image, place, topic_id, dict.fromkeys(range(partition_count), 0)),
+        *config_records(image, name, text),
+        *partition_records(image, place, topic_id, dict.fromkeys(range(partition_count), 0)),
     ]
 
 
-def delete_topic_values(image: MetadataImage, name: str) -> list[bytes]:
+def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
     """The record that removes a topic.
 
     A broker does delete those of its coordinators, and forgets whom they had fenced and what they had decided.
@@ -115,7 +115,7 @@ def delete_topic_values(image: MetadataImage, name: str) -> list[bytes]:
     return [encode_value("RemoveTopicRecord", {"topicId": topic_of(image, name).topic_id})]
 
 
-def add_partitions_values(image: MetadataImage, place: Place, name: str, partition_count: int) -> list[bytes]:
+def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str, partition_count: int) -> list[bytes]:
     """The records of the partitions that a topic lacks to have so many.
 
     Raises:
@@ -137,10 +137,10 @@ def add_partitions_values(image: MetadataImage, place: Place, name: str, partiti
         )
     if partition_count - present_count > PARTITION_COUNT_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
-    return partition_values(image, place, topic.topic_id, dict.fromkeys(range(present_count, partition_count), 0))
+    return partition_records(image, place, topic.topic_id, dict.fromkeys(range(present_count, partition_count), 0))
 
 
-def alter_config_values(
+def alter_config_records(
     image: MetadataImage, name: str, changes: Mapping[str, Any], *, defaults: Mapping[str, str]
 ) -> list[bytes]:
     """The records that set or, with None, take back configurations of a topic; none if nothing changes.
@@ -156,11 +156,11 @@ def alter_config_values(
     merged = {key: value for key, value in {**present, **text}.items() if key not in removed}
     require_valid_config(name, merged, defaults=defaults, present=present)
     changed = {key: value for key, value in text.items() if present.get(key) != value}
-    return config_values(image, name, {**changed, **removed})
+    return config_records(image, name, {**changed, **removed})
 
 
-def partition_values(
-    image: MetadataImage, place: Place, topic_id: str, leader_epochs: Mapping[int, int]
+def partition_records(
+    image: MetadataImage, place: NodeDirectory, topic_id: str, leader_epochs: Mapping[int, int]
 ) -> list[bytes]:
     """The records of new partitions, from their numbers to the epochs of their leader."""
     metadata_version = image.features.get(METADATA_VERSION, 0)

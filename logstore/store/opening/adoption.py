@@ -2,8 +2,9 @@
 
 For partitions that were copied, restored or salvaged without the metadata of their cluster. Ids of topics are those in
 `partition.metadata`; configurations are not known, but for Kafka's internal topics. Epochs of leaders and producer ids
-go on behind the highest that are in the logs; those of the transaction coordinator's partitions also behind the highest
-that a marker has (`FoundInLogs`), for a partition refuses markers of an epoch before (TRANSACTION_COORDINATOR_FENCED).
+go on behind the highest that are in the logs (`HighestInLogs`); those of the transaction coordinator's partitions also
+behind the highest that a marker has, for a partition refuses markers of an earlier epoch
+(TRANSACTION_COORDINATOR_FENCED).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ...folds.transaction_marker import read_marker
 from ...kernels import scan as fields
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, NO_PRODUCER_ID
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
+from ...layout.kafka_uuid import random_uuid
 from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
 from ...layout.meta_properties import MetaProperties
 from ...topics import transaction_state
@@ -35,12 +37,11 @@ from ..broker_config import parse_broker_config
 from ..internal_topic import internal_config
 from ..metadata.image import MetadataImage
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
-from ..metadata.reading import entries, read_metadata
-from ..metadata.registration import begin
-from ..metadata.topic_configs import config_values
-from ..metadata.topics import Place, partition_values, require_valid_name
-from ..partitions import topic_id_of
-from .formatting import NODE_ID, owner, random_uuid, write_bootstrap, write_properties
+from ..metadata.reading import entries, read_metadata, topic_id_of
+from ..metadata.topic_configs import config_records
+from ..metadata.topics import NodeDirectory, partition_records, require_valid_name
+from .formatting import NODE_ID, owner, write_bootstrap, write_properties
+from .registration import begin
 
 NO_COORDINATOR_EPOCH = -1
 _EPOCH_SIZE = 4  # bytes
@@ -102,12 +103,12 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
         if owner(path) is not None:
             raise DataDirectoryError("The directory has an owner already", path=path, advice="open it")
         topics = adoptable_topics(live_partitions(path))
-        found = {topic.name: FoundInLogs.of(topic.name, topic.partition_count, topic.paths) for topic in topics}
+        found = {topic.name: HighestInLogs.of(topic.name, topic.partition_count, topic.paths) for topic in topics}
         if transaction_state.TOPIC in found:
             found[transaction_state.TOPIC].raise_epochs(max(one.coordinator_epoch for one in found.values()))
         place = _voter(path)
         if place is None:
-            place = Place(NODE_ID, random_uuid())
+            place = NodeDirectory(NODE_ID, random_uuid())
             write_bootstrap(seam, path, place, now_ms())
         metadata = MetadataLog(path, place.node_id, seam, now_ms)
         try:
@@ -115,7 +116,7 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
             begin(path, metadata, place)
             for topic in topics:
                 if topic.name not in metadata.image.topics:
-                    metadata.append(_values(metadata.image, place, topic, found[topic.name].leader_epochs))
+                    metadata.append(_records(metadata.image, place, topic, found[topic.name].leader_epochs))
             metadata.skip_producer_ids(max((one.producer_id for one in found.values()), default=-1))
         finally:
             metadata.close()
@@ -133,21 +134,23 @@ def live_partitions(path: str) -> Directories:
     }
 
 
-def _voter(path: str) -> Place | None:
+def _voter(path: str) -> NodeDirectory | None:
     """The only voter that a metadata log has, if there is one."""
     directory = child(path, DIRECTORY_NAME)
     if not os.path.isdir(directory):
         return None
     voters = read_metadata(directory).voters
-    return Place(voters[0]["voterId"], voters[0]["voterDirectoryId"]) if len(voters) == 1 else None
+    return NodeDirectory(voters[0]["voterId"], voters[0]["voterDirectoryId"]) if len(voters) == 1 else None
 
 
-def _values(image: MetadataImage, place: Place, topic: AdoptedTopic, leader_epochs: Mapping[int, int]) -> list[bytes]:
+def _records(
+    image: MetadataImage, place: NodeDirectory, topic: AdoptedTopic, leader_epochs: Mapping[int, int]
+) -> list[bytes]:
     topic_id = topic.topic_id or random_uuid()
     return [
         encode_value("TopicRecord", {"name": topic.name, "topicId": topic_id}),
-        *config_values(image, topic.name, internal_config(topic.name, parse_broker_config({}))),
-        *partition_values(image, place, topic_id, leader_epochs),
+        *config_records(image, topic.name, internal_config(topic.name, parse_broker_config({}))),
+        *partition_records(image, place, topic_id, leader_epochs),
     ]
 
 
@@ -165,7 +168,7 @@ def _common_id(topic: str, paths: Mapping[int, str]) -> str | None:
 
 
 @dataclass(slots=True)
-class FoundInLogs:
+class HighestInLogs:
     """The highest that there is in the logs and producer snapshots of a topic.
 
     Attributes:
@@ -179,7 +182,7 @@ class FoundInLogs:
     producer_id: int = NO_PRODUCER_ID
 
     @classmethod
-    def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> FoundInLogs:
+    def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
         """Read the partitions at these paths, by number; the others have the epoch 0.
 
         Raises:

@@ -7,7 +7,6 @@ formatted anew.
 from __future__ import annotations
 
 import os
-import secrets
 import struct
 
 from ...disk.atomic import replace_file
@@ -19,43 +18,17 @@ from ...disk.side_files import read_meta_properties
 from ...errors import CheckpointFormatError, DataDirectoryError, UsageError
 from ...layout import meta_properties
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
-from ...layout.kafka_uuid import format_uuid, parse_uuid
+from ...layout.kafka_uuid import parse_uuid, random_uuid
 from ...layout.meta_properties import MetaProperties
-from ...topics.cluster_metadata import encode_value
 from ..metadata.batches import Voter, dynamic_quorum, snapshot_bytes
+from ..metadata.features import feature_records
 from ..metadata.log import DIRECTORY_NAME
-from ..metadata.topics import Place
+from ..metadata.topics import NodeDirectory
 
 NODE_ID = 1
-FEATURES = {
-    "metadata.version": 30,
-    "eligible.leader.replicas.version": 1,
-    "group.version": 1,
-    "share.version": 1,
-    "streams.version": 1,
-    "transaction.version": 2,
-}
 BOOTSTRAP_SNAPSHOT_ID = "00000000000000000000-0000000000.checkpoint"
 RESERVED_ID_COUNT = 100
 _TEMPORARY_SUFFIX = ".tmp"
-
-
-def random_uuid() -> str:
-    """As `Uuid.randomUuid`: of version 4, never beginning with a dash."""
-    while True:
-        data = bytearray(secrets.token_bytes(16))
-        data[6] = data[6] & 0x0F | 0x40
-        data[8] = data[8] & 0x3F | 0x80
-        text = format_uuid(bytes(data))
-        if not text.startswith("-"):
-            return text
-
-
-def feature_values() -> list[bytes]:
-    """The records of the levels that Kafka 4.3.1 gives a new cluster."""
-    return [
-        encode_value("FeatureLevelRecord", {"name": name, "featureLevel": level}) for name, level in FEATURES.items()
-    ]
 
 
 def make_root(seam: Seam, path: str) -> None:
@@ -83,9 +56,9 @@ def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None 
     return properties
 
 
-def write_bootstrap(seam: Seam, path: str, place: Place, now_ms: int) -> None:
+def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) -> None:
     """The first levels of features, and the only voter of the quorum."""
-    _put(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_values(), 0, now_ms))
+    _put(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
     quorum = dynamic_quorum(Voter(place.node_id, place.directory_id))
@@ -97,11 +70,11 @@ def write_properties(seam: Seam, path: str, properties: MetaProperties, now_ms: 
     _put(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
 
 
-def place_of(properties: MetaProperties) -> Place:
+def place_of(properties: MetaProperties) -> NodeDirectory:
     """Where all partitions are."""
     assert properties.node_id is not None
     assert properties.directory_id is not None
-    return Place(properties.node_id, properties.directory_id)
+    return NodeDirectory(properties.node_id, properties.directory_id)
 
 
 def owner(path: str) -> MetaProperties | None:

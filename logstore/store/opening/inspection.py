@@ -10,11 +10,10 @@ from ...layout import clean_shutdown, meta_properties
 from ...layout.file_names import directory_name
 from ...layout.meta_properties import MetaProperties
 from ..metadata.log import DIRECTORY_NAME
-from ..metadata.reading import MetadataState, read_metadata
-from ..partitions import topic_id_of
+from ..metadata.reading import MetadataState, read_metadata, topic_id_of
+from ..metadata.suitability import require_suitable
 from .adoption import AdoptedTopic, adoptable_topics, live_partitions
 from .formatting import owner, place_of
-from .suitability import require_suitable
 
 
 @dataclass(frozen=True, slots=True)

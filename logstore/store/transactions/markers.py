@@ -52,7 +52,7 @@ class MarkerWriter:
                 is_commit=marker.is_commit,
                 coordinator_epoch=marker.coordinator_epoch,
                 transaction_version=marker.transaction_version,
-                leader_epoch=self._store.leader_epoch(topic, number),
+                leader_epoch=log.leader_epoch,
             )
         except LogstoreError:
             if log_or_none(self._store, topic, number) is log:

@@ -66,7 +66,7 @@ class StatePartition:
             SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
         """
         self.number = number
-        self.table = TransactionTable(rules, coordinator_epoch=topic.leader_epoch(number))
+        self.table = TransactionTable(rules, coordinator_epoch=topic.log(number).leader_epoch)
         self.unfinished: dict[str, BaseException] = {}
         self._store, self._topic, self._markers = store, topic, markers
         self._lock = threading.Lock()

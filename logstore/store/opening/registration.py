@@ -10,38 +10,29 @@ import os
 from ...disk.mapped import MappedFile
 from ...disk.names import child
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
+from ...layout.kafka_uuid import random_uuid
 from ...topics.cluster_metadata import encode_value
-from ..opening.formatting import feature_values, random_uuid
-from .image import BROKER_RESOURCE, METADATA_VERSION
-from .log import MetadataLog
-from .reading import entries
-from .topics import Place
+from ..metadata.features import SUPPORTED_FEATURES, feature_records
+from ..metadata.image import BROKER_RESOURCE, METADATA_VERSION
+from ..metadata.log import MetadataLog
+from ..metadata.reading import entries
+from ..metadata.topics import NodeDirectory
 
-#: of Kafka 4.3.1, from feature to the lowest and highest level that it knows
-SUPPORTED_FEATURES = {
-    "eligible.leader.replicas.version": (0, 1),
-    "group.version": (0, 1),
-    "kraft.version": (0, 1),
-    METADATA_VERSION: (7, 30),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-}
 _VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # of the record, by the least metadata.version
 
 
-def begin(path: str, metadata: MetadataLog, place: Place) -> None:
+def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
     """Give an empty metadata log what a controller that starts first writes, and register a node that is unknown."""
     if not metadata.image.features:
         metadata.lead()
-        metadata.append(_bootstrap_values(path))
+        metadata.append(_bootstrap_records(path))
     _require_registration(metadata, place.node_id, place.directory_id)
 
 
-def _bootstrap_values(path: str) -> list[bytes]:
+def _bootstrap_records(path: str) -> list[bytes]:
     """What `bootstrap.checkpoint` has, as one metadata transaction (`ActivationRecordsGenerator`)."""
     file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
-    values = feature_values()
+    values = feature_records()
     if os.path.exists(file):
         with MappedFile(file) as snapshot:
             values = [one.value for one in entries(snapshot.data, file) if not one.is_control and one.value is not None]

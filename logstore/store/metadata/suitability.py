@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ...errors import DataDirectoryError
-from ..metadata.image import METADATA_VERSION
-from ..metadata.reading import MetadataState
-from ..metadata.topics import Place
+from .features import SUPPORTED_FEATURES
+from .image import METADATA_VERSION
+from .reading import MetadataState
+from .topics import NodeDirectory
 
-METADATA_VERSION_MIN, METADATA_VERSION_MAX = 7, 30  # of Kafka 4.3.1: 3.3-IV3 to 4.3-IV0
 
-
-def require_suitable(state: MetadataState, path: str, place: Place, *, has_partitions: bool) -> None:
+def require_suitable(state: MetadataState, path: str, place: NodeDirectory, *, has_partitions: bool) -> None:
     """Raise DataDirectoryError unless the directory is for one node alone.
 
     Args:
@@ -30,7 +29,7 @@ def require_suitable(state: MetadataState, path: str, place: Place, *, has_parti
         )
 
 
-def _require_only_voter(state: MetadataState, path: str, place: Place) -> None:
+def _require_only_voter(state: MetadataState, path: str, place: NodeDirectory) -> None:
     voter_ids = {voter["voterId"] for voter in state.voters}
     if voter_ids - {place.node_id}:
         raise DataDirectoryError(
@@ -43,18 +42,19 @@ def _require_only_voter(state: MetadataState, path: str, place: Place) -> None:
 
 
 def _require_known_version(state: MetadataState, path: str) -> None:
-    level = state.image.features.get(METADATA_VERSION, METADATA_VERSION_MAX)
-    if not METADATA_VERSION_MIN <= level <= METADATA_VERSION_MAX:
+    lowest, highest = SUPPORTED_FEATURES[METADATA_VERSION]
+    level = state.image.features.get(METADATA_VERSION, highest)
+    if not lowest <= level <= highest:
         raise DataDirectoryError(
             "The directory's metadata.version is not one that Kafka 4.3.1 knows",
             path=path,
-            expected=f"{METADATA_VERSION_MIN} (3.3-IV3) to {METADATA_VERSION_MAX} (4.3-IV0)",
+            expected=f"{lowest} (3.3-IV3) to {highest} (4.3-IV0)",
             found=level,
             advice="open the directory with a logstore of that version, or read_only",
         )
 
 
-def _require_one_place(state: MetadataState, path: str, place: Place) -> None:
+def _require_one_place(state: MetadataState, path: str, place: NodeDirectory) -> None:
     for name, topic in state.image.topics.items():
         for number, partition in topic.partitions.items():
             has_place = not partition.directories or partition.directories == (place.directory_id,)
