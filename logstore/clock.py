@@ -11,6 +11,11 @@ time_ns = time.time_ns
 monotonic_s = time.monotonic
 
 
+def monotonic_ms() -> int:
+    """Return milliseconds since some moment, never going back: for intervals."""
+    return time.monotonic_ns() // 1_000_000
+
+
 def now_ms() -> int:
     """Milliseconds since 1970, as Kafka counts them."""
     return time.time_ns() // 1_000_000

@@ -61,6 +61,7 @@ class PartitionLog(LogAppends, LogReads):
         appender: the door of all appends.
         deleted_files: those that are to be removed some time later.
         cleaning_lock: held by a round of cleaning, of which there is one at a time.
+        is_cleaning_stopped: the log is about to be closed: a round of cleaning is to be given up.
     """
 
     active: ActiveSegment
@@ -91,6 +92,7 @@ class PartitionLog(LogAppends, LogReads):
         self.flush_later = flush_later
         self.deleted_files = DeletedFiles()
         self.cleaning_lock = threading.Lock()
+        self.is_cleaning_stopped = False
         self._draw_below = draw_below
         self.update_config(config)
         last = loader.segments.last

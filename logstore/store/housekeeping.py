@@ -15,7 +15,7 @@ from ..model import TopicPartition
 from .broker_config import BrokerConfig
 from .checkpoints import Checkpoints
 from .partitions import Partitions
-from .timers import Schedule
+from .timers import Timers
 
 FLUSH_INTERVAL_MS = 1000
 NEVER_MS = 2**63 - 1
@@ -30,13 +30,18 @@ class Housekeeping:
     """
 
     def __init__(
-        self, partitions: Partitions, checkpoints: Checkpoints, config: BrokerConfig, now_ms: Callable[[], int]
+        self,
+        partitions: Partitions,
+        checkpoints: Checkpoints,
+        timers: Timers,
+        config: BrokerConfig,
+        now_ms: Callable[[], int],
     ) -> None:
         self.failures: dict[str, Exception] = {}
-        self._partitions, self._checkpoints, self._config = partitions, checkpoints, config
+        self._partitions, self._checkpoints, self._timers, self._config = partitions, checkpoints, timers, config
         self._now_ms = now_ms
 
-    def add_to(self, schedule: Schedule) -> None:
+    def start(self) -> None:
         """Let everything be done at Kafka's intervals, first after `log.initial.task.delay.ms`."""
         config = self._config
         delay_ms = config["log.initial.task.delay.ms"]
@@ -57,15 +62,15 @@ class Housekeeping:
             ("producer expiration", config["producer.id.expiration.check.interval.ms"], self.drop_expired_producers),
             ("deleted files", FLUSH_INTERVAL_MS, self.remove_deleted_files),
         ):
-            schedule.add(name, interval_ms, function, delay_ms=delay_ms)
+            self._timers.add(name, interval_ms, function, delay_ms=delay_ms)
         if config["log.cleaner.enable"]:
-            schedule.add("cleaning", config["log.cleaner.backoff.ms"], self.clean)
+            self._timers.add("cleaning", config["log.cleaner.backoff.ms"], self.clean, is_long=True)
 
     def flush(self) -> None:
         """Flush logs whose `flush.ms` is over."""
         for key, log in self._partitions.logs.items():
             if log.config["flush.ms"] < NEVER_MS:
-                with self._told("flush", key):
+                with self._record_failure("flush", key):
                     log.flush_if_due()
 
     def checkpoint(self) -> None:
@@ -86,7 +91,7 @@ class Housekeeping:
 
     def _delete_old_segments(self, *, is_compacted: bool) -> None:
         for key in self._keys(is_compacted=is_compacted):
-            with self._told("retention", key):
+            with self._record_failure("retention", key):
                 log = self._partitions.get(key)
                 if log is not None and log.is_writable:
                     log.delete_old_segments(self._now_ms())
@@ -100,14 +105,14 @@ class Housekeeping:
     def drop_expired_producers(self) -> None:
         """Forget producers that are silent for long."""
         for key, log in self._partitions.logs.items():
-            with self._told("producer expiration", key):
+            with self._record_failure("producer expiration", key):
                 log.drop_expired_producers()
 
     def remove_deleted_files(self) -> None:
         """Remove files and directories that were deleted some time ago."""
         now_ms = self._now_ms()
         for key, log in self._partitions.logs.items():
-            with self._told("removal of deleted files", key):
+            with self._record_failure("removal of deleted files", key):
                 log.remove_deleted_files(now_ms)
         self._partitions.remove_deleted(now_ms)
 
@@ -117,23 +122,24 @@ class Housekeeping:
         `LogCleanerManager.grabFilthiestCompactedLog`: a log whose cleaning fails is left out until the next time.
         """
         left_out: set[TopicPartition] = set()
-        while (chosen := self._filthiest(left_out)) is not None:
+        while not self._timers.is_stopped and (chosen := self._filthiest(left_out)) is not None:
             key, log, what = chosen
             left_out.add(key)
-            with self._told("cleaning", key):
+            with self._record_failure("cleaning", key):
                 cleaned = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
                 self._checkpoints.set_cleaner_offset(key, cleaned.end_offset)
                 if cleaned.end_offset > what.first_dirty_offset:
                     left_out.discard(key)
-        self._delete_old_segments(is_compacted=True)
+        if not self._timers.is_stopped:
+            self._delete_old_segments(is_compacted=True)
 
     def _filthiest(self, left_out: set[TopicPartition]) -> tuple[TopicPartition, PartitionLog, Cleanable] | None:
         now_ms = self._now_ms()
         worth_it = []
         for key in self._keys(is_compacted=True):
-            if key in left_out:
+            if key in left_out or self._timers.is_stopped:
                 continue
-            with self._told("cleaning", key):
+            with self._record_failure("cleaning", key):
                 log = self._partitions.get(key)
                 if log is None or not log.is_writable:
                     continue
@@ -145,15 +151,15 @@ class Housekeeping:
         return max(worth_it, key=lambda one: one[2].cleanable_ratio, default=None)
 
     @contextmanager
-    def _told(self, what: str, key: TopicPartition) -> Iterator[None]:
-        """Keep why something failed with a partition, and go on with the next."""
-        name = f"{what} of {directory_name(*key)}"
+    def _record_failure(self, task: str, partition: TopicPartition) -> Iterator[None]:
+        """Keep why a task failed with a partition, so that the next one has its turn."""
+        name = f"{task} of {directory_name(*partition)}"
         try:
             yield
         except LogCleaningAbortedError:
             return
         except LogstoreError as error:
-            if self._partitions.config(key) is None:
+            if self._partitions.config(partition) is None:
                 return  # deleted meanwhile
             self.failures[name] = error
             _LOGGER.warning("%s failed and is tried again later: %s", name, error)

@@ -25,7 +25,7 @@ from .checkpoints import Checkpoints
 from .metadata.image import MetadataImage, TopicImage
 from .metadata.log import DIRECTORY_NAME
 from .metadata.reading import topic_id_of
-from .timers import Schedule
+from .timers import Timers
 
 Progress = Callable[[int, int], object]
 
@@ -62,10 +62,10 @@ class Partitions:
         now_ms: Callable[[], int],
         checkpoints: Checkpoints,
         config: BrokerConfig,
-        schedule: Schedule,
+        timers: Timers,
     ) -> None:
         self._root, self._seam, self._now_ms = root, seam, now_ms
-        self._checkpoints, self._schedule = checkpoints, schedule
+        self._checkpoints, self._timers = checkpoints, timers
         self._requires_verification = config["transaction.partition.verification.enable"]
         self._thread_count = config["num.recovery.threads.per.data.dir"]
         self._delay_ms = parse_config(topic_defaults(config))["file.delete.delay.ms"]
@@ -175,6 +175,11 @@ class Partitions:
                         log.close()
                 raise
 
+    def stop_cleaning(self) -> None:
+        """Have rounds of cleaning given up, for the logs are about to be closed."""
+        for log in self.logs.values():
+            log.is_cleaning_stopped = True
+
     def close_all(self) -> list[LogstoreError]:
         """Close every log, also if others cannot be; why some could not. None is opened any more.
 
@@ -275,7 +280,7 @@ class Partitions:
             now_ms=self._now_ms,
             topic_id=wanted.topic_id,
             requires_verification=self._requires_verification,
-            flush_later=self._schedule.run_soon,
+            flush_later=self._timers.run_soon,
         )
         log.leader_epoch = wanted.leader_epoch
         self._logs[key] = log

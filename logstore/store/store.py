@@ -30,7 +30,7 @@ from .metadata.log import MetadataLog
 from .metadata.topic_changes import TopicChanges
 from .metadata.topics import INTERNAL_TOPICS, NodeDirectory, TopicDescription, describe, topic_of, unknown_topic
 from .partitions import Partitions
-from .timers import Schedule
+from .timers import Timers
 from .transactions.coordinator import TransactionCoordinator
 
 
@@ -58,7 +58,7 @@ class Store:
         metadata: MetadataLog,
         partitions: Partitions,
         checkpoints: Checkpoints,
-        schedule: Schedule,
+        timers: Timers,
         seam: Seam,
         now_ms: Callable[[], int],
     ) -> None:
@@ -71,13 +71,13 @@ class Store:
         self.directory_id = properties.directory_id
         self.lock = threading.RLock()
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
-        self._checkpoints, self._schedule, self._seam = checkpoints, schedule, seam
+        self._checkpoints, self._timers, self._seam = checkpoints, timers, seam
         self._is_closed = self._has_let_go = self.is_lost = False
         self.is_reconciled = partitions.was_clean
         place = NodeDirectory(self.node_id, self.directory_id)
         self._changes = TopicChanges(metadata, partitions, checkpoints, place, config)
-        self._housekeeping = Housekeeping(partitions, checkpoints, config, now_ms)
-        self._housekeeping.add_to(schedule)
+        self._housekeeping = Housekeeping(partitions, checkpoints, timers, config, now_ms)
+        self._housekeeping.start()
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
         directory_lock.on_lost = weakref.WeakMethod(self.lose)
@@ -90,7 +90,7 @@ class Store:
     @property
     def failures(self) -> Mapping[str, Exception]:
         """What failed in the background the last time it was done: from what it was to why."""
-        return {**self._schedule.failures, **self._housekeeping.failures}
+        return {**self._timers.failures, **self._housekeeping.failures}
 
     @property
     def stray_directories(self) -> tuple[str, ...]:
@@ -195,20 +195,20 @@ class Store:
             return ids.take()
 
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Have the function called every `interval_ms` by the thread of the store; it should not take long.
+        """Have the function called every `interval_ms` by the store's thread for timers; it should not take long.
 
         What it raises is kept in `failures`, and it is called again.
         """
-        self._schedule.add(name, interval_ms, function)
+        self._timers.add(name, interval_ms, function)
 
     def start(self) -> None:
         """Begin to do beside what is scheduled."""
-        self._schedule.start()
+        self._timers.start()
 
     def run_due(self) -> list[str]:
-        """Do now, in this thread, what is due by `now_ms`; the names of what was done."""
+        """Do now, in this thread, what is due; the names of what was done."""
         self.require_not_lost()
-        return self._schedule.run_due(self.now_ms())
+        return self._timers.run_due()
 
     def close(self) -> None:
         """Stop what runs beside, write everything, and let others have the directory; a second call does nothing.
@@ -224,7 +224,9 @@ class Store:
         """
         if self.is_lost:
             return
-        self._schedule.stop()
+        self._timers.is_stopped = True
+        self._partitions.stop_cleaning()
+        self._timers.stop()
         with self.lock:  # whoever comes second waits for it, and finds the store closed: others may have the directory
             self._is_closed = True
             if self._has_let_go:
@@ -246,14 +248,14 @@ class Store:
         self.lock = threading.RLock()  # a thread of the parent may have held the other, and those of the coordinators
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
-        self._schedule = Schedule(self.now_ms)
+        self._timers = Timers(self.now_ms)
         self._partitions = Partitions(  # none, so that none is opened or read either
             self.path,
             self._seam,
             now_ms=self.now_ms,
             checkpoints=self._checkpoints,
             config=self.config,
-            schedule=self._schedule,
+            timers=self._timers,
         )
 
     def __enter__(self) -> Self:

@@ -1,14 +1,18 @@
-"""Functions that are called now and then, by one thread (`KafkaScheduler`).
+"""Functions that are called now and then, in the order in which they are due (`KafkaScheduler`).
 
-A function that fails is called again when it is due the next time; why it failed is kept until it succeeds.
+Intervals are counted by a clock that never goes back, so that a step of the wall clock neither stops nor hurries them.
+One thread calls the functions. A long one, such as a cleaning, has a thread of its own while it runs, so that the
+others stay punctual. A function that fails is called again when it is due the next time.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
 from queue import Empty, SimpleQueue
 
 IDLE_WAIT_MS = 60_000
@@ -17,113 +21,177 @@ _LOGGER = logging.getLogger("logstore")
 
 
 @dataclass(slots=True)
-class _Task:
+class _Timer:
+    name: str
     interval_ms: int | None  # None: once
-    due_ms: int
     function: Callable[[], object]
+    is_long: bool
+    worker: _Worker | None = None  # of a long one: who runs it, or ran it last
 
 
-class Schedule:
-    """The functions by name, and the thread that calls them once it is started.
+class _Worker:
+    """A thread that can be waited for: `Thread.join` takes a thread for ended when it is interrupted."""
 
-    Attributes:
-        failures: from name to what the function raised the last time it was called.
-    """
-
-    def __init__(self, now_ms: Callable[[], int]) -> None:
-        self.failures: dict[str, Exception] = {}
-        self._now_ms = now_ms
-        self._tasks: dict[str, _Task] = {}
-        # plain locks and a queue: a `Condition` is Python, and an interrupt may leave it locked
-        self._lock = threading.RLock()
-        self._wakes: SimpleQueue[None] = SimpleQueue()
-        self._running = threading.RLock()
+    def __init__(self, name: str, function: Callable[[], object]) -> None:
+        self._function = function
         self._ending = threading.Lock()  # held while the thread runs
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._has_ended = False
-        self._is_stopped = False
-        self._thread: threading.Thread | None = None
-        self._once_count = 0
-
-    def add(self, name: str, interval_ms: int, function: Callable[[], object], *, delay_ms: int | None = None) -> None:
-        """Call the function every `interval_ms`, first in `delay_ms`; a name that is there gets the new function."""
-        with self._lock:
-            first_ms = self._now_ms() + (interval_ms if delay_ms is None else delay_ms)
-            self._tasks[name] = _Task(interval_ms, first_ms, function)
-        self._wakes.put(None)
-
-    def run_soon(self, function: Callable[[], object]) -> None:
-        """Call the function once, as soon as the thread is free."""
-        with self._lock:
-            self._once_count += 1
-            self._tasks[f"once {self._once_count}"] = _Task(None, self._now_ms(), function)
-        self._wakes.put(None)
-
-    def remove(self, name: str) -> None:
-        """Never call the function again; on return it does not run any more."""
-        with self._running, self._lock:
-            self._tasks.pop(name, None)
-
-    def run_due(self, now_ms: int) -> list[str]:
-        """Call what is due at that time, in this thread; the names of what was called, in order."""
-        with self._running:
-            with self._lock:
-                due = sorted((task.due_ms, name) for name, task in self._tasks.items() if task.due_ms <= now_ms)
-            called = []
-            for _, name in due:
-                with self._lock:
-                    task = self._tasks.get(name)
-                    if task is None or self._is_stopped:
-                        continue
-                    if task.interval_ms is None:
-                        del self._tasks[name]
-                    else:
-                        task.due_ms = now_ms + task.interval_ms
-                self._call(name, task)
-                called.append(name)
-            return called
 
     def start(self) -> None:
-        """Begin to call what is due."""
+        """Begin; to be called once."""
         self._ending.acquire()
-        self._thread = threading.Thread(target=self._run, name="logstore-housekeeping", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Call nothing any more, not even what was to run soon; waits for the function that runs."""
-        with self._lock:
-            self._is_stopped = True
-        self._wakes.put(None)
-        thread = self._thread
-        if thread is None or thread is threading.current_thread():
-            return
-        while not self._has_ended and thread.is_alive():  # not `join`, which takes a thread for ended when interrupted
-            self._ending.acquire(timeout=_LOOK_AGAIN_S)
+    @property
+    def is_running(self) -> bool:
+        """Whether the function has begun and not ended."""
+        return not self._has_ended and self._thread.is_alive()
 
-    def _call(self, name: str, task: _Task) -> None:
-        try:
-            task.function()
-        except Exception as error:
-            self.failures[name] = error
-            _LOGGER.warning("%s failed and is tried again later: %s", name, error)
-        else:
-            self.failures.pop(name, None)
+    def wait(self) -> None:
+        """Wait until the function has ended; inside of it, do nothing."""
+        while self.is_running and self._thread is not threading.current_thread():
+            self._ending.acquire(timeout=_LOOK_AGAIN_S)
 
     def _run(self) -> None:
         try:
-            while not self._is_stopped:
-                with self._lock:
-                    due_ms = min((task.due_ms for task in self._tasks.values()), default=None)
-                wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - self._now_ms(), IDLE_WAIT_MS)
-                if wait_ms <= 0 or not self._is_woken(wait_ms / 1000):
-                    self.run_due(self._now_ms())
+            self._function()
         finally:
             self._has_ended = True
             self._ending.release()
 
-    def _is_woken(self, wait_s: float) -> bool:
-        """Wait; return whether something was added or the end has come."""
+
+class Timers:
+    """The functions by name, and the threads that call them once they are started.
+
+    Attributes:
+        failures: from name to what the function raised the last time it was called.
+        is_stopped: nothing is called any more; a function that runs should come to its end.
+    """
+
+    def __init__(self, ticks_ms: Callable[[], int]) -> None:
+        """Take a clock in milliseconds since any moment, which never goes back."""
+        self.failures: dict[str, Exception] = {}
+        self.is_stopped = False
+        self._ticks_ms = ticks_ms
+        self._by_name: dict[str, _Timer] = {}
+        self._heap: list[tuple[int, int, _Timer]] = []  # when it is due; one that is not in `_by_name` any more is dead
+        self._numbers = itertools.count()
+        # plain locks and a queue: a `Condition` is Python, and an interrupt may leave it locked
+        self._lock = threading.RLock()
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+        self._calling = threading.RLock()  # held while a function runs that is not long
+        self._worker: _Worker | None = None
+
+    def add(
+        self,
+        name: str,
+        interval_ms: int,
+        function: Callable[[], object],
+        *,
+        delay_ms: int | None = None,
+        is_long: bool = False,
+    ) -> None:
+        """Call the function every `interval_ms`, first in `delay_ms`; a name that is there gets the new function.
+
+        A long function is left out when it is due and still running.
+        """
+        self._put(_Timer(name, max(interval_ms, 1), function, is_long), interval_ms if delay_ms is None else delay_ms)
+
+    def run_soon(self, function: Callable[[], object]) -> None:
+        """Call the function once, as soon as the thread is free."""
+        self._put(_Timer(f"once {next(self._numbers)}", None, function, is_long=False), 0)
+
+    def run_due(self) -> list[str]:
+        """Call what is due now, in this thread, long functions too; the names of what was called, in order."""
+        called, now_ms = [], self._ticks_ms()
+        while (timer := self._next_due(now_ms)) is not None:
+            with self._calling:
+                self._call(timer)
+            called.append(timer.name)
+        return called
+
+    def start(self) -> None:
+        """Begin to call what is due."""
+        self._worker = _Worker("logstore-timers", self._run)
+        self._worker.start()
+
+    def stop(self) -> None:
+        """Call nothing any more, not even what was to run soon; wait for the functions that run."""
+        with self._lock:
+            self.is_stopped = True
+        self._wakes.put(None)
+        if self._worker is not None:
+            self._worker.wait()
+        for timer in list(self._by_name.values()):
+            if timer.worker is not None:
+                timer.worker.wait()
+        with self._calling:  # what `run_due` calls in another thread
+            pass
+
+    def _put(self, timer: _Timer, delay_ms: int) -> None:
+        with self._lock:
+            # first the heap: an interrupt in between leaves a dead timer, not a name that is never called
+            heappush(self._heap, (self._ticks_ms() + delay_ms, next(self._numbers), timer))
+            self._by_name[timer.name] = timer
+        self._wakes.put(None)
+
+    def _next_due(self, now_ms: int) -> _Timer | None:
+        """Take the timer that is due first, which is due again later; None if none is due."""
+        with self._lock:
+            while self._heap and not self.is_stopped:
+                due_ms, _, timer = self._heap[0]
+                if self._by_name.get(timer.name) is not timer:
+                    heappop(self._heap)
+                elif due_ms > now_ms:
+                    return None
+                elif timer.interval_ms is None:
+                    del self._by_name[timer.name]
+                    heappop(self._heap)
+                    return timer
+                else:  # in one step: an interrupt leaves it due, or due later
+                    heapreplace(self._heap, (now_ms + timer.interval_ms, next(self._numbers), timer))
+                    return timer
+            return None
+
+    def _call(self, timer: _Timer) -> None:
         try:
-            self._wakes.get(timeout=wait_s)
-        except Empty:
-            return False
-        return True
+            timer.function()
+        except Exception as error:
+            self.failures[timer.name] = error
+            _LOGGER.warning("%s failed and is tried again later: %s", timer.name, error)
+        else:
+            self.failures.pop(timer.name, None)
+
+    def _run(self) -> None:
+        while not self.is_stopped:
+            timer = self._next_due(self._ticks_ms())
+            if timer is None:
+                self._wait()
+            elif timer.is_long:
+                self._call_beside(timer)
+            else:
+                with self._calling:
+                    self._call(timer)
+
+    def _call_beside(self, timer: _Timer) -> None:
+        if timer.worker is not None and timer.worker.is_running:
+            return
+        worker = _Worker(f"logstore-{timer.name}", lambda: self._call(timer))
+        try:
+            worker.start()
+        except RuntimeError as error:  # there is no room for another thread; it is tried again
+            self.failures[timer.name] = error
+        else:
+            timer.worker = worker
+
+    def _wait(self) -> None:
+        """Wait until a timer is due, one was added or the end has come."""
+        with self._lock:
+            due_ms = self._heap[0][0] if self._heap else None
+        wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - self._ticks_ms(), IDLE_WAIT_MS)
+        if wait_ms > 0:
+            try:
+                self._wakes.get(timeout=wait_ms / 1000)
+            except Empty:
+                return

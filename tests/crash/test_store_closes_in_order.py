@@ -70,14 +70,14 @@ def opened(root: Path, seam: Seam) -> Store:
 
 def keep_busy(store: Store) -> None:
     """Let the store's thread do one thing until the store is closed."""
-    schedule = store._schedule
+    timers = store._timers
 
     def wait() -> None:
-        while not schedule._is_stopped:
+        while not timers.is_stopped:
             time.sleep(0.001)
 
-    schedule.run_soon(wait)
-    while schedule._tasks.keys() & {"once 1"}:
+    timers.run_soon(wait)
+    while any(name.startswith("once") for name in timers._by_name):
         time.sleep(0.001)
 
 

@@ -18,7 +18,7 @@ import pytest
 from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.store.opening.start import open_as
 from logstore.store.store import Store
-from logstore.store.timers import Schedule
+from logstore.store.timers import Timers
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
 from tests.seeds import seed_of
@@ -138,7 +138,7 @@ def check(root: Path, told: Told) -> None:
 
 @pytest.mark.parametrize("kind", ["stopped", "failing"])
 def test_a_store_is_whole_after_any_interruption(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Schedule, "start", lambda self: None)
+    monkeypatch.setattr(Timers, "start", lambda self: None)
     fault = Stopped if kind == "stopped" else lambda: DataDirectoryError("No space left on device", found="disk full")
     whole = Interrupting(10**9, fault)
     assert story(tmp_path / "whole", whole).is_closed

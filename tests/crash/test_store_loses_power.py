@@ -20,7 +20,7 @@ from logstore.disk.seam import Seam
 from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.store.opening.start import open_as
 from logstore.store.store import Store
-from logstore.store.timers import Schedule
+from logstore.store.timers import Timers
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
@@ -174,7 +174,7 @@ def check(root: Path, told: Told) -> None:
 
 @pytest.mark.parametrize("number", range(CASE_COUNT))
 def test_a_store_is_whole_after_a_power_failure(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Schedule, "start", lambda self: None)
+    monkeypatch.setattr(Timers, "start", lambda self: None)
     seed = f"{SEED} {number}"
     watched = tmp_path / "watched"
     watched.mkdir()

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pytest
 
 import logstore
+from logstore.clock import monotonic_ms
 from logstore.disk.seam import SEAM, Seam
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.log.cleaner import map_building
+from logstore.log.segment import Segment
 from logstore.store.opening.start import open_as
 from logstore.store.store import Store
-from logstore.store.timers import Schedule
+from logstore.store.timers import Timers
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -44,7 +49,7 @@ class Faulty(Seam):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock that is set by hand, and with it no thread: what is due is done by `later`."""
-    monkeypatch.setattr(Schedule, "start", lambda self: None)
+    monkeypatch.setattr(Timers, "start", lambda self: None)
     return Clock()
 
 
@@ -180,16 +185,65 @@ def test_what_users_schedule_is_called_again_after_it_failed(store: Store, clock
 
 def test_the_thread_calls_what_is_due_and_stops() -> None:
     called, times = threading.Event(), iter(range(0, 10**9, 50))
-    schedule = Schedule(lambda: next(times))
-    schedule.add("mine", 100, called.set)
-    schedule.start()
+    timers = Timers(lambda: next(times))
+    timers.add("mine", 100, called.set)
+    timers.start()
     assert called.wait(30)
     once = threading.Event()
-    schedule.run_soon(once.set)
+    timers.run_soon(once.set)
     assert once.wait(30)
-    schedule.stop()
-    assert schedule.run_due(10**12) == []
-    assert not any(thread.name == "logstore-housekeeping" and thread.is_alive() for thread in threading.enumerate())
+    timers.stop()
+    assert timers.run_due() == []
+    assert not any(thread.name == "logstore-timers" and thread.is_alive() for thread in threading.enumerate())
+
+
+def test_a_long_function_keeps_no_other_from_its_turn() -> None:
+    timers, is_running, is_over, turns = Timers(monotonic_ms), threading.Event(), threading.Event(), Semaphore(0)
+
+    def run_long() -> None:
+        is_running.set()
+        assert is_over.wait(30)
+
+    timers.add("long", 1, run_long, is_long=True)
+    timers.start()
+    assert is_running.wait(30)
+    timers.add("short", 1, turns.release)
+    assert all(turns.acquire(timeout=30) for _ in range(3))
+    is_over.set()
+    timers.stop()
+    assert timers.failures == {}
+
+
+def test_intervals_go_on_when_the_wall_clock_steps_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with logstore.open(tmp_path) as store:
+        called = threading.Event()
+        store.schedule("mine", 50, called.set)
+        yesterday_ns = time.time_ns() - DAY_MS * 1_000_000
+        monkeypatch.setattr(time, "time_ns", lambda: yesterday_ns)
+        assert called.wait(5)
+
+
+def test_a_close_does_not_wait_for_a_cleaning(
+    store: Store, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_topic("t", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
+    fill(store, "t", 5)
+    is_cleaning, read = threading.Event(), map_building.tables
+
+    def endless(segment: Segment, *, position: int) -> Iterator[Any]:
+        is_cleaning.set()
+        while True:
+            yield from read(segment, position=position)
+
+    monkeypatch.setattr(map_building, "tables", endless)
+    thread = threading.Thread(target=later, args=(store, clock, DAY_MS), daemon=True)
+    thread.start()
+    assert is_cleaning.wait(30)
+    store.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert store.failures == {}
+    assert not list(tmp_path.rglob("*.cleaned"))
 
 
 def test_a_function_may_close_the_store_it_is_called_by(tmp_path: Path) -> None:

@@ -13,12 +13,25 @@ if TYPE_CHECKING:
     from ..partition_log import PartitionLog
 
 
+def require_going_on(log: PartitionLog) -> None:
+    """Raise LogCleaningAbortedError if the log is about to be closed."""
+    if log.is_cleaning_stopped:
+        raise LogCleaningAbortedError(
+            f"Log {log.topic_partition} is about to be closed",
+            path=log.directory.path,
+            expected="a log that stays open",
+            found="a store that closes",
+            advice="clean it again when it is open",
+        )
+
+
 def require_unchanged(log: PartitionLog, segments: Sequence[Segment]) -> None:
     """Check that the log still has these segments; the log's lock is held.
 
     Raises:
         LogCleaningAbortedError: otherwise.
     """
+    require_going_on(log)
     if any(log.segments.floor(segment.base_offset) is not segment for segment in segments):
         raise LogCleaningAbortedError(
             f"Log {log.topic_partition} lost segments while they were cleaned",

@@ -10,7 +10,7 @@ import numpy as np
 from ...columns.batch_table import BatchTable, ByteArray
 from ...layout.batch import CONTROL_FLAG
 from ..segment import Segment
-from .aborting import reading
+from .aborting import reading, require_going_on
 from .batch_records import BatchReader, BatchRun
 from .choice import segments_between
 from .offset_map import OffsetMap
@@ -39,10 +39,11 @@ def build_offset_map(
         segments = segments_between(log, start_offset, end_offset)
         transactions.add_aborted(aborted_transactions(log, start_offset, end_offset))
     with reading(log, segments):
-        return _read_into_map(segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
+        return _read_into_map(log, segments, transactions, start_offset, end_offset, buffer_size=buffer_size)
 
 
 def _read_into_map(
+    log: PartitionLog,
     segments: Sequence[Segment],
     transactions: CleanedTransactions,
     start_offset: int,
@@ -62,6 +63,7 @@ def _read_into_map(
     for segment, segment_end_offset in zip(segments, ends, strict=True):
         _, position = segment.offset_index.lookup(start_offset)
         for data, table in tables(segment, position=max(position, 0)):
+            require_going_on(log)
             if not put_table(offset_map, reader, transactions, data, table, start_offset):
                 return offset_map, checked
         offset_map.latest_offset = segment_end_offset - 1

@@ -10,7 +10,7 @@ from ...layout.file_names import LOG_SUFFIX
 from ..replace_segments import delete_snapshots, replace_segments
 from ..segment import Segment
 from ..split import split_overflowed_segment
-from .aborting import reading, require_unchanged
+from .aborting import reading, require_going_on, require_unchanged
 from .batch_records import BatchReader
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
@@ -88,6 +88,7 @@ class SegmentCleaning:
             transactions.add_aborted(aborted_transactions(self._log, segment.base_offset, end_offset))
         keeps_legacy_tombstones = segment.modified_ms > self._legacy_delete_horizon_ms
         for data, table in tables(segment, is_checked=segment.base_offset in self._checked):
+            require_going_on(self._log)
             is_discardable = transactions.discardable(data, table)
             held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
             cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader, self.statistics))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ... import clock
 from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path
@@ -16,7 +17,7 @@ from ..metadata.log import MetadataLog
 from ..metadata.topic_changes import wanted_partitions
 from ..partitions import Partitions, Progress
 from ..store import Store
-from ..timers import Schedule
+from ..timers import Timers
 from .formatting import format_directory, make_root, owner, place_of, require_cluster, require_cluster_id
 from .registration import begin
 
@@ -67,8 +68,9 @@ def _open(
 ) -> S:
     place = place_of(properties)
     metadata = MetadataLog(path, place.node_id, seam, now_ms)
-    checkpoints, schedule = Checkpoints(path, seam), Schedule(now_ms)
-    partitions = Partitions(path, seam, now_ms=now_ms, checkpoints=checkpoints, config=config, schedule=schedule)
+    checkpoints = Checkpoints(path, seam)
+    timers = Timers(clock.monotonic_ms if now_ms is clock.now_ms else now_ms)  # a program's own clock is for all
+    partitions = Partitions(path, seam, now_ms=now_ms, checkpoints=checkpoints, config=config, timers=timers)
     try:
         partitions.sort_directories(metadata.image)
         metadata.require_suitable(place, has_partitions=bool(partitions.strays))
@@ -83,7 +85,7 @@ def _open(
             metadata=metadata,
             partitions=partitions,
             checkpoints=checkpoints,
-            schedule=schedule,
+            timers=timers,
             seam=seam,
             now_ms=now_ms,
         )
