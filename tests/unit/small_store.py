@@ -45,7 +45,6 @@ class SmallStore:
         self.time_ms = START_MS
         self.jobs: dict[str, Callable[[], object]] = {}
         self.topics: dict[str, TopicDescription] = {}
-        self.epochs: dict[tuple[str, int], int] = {}
         counts = dict.fromkeys(
             ("offsets.topic.num.partitions", "transaction.state.log.num.partitions"), internal_partitions
         )
@@ -83,9 +82,6 @@ class SmallStore:
         if (topic, partition) not in self._logs:
             raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
         return self._logs[topic, partition]
-
-    def leader_epoch(self, topic: str, partition: int) -> int:
-        return self.epochs.get((topic, partition), 0)
 
     def next_producer_id(self) -> int:
         self.producer_id += 1

@@ -290,7 +290,7 @@ def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Pat
     store.close()
     again = SmallStore(tmp_path)
     number = again.transactions._topic.partition_of("x")
-    again.epochs["__transaction_state", number] = 4
+    again.log("__transaction_state", number).leader_epoch = 4
     again.start(was_clean=True)
     assert again.values("a") == [b"1", b"1"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from ...errors import InvalidTopicError, UnknownTopicOrPartitionError
+from ...errors import UnknownTopicOrPartitionError
 from ...layout.record import SEQUENCE_MAX
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
-from ...store.metadata.topics import INTERNAL_TOPICS
+from ...store.append import refuse_internal
 from ...store.store import Store
 from .batch import Batch
 from .partitioner import StickyPartitioner, partition_for_key
@@ -84,8 +84,7 @@ class TopicQueues:
         self, topic: str, store: Store, partitioner: StickyPartitioner, *, ignores_keys: bool, now_s: float
     ) -> None:
         """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
-        if topic in INTERNAL_TOPICS:  # what is in them decides whether the store opens again (`ReplicaManager`)
-            raise InvalidTopicError(f"Cannot append to internal topic {topic}", found=topic)
+        refuse_internal(topic)
         self._topic, self._store = topic, store
         self._partitioner = partitioner
         self._ignores_keys = ignores_keys

@@ -12,7 +12,7 @@ from typing import cast
 
 from ...columns.record_columns import PythonRecord, RecordColumns
 from ...columns.small_batch import build_batch_from_records
-from ...coordinator.transactions.outcomes import ProducerIdentity
+from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...coordinator.transactions.transaction import EPOCH_MAX
 from ...errors import (
     KafkaStorageError,
@@ -32,7 +32,7 @@ from .batch import Batch
 from .config import ProducerConfig
 from .queues import PartitionQueue
 from .retry import RETRIABLE, Backoff
-from .transactions import NO_IDENTITY, TransactionManager
+from .transactions import TransactionManager
 
 _LOGGER = logging.getLogger("logstore")
 

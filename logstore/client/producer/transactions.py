@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ... import clock
 from ...coordinator.groups.membership import GroupMemberIdentity
-from ...coordinator.transactions.outcomes import ProducerIdentity
+from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
     AbortRequiredError,
@@ -33,7 +33,6 @@ from ...errors import (
     UnknownTopicOrPartitionError,
 )
 from ...folds.verification import VerificationGuard
-from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from ...store.store import Store
 from ..group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
@@ -44,7 +43,6 @@ from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, ProducerState
 T = TypeVar("T")
 
 _S = ProducerState
-NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, -1)
 CLOSED_FORCEFULLY = "Producer is closed forcefully."
 _CLOSE_PAUSE_S = 0.005
 _ERROR_STATE = "Cannot execute transactional method because we are in an error state"

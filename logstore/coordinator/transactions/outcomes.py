@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ...errors import CoordinatorError, LogstoreError
+from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
-from .transaction import Transaction
+from .transaction import NO_PRODUCER_EPOCH, Transaction
 from .transitions import PREPARE_COMMIT, Transition, prepare_complete
 
 #: gives a producer id that was never given; may raise a CoordinatorError
@@ -40,6 +41,10 @@ class ProducerIdentity:
 
     producer_id: int
     producer_epoch: int
+
+
+#: that of a producer which has none yet, or needs none
+NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity
 from ...coordinator.groups.offsets import OffsetCommit
 from ...coordinator.transactions import requests
 from ...coordinator.transactions.ending import end_transaction
-from ...coordinator.transactions.outcomes import Answer, ProducerIdentity, TransactionRules
+from ...coordinator.transactions.outcomes import NO_IDENTITY, Answer, ProducerIdentity, TransactionRules
 from ...coordinator.transactions.transaction import Transaction
 from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
@@ -54,11 +54,14 @@ if TYPE_CHECKING:
     from ..store import Store
 
 TRANSACTION_VERSION = "transaction.version"
-_NO_PRODUCER = ProducerIdentity(-1, -1)
 
 
 class TransactionCoordinator:
-    """All transactional ids of a store; see the module."""
+    """All transactional ids of a store; see the module.
+
+    Where a request has a `transaction_version`, that is 2 or 0, as the version of the client's request says (KIP-890);
+    None stands for that of the clients of this process, which is what the level of `transaction.version` allows.
+    """
 
     def __init__(self, store: Store, groups: GroupCoordinator) -> None:
         """Nothing is read yet, see `start`."""
@@ -72,8 +75,8 @@ class TransactionCoordinator:
             timeout_max_ms=config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=config["transactional.id.expiration.ms"],
         )
-        self._has_bump = supports_epoch_bump(self._rules.transaction_version)
-        self._client_version = 2 if self._has_bump else 0
+        #: what the clients of this process say in their requests (`TransactionVersion`)
+        self.client_version = 2 if supports_epoch_bump(self._rules.transaction_version) else 0
         self._states: list[StatePartition] = []
         self._making = threading.Lock()
 
@@ -129,7 +132,7 @@ class TransactionCoordinator:
                 current,
                 transactional_id,
                 timeout_ms=timeout_ms,
-                expected=None if given == _NO_PRODUCER else given,
+                expected=None if given == NO_IDENTITY else given,
                 rules=self._rules,
                 allocate=self._store.next_producer_id,
                 now_ms=self._store.now_ms(),
@@ -138,9 +141,15 @@ class TransactionCoordinator:
         return self._identity(answer, given)
 
     def add_partitions(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Collection[TopicPartition]
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        *,
+        transaction_version: int | None = None,
     ) -> None:
-        """Partitions join the producer's transaction, the first ones begin it.
+        """Let partitions join the producer's transaction, which the first ones begin.
 
         With transaction version 2 `begin_append` does this.
 
@@ -158,7 +167,7 @@ class TransactionCoordinator:
                 transactional_id,
                 ProducerIdentity(producer_id, producer_epoch),
                 partitions,
-                client_transaction_version=self._client_version,
+                client_transaction_version=self._version(transaction_version),
                 now_ms=self._store.now_ms(),
             ),
         )
@@ -169,9 +178,16 @@ class TransactionCoordinator:
         self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
 
     def begin_append(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, *, sequence: int
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partition: TopicPartition,
+        *,
+        sequence: int,
+        transaction_version: int | None = None,
     ) -> VerificationGuard | None:
-        """What to show the log with a transactional batch of this base sequence (KIP-890).
+        """Return what to show the log with a transactional batch of this base sequence (KIP-890).
 
         None if the producer has data of this transaction there already. With transaction version 2 the partition joins
         the transaction here; before, it must have joined by `add_partitions`.
@@ -179,20 +195,22 @@ class TransactionCoordinator:
         Raises:
             UnknownTopicOrPartitionError: there is no such partition.
             InvalidProducerEpochError: a newer producer has the transactional id.
-            TransactionAbortableError: the partition has not joined (version 1).
+            TransactionAbortableError: the partition has not joined (version 0).
             LogstoreError: as `add_partitions`.
         """
         log = self._store.log(*partition)
         if log.has_ongoing_transaction(producer_id, producer_epoch):
             return None
+        has_bump = supports_epoch_bump(self._version(transaction_version))
+        admit = self._join if has_bump else self._verify
         # first, so that nothing of a producer that is refused is left in the log
-        self._admit(transactional_id, producer_id, producer_epoch, partition)
+        admit(transactional_id, producer_id, producer_epoch, partition)
         guard = log.begin_verification(
-            producer_id, sequence=sequence, producer_epoch=producer_epoch, supports_epoch_bump=self._has_bump
+            producer_id, sequence=sequence, producer_epoch=producer_epoch, supports_epoch_bump=has_bump
         )
-        if guard is not None and not self._has_bump:
+        if guard is not None and not has_bump:
             # an answer from before an abort must not count behind it; with version 2 the marker's epoch sees to that
-            self._admit(transactional_id, producer_id, producer_epoch, partition)
+            self._verify(transactional_id, producer_id, producer_epoch, partition)
         return guard
 
     def commit_offsets(
@@ -203,6 +221,8 @@ class TransactionCoordinator:
         group_id: str,
         offsets: Mapping[TopicPartition, OffsetCommit],
         member: GroupMemberIdentity = ANYBODY,
+        *,
+        transaction_version: int | None = None,
     ) -> AppendInfo:
         """Offsets that are committed when the transaction is (`TxnOffsetCommit`).
 
@@ -213,13 +233,26 @@ class TransactionCoordinator:
             OffsetMetadataTooLargeError: see `commit_records`.
         """
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
-        guard = self.begin_append(transactional_id, producer_id, producer_epoch, partition, sequence=NO_SEQUENCE)
+        guard = self.begin_append(
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            partition,
+            sequence=NO_SEQUENCE,
+            transaction_version=transaction_version,
+        )
         return self._groups.commit_transactional(
             group_id, offsets, producer_id=producer_id, producer_epoch=producer_epoch, member=member, guard=guard
         )
 
     def end_transaction(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        is_commit: bool,
+        transaction_version: int | None = None,
     ) -> tuple[int, int]:
         """Commit or abort; the producer id and epoch for the next transaction, whose sequences begin at 0 (version 2).
 
@@ -238,7 +271,7 @@ class TransactionCoordinator:
                 transactional_id,
                 identity,
                 is_commit=is_commit,
-                client_transaction_version=self._client_version,
+                client_transaction_version=self._version(transaction_version),
                 allocate=self._store.next_producer_id,
                 now_ms=self._store.now_ms(),
             ),
@@ -296,21 +329,27 @@ class TransactionCoordinator:
             for number in range(self._topic.partition_count)
         ]
 
-    def _admit(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition) -> None:
-        """Let a partition join with version 2, else see whether it has."""
-        if self._has_bump:
-            try:
-                self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
-            except ProducerFencedError as error:
-                raise _old_epoch() from error
-        elif self._store.config["transaction.partition.verification.enable"]:
-            current, identity = self._state_of(transactional_id).get(transactional_id), (producer_id, producer_epoch)
-            errors = requests.verify_partitions(current, transactional_id, ProducerIdentity(*identity), [partition])
-            refusal = errors[partition]
-            if isinstance(refusal, ProducerFencedError):
-                raise _old_epoch() from refusal
-            if refusal is not None:
-                raise refusal
+    def _version(self, transaction_version: int | None) -> int:
+        return self.client_version if transaction_version is None else transaction_version
+
+    def _join(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition) -> None:
+        """Let a partition join, with version 2."""
+        try:
+            self.add_partitions(transactional_id, producer_id, producer_epoch, [partition], transaction_version=2)
+        except ProducerFencedError as error:
+            raise _old_epoch() from error
+
+    def _verify(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition) -> None:
+        """Raise unless the partition has joined, with version 0."""
+        if not self._store.config["transaction.partition.verification.enable"]:
+            return
+        current = self._state_of(transactional_id).get(transactional_id)
+        identity = ProducerIdentity(producer_id, producer_epoch)
+        refusal = requests.verify_partitions(current, transactional_id, identity, [partition])[partition]
+        if isinstance(refusal, ProducerFencedError):
+            raise _old_epoch() from refusal
+        if refusal is not None:
+            raise refusal
 
     @staticmethod
     def _identity(answer: Answer, unchanged: ProducerIdentity) -> tuple[int, int]:
