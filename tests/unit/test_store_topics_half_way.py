@@ -164,7 +164,7 @@ def test_the_epoch_of_a_leader_waits_for_no_change_of_topics(tmp_path: Path) -> 
     with opened(tmp_path) as store:
         store.create_topic("t")
         with store.lock, ThreadPoolExecutor(1) as pool:
-            assert pool.submit(store.leader_epoch, "t", 0).result(10) == 0
+            assert pool.submit(lambda: store.log("t", 0).leader_epoch).result(10) == 0
             assert pool.submit(store.describe_topic, "t").result(10).name == "t"
 
 
