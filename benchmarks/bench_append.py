@@ -176,7 +176,7 @@ def test_append_request(measured: Measured, log: PartitionLog, tmp_path: Path) -
     for _ in range(2):
         log.append_records(values(100))
     fast = log.appender.fast
-    request = RecordsRequest(values(100), None, None, -1, -1, -1, False, 0, None)
+    request = RecordsRequest(values(100), None, None, None, -1, -1, -1, False, 0, None)
 
     def append() -> int:
         data = request.fill(fast, now_ms())

@@ -1,4 +1,4 @@
-"""Records of one append, from joined keys and values and their sizes to a batch."""
+"""Records of one append, from joined values, keys and headers and their sizes to a batch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from ..jit.structs import bytes_at, words_at
 from ..layout.batch import HEADER_SIZE, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from . import scan
 from .encode import put_header
-from .encode_fields import put_bytes, put_varint
-from .encode_size import body_size, sized, varint_size
+from .encode_fields import put_field, put_headers, put_varint
+from .encode_size import NULL, body_size, content_size, varint_size
 from .primitives import add64
 from .rules import is_timestamp_in_range
 
-KEY_SIZE, VALUE_SIZE, TIMESTAMP = 0, 1, 2  # columns of a row; a size of -1 is that of null
-ROW_WIDTH = 3
+# Columns of the rows; a size of -1 is that of null, headers without bytes are none.
+VALUE_SIZE, KEY_SIZE, HEADERS_SIZE, TIMESTAMP = 0, 1, 2, 3
+COLUMN_COUNT = 4
 
 
 @device
@@ -47,43 +48,55 @@ def _is_in_range(fast: Any, request: Any, timestamp: int) -> bool:
 
 
 @device
-def _put_field(out: Any, o: int, data: Any, start: int, size: int) -> int:
-    """Write bytes with their size before them."""
-    o = put_varint(out, o, size)
-    return o if size < 1 else put_bytes(out, o, data, start, size)
+def _bytes_of(rows: Any, column: int, count: int, size_max: int) -> int:
+    """Bytes of all items of a column; more than `size_max` if they take more. No sum of sizes overflows."""
+    size = 0
+    for at in range(column * count, (column + 1) * count):
+        size += max(rows[at], 0)
+        if size > size_max or rows[at] > size_max:
+            return size_max + 1
+    return size
 
 
 @device
 def put_records(fast: Any, request: Any, data: Any) -> int:
     """Write the records behind the header; returns the position after them, 0 if that is not for the fast path.
 
-    data: the key and the value of each record, one behind the other.
+    data: all values, then all keys, then the headers of all records.
     """
     rows, out, row = words_at(request.rows), bytes_at(fast.out), words_at(fast.row)
-    limit = min(fast.out_size, fast.batch_size_max)
+    count, size, now_ms = request.record_count, request.data_size, request.now_ms
+    has_keys, has_headers, has_timestamps = request.has_keys != 0, request.has_headers != 0, request.has_timestamps != 0
     needs_keys = fast.needs_keys != 0
-    base_timestamp = max_timestamp = rows[TIMESTAMP]
-    start = 0
+    # who gave the items may lie about their sizes: then they are not those of the bytes
+    value_start, key_start = 0, _bytes_of(rows, VALUE_SIZE, count, size)
+    headers_start = key_start + (_bytes_of(rows, KEY_SIZE, count, size) if has_keys else 0)
+    if headers_start + (_bytes_of(rows, HEADERS_SIZE, count, size) if has_headers else 0) != size:
+        return 0
+    limit = min(fast.out_size, fast.batch_size_max)
+    base_timestamp = max_timestamp = rows[TIMESTAMP * count] if has_timestamps else now_ms
     o = HEADER_SIZE
-    for number in range(request.record_count):
-        at = number * ROW_WIDTH
-        key_size, value_size, timestamp = rows[at + KEY_SIZE], rows[at + VALUE_SIZE], rows[at + TIMESTAMP]
+    for number in range(count):
+        value_size = rows[VALUE_SIZE * count + number]
+        key_size = rows[KEY_SIZE * count + number] if has_keys else NULL
+        headers_size = rows[HEADERS_SIZE * count + number] if has_headers else 0
+        timestamp = rows[TIMESTAMP * count + number] if has_timestamps else now_ms
         if not _is_in_range(fast, request, timestamp) or (needs_keys and key_size < 0):
             return 0
         max_timestamp = max(max_timestamp, timestamp)
         delta = add64(timestamp, -base_timestamp)
-        body = body_size(delta, number, sized(key_size) + sized(value_size) + 1)
+        body = body_size(delta, number, content_size(key_size, value_size, headers_size))
         if o + varint_size(body) + body > limit:
             return 0
         o = put_varint(out, o, body)
         out[o] = 0
         o = put_varint(out, put_varint(out, o + 1, delta), number)
-        o = _put_field(out, o, data, start, key_size)
-        start += max(key_size, 0)
-        o = _put_field(out, o, data, start, value_size)
-        start += max(value_size, 0)
-        out[o] = 0
-        o += 1
+        o = put_field(out, o, data, key_start, key_size)
+        o = put_field(out, o, data, value_start, value_size)
+        o = put_headers(out, o, data, headers_start, headers_size)
+        key_start += max(key_size, 0)
+        value_start += max(value_size, 0)
+        headers_start += headers_size
     row[scan.BASE_TIMESTAMP] = base_timestamp
     row[scan.MAX_TIMESTAMP] = max_timestamp
     return o

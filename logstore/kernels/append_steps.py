@@ -206,7 +206,7 @@ def _commit(log: Any, fast: Any, request: Any) -> int:
 def append_request(log: Any, fast: Any, request: Any, data: Any) -> int:
     """Append what the request says. Returns a status of `append_struct`.
 
-    data: of RECORDS their keys and values, one behind the other. The arrays of the structs are as in `scan`,
+    data: of RECORDS, see `put_records`. The arrays of the structs are as in `scan`,
     `fold_indexes` and `fold_producers`; the caller holds the log's lock.
     """
     if (

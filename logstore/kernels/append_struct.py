@@ -7,7 +7,7 @@ from ..jit.structs import Bytes, Struct, Words, struct
 NO_OFFSET = -1
 
 # Kinds of a request.
-RECORDS = 0  # keys and values joined, and a row of numbers for each record
+RECORDS = 0  # values, keys and headers joined, and columns of their sizes
 BATCH = 1  # a batch without offsets, as a producer or a coordinator sends it
 BUILT = 2  # a batch that was built here for the log's end: only its offset may be another
 MARKER = 3  # the end of a transaction, of which there are numbers only
@@ -94,6 +94,11 @@ class RequestStruct(Struct):
     producer_epoch: int
     base_sequence: int
     attributes: int
+    # what there is of RECORDS,
+    data_size: int  # bytes of values, keys and headers
+    has_keys: int
+    has_headers: int
+    has_timestamps: int  # 0: `now_ms` is that of every record
     # the other kinds,
     size: int  # bytes of the batch
     transaction_version: int  # of a marker
@@ -111,5 +116,5 @@ class RequestStruct(Struct):
     # and arrays.
     records_size: int  # bytes of `records`; 0 without
     built: Bytes  # a BUILT batch
-    rows: Words  # int64[record_count, ROW_WIDTH] of `append_records`
+    rows: Words  # int64[COLUMN_COUNT, record_count] of `append_records`
     records: Bytes  # of a compressed BATCH, decompressed

@@ -123,13 +123,15 @@ def headers_bytes(headers: Headers | EncodedHeaders) -> bytes:
         ) from error
 
 
-def encode_headers(headers: Headers) -> EncodedHeaders:
+def encode_headers(headers: Headers | EncodedHeaders) -> EncodedHeaders:
     """Headers as `headers_bytes` has them, to be given in their place where records are encoded later.
 
     Raises:
         UsageError: as `headers_bytes`.
     """
-    return EncodedHeaders(headers_bytes(headers))
+    if type(headers) is EncodedHeaders:
+        return headers
+    return EncodedHeaders(headers_bytes(headers)) if headers else NONE_ENCODED
 
 
 def record_bytes(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from logstore.columns.batch_table import scan
-from logstore.columns.record_columns import RecordColumns
+from logstore.columns.record_columns import PythonRecord, RecordColumns
 from logstore.columns.record_table import BatchRecords
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
@@ -136,12 +136,12 @@ class WorkloadLog:
         )
 
     def _records(self, step: Step) -> AppendInfo:
-        values, keys, timestamps, fields = _taken_apart(step)
-        return self.log.append_records(values, keys, timestamps, **fields)
+        rows, fields = _taken_apart(step)
+        keys, values, timestamps, headers = zip(*rows, strict=True)
+        return self.log.append_records(values, keys, timestamps, headers, **fields)
 
     def _columns(self, step: Step) -> AppendInfo:
-        values, keys, timestamps, fields = _taken_apart(step)
-        rows = zip(keys, values, timestamps, [()] * len(keys), strict=True)
+        rows, fields = _taken_apart(step)
         return self.log.append_columns(RecordColumns.from_records(rows), **fields)
 
     def _marker(self, step: Step) -> AppendInfo:
@@ -218,12 +218,11 @@ def described(log: PartitionLog) -> Answer:
     return answer
 
 
-def _taken_apart(step: Step) -> tuple[list[bytes | None], list[bytes | None], list[int], dict[str, Any]]:
-    """Values, keys, timestamps and the other arguments of an append of the one batch."""
+def _taken_apart(step: Step) -> tuple[list[PythonRecord], dict[str, Any]]:
+    """The records of the one batch, and the other arguments of an append of it."""
     data = np.frombuffer(bytes.fromhex(step["batches"]), np.uint8)
     table = scan(data)
     (records,) = BatchRecords(data, table, 0).chunks()
-    rows = range(len(records))
     batch = table.row(0)
     fields = {
         "producer_id": batch["producer_id"],
@@ -232,8 +231,11 @@ def _taken_apart(step: Step) -> tuple[list[bytes | None], list[bytes | None], li
         "is_transactional": bool(batch["attributes"] & TRANSACTIONAL_FLAG),
         "leader_epoch": step["epoch"],
     }
-    values, keys = [records.value(row) for row in rows], [records.key(row) for row in rows]
-    return values, keys, records.timestamp.tolist(), fields
+    times = records.timestamp.tolist()
+    rows: list[PythonRecord] = [
+        (records.key(row), records.value(row), times[row], records.headers(row)) for row in range(len(records))
+    ]
+    return rows, fields
 
 
 def _appended(info: AppendInfo) -> Answer:

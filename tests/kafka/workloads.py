@@ -5,7 +5,7 @@ closed after them or let go as by a process that is killed. A step has an "op":
 
     append    batches (hex, offsets from 0), epoch, origin, version, begin: null, or whether the producer, whose
               verification begins before, is of transaction version 2
-    records   as append, of one plain batch without headers; ours makes it from keys, values and timestamps
+    records   as append, of one plain batch; ours makes it from its keys, values, timestamps and headers
     columns   the same, as columns
     marker    producerId, producerEpoch, isCommit, coordinatorEpoch, version, epoch
     follow    batches (hex), whose offsets count from the log's end, epoch
@@ -125,7 +125,7 @@ class Story:
         step = {"op": "append", "batches": batch.to_bytes().hex(), "epoch": self.leader_epoch, "origin": "CLIENT"}
         step = {**step, "version": -1, "begin": None, **fields}
         is_simple = batch.codec == 0 and not batch.flags & ~TRANSACTIONAL and batch.records[0].timestamp_delta == 0
-        if step["begin"] is None and is_simple and not any(record.headers for record in batch.records):
+        if step["begin"] is None and is_simple:
             is_small = len(step["batches"]) < 2 * COLUMNS_SIZE_MAX
             step["op"] = self.dice.choose(("append", "records", "columns" if is_small else "records"))
         return step

@@ -44,6 +44,7 @@ class Call:
     sequence: int = -1
     is_transactional: bool = False
     now_ms: int = 1000
+    headers: Sequence[Sequence[tuple[bytes, bytes | None]]] | None = None
 
 
 def prepared(topic: Topic, log: Log, call: Call, leader_epoch: int) -> bytes | None:
@@ -59,7 +60,8 @@ def batch_of(topic: Topic, log: Log, call: Call, leader_epoch: int) -> bytes | N
     count = len(call.values)
     keys = [None] * count if call.keys is None else list(call.keys)
     times = [call.now_ms] * count if call.timestamps is None else list(call.timestamps)
-    if not count or len(keys) != count or len(times) != count:
+    headers = [()] * count if call.headers is None else list(call.headers)
+    if not count or len(keys) != count or len(times) != count or len(headers) != count:
         return None
     records = []
     for row, (key, value, time) in enumerate(zip(keys, call.values, times, strict=False)):
@@ -67,7 +69,7 @@ def batch_of(topic: Topic, log: Log, call: Call, leader_epoch: int) -> bytes | N
             return None
         if (topic.needs_keys and key is None) or not _is_timely(topic, time, call.now_ms):
             return None
-        records.append(Rec(key, value, offset_delta=row, timestamp_delta=time - int(times[0])))
+        records.append(Rec(key, value, headers[row], offset_delta=row, timestamp_delta=time - int(times[0])))
     flags = (TRANSACTIONAL if call.is_transactional else 0) | (LOG_APPEND_TIME if topic.is_log_append_time else 0)
     batch = Batch(
         log.end_offset,

@@ -170,11 +170,12 @@ class Sender:
         guard = self._join(queue, sequence)
         records = batch.records if count == len(batch.records) else batch.records[start : start + count]
         keys, values, timestamps, headers = zip(*records, strict=True)
-        if self._codec is Codec.NONE and not any(headers):
+        if self._codec is Codec.NONE:
             info = queue.log.append_records(
-                list(values),
-                None if keys.count(None) == count else list(keys),
-                list(timestamps),
+                values,
+                keys if any(keys) or keys.count(None) < count else None,  # to count a None is quick, a key is not
+                timestamps,
+                headers if any(headers) else None,
                 producer_id=identity.producer_id,
                 producer_epoch=identity.producer_epoch,
                 base_sequence=sequence,

@@ -1,9 +1,8 @@
 """The fast path: the common append in one kernel call, the write included.
 
-Common is: a client's or a coordinator's batch, or records without headers that are given as lists for a topic that
-stores them uncompressed, or the commit of a transaction, by a producer whose sequence follows on its last, into a
-segment that has room. A batch of one record takes a few microseconds. Both paths do the same to the byte; tests hold
-them to it.
+Common is: a client's or a coordinator's batch, or records that are given as lists for a topic that stores them
+uncompressed, or the commit of a transaction, by a producer whose sequence follows on its last, into a segment that has
+room. A batch of one record takes a few microseconds. Both paths do the same to the byte; tests hold them to it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Records without headers as a request: as arrays for the kernel, or as a batch."""
+"""Records as a request: as arrays for the kernel, or as a batch."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
-from types import NoneType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +15,10 @@ from ...columns.record_columns import BytesColumn, RecordColumns
 from ...errors import UsageError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
-from ...kernels.append_records import KEY_SIZE, ROW_WIDTH, TIMESTAMP, VALUE_SIZE
+from ...kernels.append_records import COLUMN_COUNT, HEADERS_SIZE, KEY_SIZE, TIMESTAMP, VALUE_SIZE
 from ...kernels.append_struct import RECORDS
 from ...layout.batch import NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ...layout.record import EncodedHeaders, headers_bytes
 from ...model import Codec
 from .request import BatchRequest
 from .validate import Validated
@@ -28,19 +27,24 @@ if TYPE_CHECKING:
     from ..partition_log import PartitionLog
     from .fast import FastPath
 
-_BYTES, _BYTES_OR_NULL, _INTS = {bytes}, {bytes, NoneType}, {int}
-_LIST_OR_NONE = (list, NoneType)
 _ROW_COUNT_MIN = 1024
-_REQUEST = struct.Struct("=13q")  # the first fields of `RequestStruct`
+_WORD_SIZE = 8  # bytes
+_VALUES_ONLY = (False, False, False)
+_REQUEST = struct.Struct("=17q")  # the first fields of `RequestStruct`
 _CLIENT = int(AppendOrigin.CLIENT)
 
 
 class RecordsRequest(NamedTuple):
-    """One batch of records, compressed as the topic is; attributes as in `PartitionLog.append_records`."""
+    """One batch of records, compressed as the topic is; attributes as in `PartitionLog.append_records`.
+
+    Attributes:
+        headers: exactly `EncodedHeaders`, since the kernel writes them as they are.
+    """
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None] | None
     timestamps: Sequence[int] | None
+    headers: Sequence[EncodedHeaders] | None
     producer_id: int
     producer_epoch: int
     base_sequence: int
@@ -62,8 +66,8 @@ class RecordsRequest(NamedTuple):
         """See `AppendRequest`."""
         if not fast.stores_uncompressed:
             return None
-        rows = fast.rows
-        data = rows.take(self.values, self.keys, self.timestamps, now_ms)
+        rows, end_offset = fast.rows, fast.log_struct.log_end_offset  # first: code of the caller's may append
+        data = rows.take(self.values, self.keys, self.timestamps, self.headers)
         if data is None:
             return None
         fast.put_rows()
@@ -72,9 +76,9 @@ class RecordsRequest(NamedTuple):
         try:
             _REQUEST.pack_into(
                 fast.request, 0,
-                RECORDS, fast.log_struct.log_end_offset, now_ms, self.leader_epoch, _CLIENT, *verification,
+                RECORDS, end_offset, now_ms, self.leader_epoch, _CLIENT, *verification,
                 rows.count, producer_id, self.producer_epoch, self.base_sequence,
-                TRANSACTIONAL_FLAG if self.is_transactional else 0,
+                TRANSACTIONAL_FLAG if self.is_transactional else 0, len(data), *rows.columns,
             )  # fmt: skip
         except struct.error:  # no ints of 64 bits
             return None
@@ -89,6 +93,7 @@ class RecordsRequest(NamedTuple):
             None if self.keys is None else BytesColumn.of_values(self.keys),
             BytesColumn.of_values(self.values),
             None if self.timestamps is None else np.array(self.timestamps, np.int64),
+            None if self.headers is None else BytesColumn.of_values(list(map(headers_bytes, self.headers))),
         )
         codec = log.rules.target_codec(Codec.NONE)
         batch = build_batch(
@@ -110,63 +115,92 @@ class RequestRows:
     """The rows of one request after the other, in memory that is used again.
 
     Attributes:
-        rows: int64[n, ROW_WIDTH], n at least `count`.
         count: records of the last request.
+        columns: whether it has keys, headers and timestamps.
     """
 
-    __slots__ = ("_first", "count", "rows")
+    __slots__ = ("_memory", "columns", "count")
 
     def __init__(self) -> None:
-        self.count = 0
-        self._reserve(_ROW_COUNT_MIN)
+        self.count, self.columns = 0, _VALUES_ONLY
+        self._memory = _reserved(_ROW_COUNT_MIN)
 
-    def _reserve(self, count: int) -> None:
-        self.rows: Int64Array = np.empty((count, ROW_WIDTH), np.int64)
-        self._first = self.rows.reshape(-1).data  # whose items are set more quickly than those of an array
+    @property
+    def rows(self) -> Int64Array:
+        """int64[n], whose first COLUMN_COUNT * `count` are the columns that the kernel reads."""
+        return self._memory[1]
 
     def take(
         self,
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None,
         timestamps: Sequence[int] | None,
-        now_ms: int,
+        headers: Sequence[EncodedHeaders] | None,
     ) -> bytes | None:
-        """Return the keys and values, one behind the other, and fill the rows; None for what is no list of such items.
-
-        Items of exact types are taken only, so no code of the caller's runs.
-        """
-        if type(values) is not list or type(keys) not in _LIST_OR_NONE or type(timestamps) not in _LIST_OR_NONE:
+        """Return all values, then all keys and headers, and fill the rows; None for what is no lists of such items."""
+        if type(values) is not list and type(values) is not tuple:
             return None
-        values = values.copy()  # which no other thread changes, as are the others
-        keys = None if keys is None else keys[:]
-        timestamps = None if timestamps is None else timestamps[:]
-        self.count = count = len(values)
-        if keys is None and timestamps is None and count == 1 and type(values[0]) is bytes:
-            first = self._first
-            first[KEY_SIZE], first[VALUE_SIZE], first[TIMESTAMP] = -1, len(values[0]), now_ms
+        is_alone = len(values) == 1 and keys is None and timestamps is None and headers is None
+        if is_alone and type(values[0]) is bytes:
+            self.count, self.columns, self._memory[0][VALUE_SIZE] = 1, _VALUES_ONLY, len(values[0])
             return values[0]
-        if not count or (keys is not None and len(keys) != count):
-            return None
-        if timestamps is not None and (len(timestamps) != count or set(map(type, timestamps)) != _INTS):
-            return None
-        if count > len(self.rows):
-            self._reserve(2 * count)
-        rows = self.rows[:count]
         try:
-            rows[:, TIMESTAMP] = now_ms if timestamps is None else timestamps
-        except OverflowError:
+            return self._take(values, keys, timestamps, headers)
+        except (TypeError, struct.error):  # an item that is no bytes, a time that is no int64
             return None
-        rows[:, KEY_SIZE] = -1
-        if not _fill_sizes(rows, VALUE_SIZE, values) or (keys is not None and not _fill_sizes(rows, KEY_SIZE, keys)):
+
+    def _take(self, values: Any, keys: Any, timestamps: Any, headers: Any) -> bytes | None:
+        """`take`, or raise TypeError. Strange bytes may run code that appends: only then the rows are filled."""
+        count = len(values)
+        items = values = _column(values, count)
+        columns = [(VALUE_SIZE, _sizes(values))]
+        if keys is not None:
+            keys = _column(keys, count)
+            columns.append((KEY_SIZE, _sizes(keys)))
+            items += keys
+        if headers is not None:
+            headers = _column(headers, count)
+            columns.append((HEADERS_SIZE, _sizes(headers)))
+            items += headers
+        if timestamps is not None:
+            timestamps = _column(timestamps, count)
+            if list(map(type, timestamps)).count(int) != count:
+                return None
+            columns.append((TIMESTAMP, timestamps))
+        data = _joined(items)
+        if not count:
             return None
-        parts = values if keys is None else chain.from_iterable(zip(keys, values, strict=True))
-        return b"".join(filter(None, parts))
+        if count * COLUMN_COUNT > len(self._memory[0]):
+            self._memory = _reserved(2 * count)  # at once: an interrupt leaves no array of another memory
+        for column, numbers in columns:
+            struct.pack_into(f"={count}q", self._memory[2], column * count * _WORD_SIZE, *numbers)
+        self.count, self.columns = count, (keys is not None, headers is not None, timestamps is not None)
+        return data
 
 
-def _fill_sizes(rows: Int64Array, column: int, items: Sequence[bytes | None]) -> bool:
-    kinds = set(map(type, items))
-    if kinds == _BYTES:
-        rows[:, column] = np.fromiter(map(len, items), np.int64, len(items))  # type: ignore[arg-type]
-    elif kinds <= _BYTES_OR_NULL:
-        rows[:, column] = [-1 if item is None else len(item) for item in items]
-    return kinds <= _BYTES_OR_NULL
+def _reserved(count: int) -> tuple[memoryview, Int64Array, bytearray]:
+    """The same memory three times: its items are set more quickly than those of an array, and more so many at once."""
+    memory = bytearray(COLUMN_COUNT * _WORD_SIZE * count)
+    return memoryview(memory).cast("q"), np.frombuffer(memory, np.int64), memory
+
+
+def _column(items: Any, count: int) -> tuple[Any, ...]:
+    """The items of a list or tuple, which no other thread changes then."""
+    column = tuple(items) if type(items) is list else items
+    if type(column) is not tuple or len(column) != count:
+        raise TypeError(f"{type(column).__name__} of {len(column)}")
+    return column
+
+
+def _sizes(items: tuple[Any, ...]) -> list[int]:
+    try:
+        return list(map(len, items))
+    except TypeError:
+        return [-1 if item is None else len(item) for item in items]
+
+
+def _joined(items: tuple[Any, ...]) -> bytes:
+    try:
+        return b"".join(items)
+    except TypeError:
+        return b"".join([item for item in items if item is not None])
