@@ -19,7 +19,8 @@ from ..layout.record import Headers, headers_bytes
 from .batch_table import BoolArray, ByteArray, Int64Array
 from .build_errors import wrong_timestamp
 
-PythonRecord = tuple[bytes | None, bytes | None, int, Headers]  # key, value, timestamp in ms, headers
+#: key, value, timestamp in ms, headers as in `headers_bytes`
+PythonRecord = tuple[bytes | None, bytes | None, int, Headers | bytes]
 
 
 class BytesColumn:

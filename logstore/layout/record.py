@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import cast
 
 from ..errors import UsageError
 
@@ -32,14 +33,13 @@ NO_HEADERS = b"\x00"
 RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
 
-class EncodedHeaders(bytes):
-    """Headers as `encode_headers` gives them, which `headers_bytes` takes as they are; without any they are empty."""
+Headers = Sequence[tuple[str | bytes, bytes | None]]
+
+
+class EncodedHeaders(tuple[bytes, ...]):
+    """The headers of records, of each as `encode_headers` gives them, or empty: they are written as they are."""
 
     __slots__ = ()
-
-
-NONE_ENCODED = EncodedHeaders()
-Headers = Sequence[tuple[str | bytes, bytes | None]]
 
 
 def zigzag(value: int) -> int:
@@ -95,25 +95,27 @@ def _text_field(text: str) -> bytes:
     return _field(header_key_bytes(text))
 
 
-def headers_bytes(headers: Headers | EncodedHeaders) -> bytes:
+def headers_bytes(headers: Headers | bytes) -> bytes:
+    """Headers as the end of a record; bytes are what `encode_headers` gave, or empty. Raises as that."""
+    if not headers:
+        return NO_HEADERS
+    return headers if type(headers) is bytes else encode_headers(cast("Headers", headers))
+
+
+def encode_headers(headers: Headers) -> bytes:
     """Headers with their count, as the end of a record; keys are text, or bytes that are written as they are.
 
     Raises:
         UsageError: a key with half of a surrogate pair; what is no pair of a key and bytes.
     """
-    if not headers:
-        return NO_HEADERS
-    if isinstance(headers, EncodedHeaders):
-        return headers
     try:
         parts = [varint(len(headers))]
         for key, value in headers:
             parts.append(_text_field(key) if type(key) is str else _field(header_key_bytes(key)))
-            if value is None:
-                parts.append(_SMALL[-1])
-            else:
-                size = len(value)
-                parts += (_SMALL[size] if size < _SMALL_END else _varint(size), value)
+            size = -1 if value is None else len(value)
+            parts.append(_SMALL[size] if size < _SMALL_END else _varint(size))
+            if value:
+                parts.append(value)
         return b"".join(parts)
     except UsageError:
         raise
@@ -123,19 +125,8 @@ def headers_bytes(headers: Headers | EncodedHeaders) -> bytes:
         ) from error
 
 
-def encode_headers(headers: Headers | EncodedHeaders) -> EncodedHeaders:
-    """Headers as `headers_bytes` has them, to be given in their place where records are encoded later.
-
-    Raises:
-        UsageError: as `headers_bytes`.
-    """
-    if type(headers) is EncodedHeaders:
-        return headers
-    return EncodedHeaders(headers_bytes(headers)) if headers else NONE_ENCODED
-
-
 def record_bytes(
-    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers
+    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Headers | bytes
 ) -> bytes:
     """One record with its length."""
     body = b"".join(

@@ -77,7 +77,7 @@ class LogAppends:
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None = None,
         timestamps: Sequence[int] | None = None,
-        headers: Sequence[Headers] | None = None,
+        headers: Sequence[Headers] | EncodedHeaders | None = None,
         *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
@@ -91,7 +91,7 @@ class LogAppends:
         Args:
             keys: one for each value; None: all are null.
             timestamps: ms; None: the time of the append.
-            headers: (key, value) pairs of each record, or what `encode_headers` makes of them; None: there are none.
+            headers: (key, value) pairs of each record; None: there are none.
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
             guard: of `begin_verification`, for the first batch of a transaction.
 
@@ -102,9 +102,10 @@ class LogAppends:
         if not type(producer_id) is type(producer_epoch) is type(base_sequence) is type(leader_epoch) is int:
             producer_id, producer_epoch = index(producer_id), index(producer_epoch)
             base_sequence, leader_epoch = index(base_sequence), index(leader_epoch)
-        encoded = None if headers is None else _encoded(tuple(headers))
+        if headers is not None and not isinstance(headers, EncodedHeaders):
+            headers = EncodedHeaders(map(encode_headers, headers))
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
-        request = new_records_request((values, keys, timestamps, encoded, *producer, leader_epoch, guard))
+        request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard))
         with self.lock:
             return self.appender.append(request)
 
@@ -183,10 +184,3 @@ class LogAppends:
                 index(leader_epoch),
             )
         )
-
-
-def _encoded(headers: tuple[Headers, ...]) -> tuple[EncodedHeaders, ...]:
-    """The headers of each record as they stand in it; a producer has encoded them already."""
-    if list(map(type, headers)).count(EncodedHeaders) == len(headers):
-        return cast("tuple[EncodedHeaders, ...]", headers)
-    return tuple(map(encode_headers, headers))

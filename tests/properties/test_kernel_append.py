@@ -13,7 +13,7 @@ from logstore.columns.batch_table import scan
 from logstore.kernels import append_struct as kinds
 from logstore.kernels import scan as fields
 from logstore.layout.batch import TRANSACTIONAL_FLAG
-from logstore.layout.record import encode_headers
+from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.records import RequestRows
 from tests.naive import append as naive
 from tests.unit.append_forms import AppendForms
@@ -73,9 +73,9 @@ class Forms(AppendForms):
         self.rows = RequestRows()
 
     def append_records(self, call: naive.Call) -> int:
-        headers: Any = None if call.headers is None else list(map(encode_headers, call.headers))
-        columns: Any = (call.values, call.keys, call.timestamps, headers)
-        data = self.rows.take(*columns)
+        headers = None if call.headers is None else EncodedHeaders(map(encode_headers, call.headers))
+        columns: Any = (call.values, call.keys, call.timestamps)
+        data = self.rows.take(*columns, headers)
         if data is None:
             return kinds.NOT_FOR_FAST_PATH
         self.request.rows = self.rows.rows

@@ -6,19 +6,20 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...errors import InvalidRecordError, InvalidTimestampError, LogstoreError, RequestTimedOutError
-from ...layout.record import EncodedHeaders
 from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 
 NO_OFFSET = -1
 _WITH_INVALID = "Failed to append record because it was part of a batch which had one more more invalid records"
+_TIMESTAMP = itemgetter(2)
 _LOGGER = logging.getLogger("logstore")
 
-#: key, value, timestamp in ms, encoded headers
-Record = tuple[bytes | None, bytes | None, int, EncodedHeaders]
+#: key, value, timestamp in ms, headers as `encode_headers` gives them or empty
+Record = tuple[bytes | None, bytes | None, int, bytes]
 Outcome = AppendInfo | LogstoreError
 
 
@@ -130,7 +131,7 @@ class Batch:
     def complete(self) -> None:
         """Everything is settled: wake who waits, and have callbacks called. To be done again after an interrupt."""
         if self.records:
-            self._timestamps = [record[2] for record in self.records]
+            self._timestamps = list(map(_TIMESTAMP, self.records))
         self.is_done = True
         self.records = []
         for latch in tuple(self._latches):

@@ -42,7 +42,7 @@ from ...errors import (
     UnknownTopicOrPartitionError,
 )
 from ...layout.batch import HEADER_SIZE
-from ...layout.record import NO_HEADERS, NONE_ENCODED, RECORD_OVERHEAD_SIZE, Headers, encode_headers
+from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
 from ...store.store import Store
 from ..arguments import not_negative
 from ..closing import close_in_with
@@ -133,8 +133,9 @@ class Producer:
         is_plain = type(value) is bytes and (key is None or type(key) is bytes) and type(topic) is str
         has_ms = timestamp_ms is None or (type(timestamp_ms) is int and 0 <= timestamp_ms <= MS_MAX)
         if self._fast and is_plain and has_ms and partition is None:
-            encoded = encode_headers(headers) if headers else NONE_ENCODED
-            size = RECORD_OVERHEAD_SIZE + len(value) + len(encoded) + (len(key) if key else 0)
+            key_size, value_size = -1 if key is None else len(key), len(value)
+            encoded = encode_headers(headers) if headers else b""
+            size = RECORD_OVERHEAD_SIZE + value_size + len(encoded) + (key_size if key else 0)
             with self._mutex:
                 queues, batch = self._fast.get(topic), None
                 if queues is not None and (self._transactions is None or self._transactions.state is IN_TRANSACTION):
@@ -142,11 +143,11 @@ class Producer:
                     batch = None if queue is None else queue.open
                 if batch is not None and size <= batch.room:
                     batch.room -= size
-                    future = RecordFuture()
-                    future._batch, future._index = batch, len(batch.records)
-                    future._key_size, future._value_size = -1 if key is None else len(key), len(value)
+                    records, future = batch.records, RecordFuture()
+                    future._batch, future._index = batch, len(records)
+                    future._key_size, future._value_size = key_size, value_size
                     timestamp = time_ns() // 1_000_000 if timestamp_ms is None else timestamp_ms
-                    batch.records.append((key, value, timestamp, encoded))
+                    records.append((key, value, timestamp, encoded))
                     return future
         try:
             return self._send(topic, value, key, headers, partition, timestamp_ms)
@@ -332,7 +333,7 @@ class Producer:
             partition = not_negative("partition", partition, PARTITION_MAX)
         value = serialized(self._value_serializer, "value", topic, value)
         key = serialized(self._key_serializer, "key", topic, key)
-        encoded = encode_headers(headers) if headers else NONE_ENCODED
+        encoded = encode_headers(headers) if headers else b""
         key_size, value_size = (-1 if part is None else len(part) for part in (key, value))
         size = RECORD_OVERHEAD_SIZE + max(key_size, 0) + max(value_size, 0) + len(encoded)
         if size + HEADER_SIZE + SIZES_OF_SIZES > self._size_max:

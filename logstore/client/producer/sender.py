@@ -25,6 +25,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
+from ...layout.record import EncodedHeaders
 from ...log.append.request import AppendInfo
 from ...model import Codec
 from ...store.store import Store
@@ -175,7 +176,7 @@ class Sender:
                 values,
                 keys if any(keys) or keys.count(None) < count else None,  # to count a None is quick, a key is not
                 timestamps,
-                headers if any(headers) else None,
+                None if headers.count(b"") == count else EncodedHeaders(headers),
                 producer_id=identity.producer_id,
                 producer_epoch=identity.producer_epoch,
                 base_sequence=sequence,
@@ -185,7 +186,7 @@ class Sender:
             )
         else:
             data = build_batch_from_records(
-                cast(list[PythonRecord], records),  # headers may be encoded
+                cast("list[PythonRecord]", records),
                 codec=self._codec,
                 level=self._level,
                 producer_id=identity.producer_id,

@@ -35,16 +35,12 @@ _CLIENT = int(AppendOrigin.CLIENT)
 
 
 class RecordsRequest(NamedTuple):
-    """One batch of records, compressed as the topic is; attributes as in `PartitionLog.append_records`.
-
-    Attributes:
-        headers: exactly `EncodedHeaders`, since the kernel writes them as they are.
-    """
+    """One batch of records, compressed as the topic is; attributes as in `PartitionLog.append_records`."""
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None] | None
     timestamps: Sequence[int] | None
-    headers: Sequence[EncodedHeaders] | None
+    headers: EncodedHeaders | None
     producer_id: int
     producer_epoch: int
     base_sequence: int
@@ -135,7 +131,7 @@ class RequestRows:
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None,
         timestamps: Sequence[int] | None,
-        headers: Sequence[EncodedHeaders] | None,
+        headers: EncodedHeaders | None,
     ) -> bytes | None:
         """Return all values, then all keys and headers, and fill the rows; None for what is no lists of such items."""
         if type(values) is not list and type(values) is not tuple:
@@ -159,7 +155,7 @@ class RequestRows:
             columns.append((KEY_SIZE, _sizes(keys)))
             items += keys
         if headers is not None:
-            headers = _column(headers, count)
+            headers = _column(tuple(headers), count)
             columns.append((HEADERS_SIZE, _sizes(headers)))
             items += headers
         if timestamps is not None:
