@@ -18,9 +18,8 @@ from logstore.layout.offset_index import parse_offset_index
 from logstore.layout.producer_snapshot import parse_producer_snapshot
 from logstore.layout.time_index import parse_time_index
 from logstore.layout.transaction_index import parse_transaction_index
-from logstore_tools.dump.batch_chains import BatchChains
+from logstore_tools.dump.batch_chains import SegmentRecords
 from logstore_tools.dump.findings import Findings
-from logstore_tools.dump.segment_records import SegmentRecords
 from tests.naive import side_files as naive
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -104,10 +103,10 @@ def test_the_chains_find_the_batch_that_reading_all_of_them_finds(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "chains.log"
     path.write_bytes(log)
-    chains = BatchChains(SegmentRecords(str(path)))
+    records = SegmentRecords(str(path))
     for position, offset in questions:
         expected = naive.first_batch(log, position, offset)
-        found = _outcome(partial(chains.first_batch, position, offset))
+        found = _outcome(partial(records.first_batch, position, offset))
         if isinstance(expected, str):
             assert isinstance(found, str)
             assert found.startswith(expected)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import UsageError
-from logstore_tools.dump.arguments import parse_arguments
+from logstore_tools.dump.options import DumpOptions
 from tests.conformance.dumping import answer
 
 EMPTY_FILES = ("0.log", "0.index", "0.timeindex")
@@ -204,10 +204,10 @@ def test_help_is_asked_for_in_many_ways(argv: list[str]) -> None:
 
 def test_options_are_sorted_from_words() -> None:
     options = {"flag": "none", "value": "required", "maybe": "optional"}
-    found = parse_arguments(["a", "--maybe", "b", "--flag", "c", "--maybe", "--value=d", "--", "--flag", "-"], options)
+    found = DumpOptions(["a", "--maybe", "b", "--flag", "c", "--maybe", "--value=d", "--", "--flag", "-"], options)
     assert found.values == {"maybe": ["b"], "flag": [], "value": ["d"]}
     assert found.words == ["a", "c", "--flag", "-"]
     assert (found.has("flag"), found.has("other")) == (True, False)
     assert (found.text("maybe"), found.text("other"), found.text("other", "default")) == ("b", None, "default")
     with pytest.raises(UsageError, match="other is not a recognized option"):
-        parse_arguments(["--other"], options)
+        DumpOptions(["--other"], options)

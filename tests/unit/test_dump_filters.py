@@ -23,7 +23,7 @@ MINUTE_MS = 60_000
 
 
 def filter_of(*argv: str) -> RecordFilter:
-    found = DumpOptions.parse(list(argv)).filter
+    found = DumpOptions(list(argv)).filter
     assert found is not None
     return found
 

@@ -120,6 +120,22 @@ def test_decoded_records_are_objects(golden: Callable[[str], Path]) -> None:
     assert all(each["value"] == "<DELETE>" or each["value"]["version"] == "1" for each in found)
 
 
+@pytest.mark.parametrize("magic", [1, 2])
+def test_text_that_looks_like_json_stays_text(magic: int) -> None:
+    old = message_set(1, [Message(0, 5, b"{no json", bytes(4))])
+    Path(LOG).write_bytes(old if magic == 1 else Batch(0, [Rec(b"{no json", bytes(4))]).to_bytes())
+    found = objects("--files", LOG, "--value-decoder-class", "org.apache.kafka.tools.api.IntegerDecoder")
+    assert (found[1]["key"], found[1]["value"]) == ("{no json", "0")
+
+
+def test_what_is_good_before_a_record_that_dies_is_told() -> None:
+    records = [MARKER, Rec(None, b"", offset_delta=1), MARKER]
+    Path(LOG).write_bytes(Batch(0, records, 2, flags=CONTROL).to_bytes())
+    rc, stdout, stderr = answer(["--format", "json", "--deep-iteration", "--files", LOG])
+    assert (rc, [json.loads(line)["kind"] for line in stdout.splitlines()]) == (1, ["batch", "record"])
+    assert "java.lang.NullPointerException" in stderr
+
+
 def test_bytes_that_are_no_batch_are_told(golden: Callable[[str], Path]) -> None:
     Path(LOG).write_bytes(Batch(0, [Rec()]).to_bytes() + bytes(12))
     assert objects("--files", LOG)[1:] == [{"file": LOG, "kind": "trailer", "invalidBytes": 12}]

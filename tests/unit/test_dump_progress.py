@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore_tools.dump import command, progress, run
-from logstore_tools.dump.progress import SIZE_MIN, Progress
+from logstore_tools.dump import command, jobs, run
+from logstore_tools.dump.jobs import SIZE_MIN, Progress
 from tests.naive.encoder import Batch, Rec
 
 LOG = "00000000000000000000.log"
@@ -32,7 +32,7 @@ class BinaryTerminal(io.BytesIO):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time in seconds, to be set."""
     now = [100.0]
-    monkeypatch.setattr(progress, "monotonic_s", lambda: now[0])
+    monkeypatch.setattr(jobs, "monotonic_s", lambda: now[0])
     return now
 
 
@@ -54,7 +54,7 @@ def test_it_is_not_written_all_the_time(clock: list[float]) -> None:
     shown = Progress(terminal, io.BytesIO(), SIZE_MIN)
     for _ in range(1000):
         shown.advance(1)
-        clock[0] += progress.INTERVAL_S / 100
+        clock[0] += jobs.INTERVAL_S / 100
     assert terminal.getvalue().count("\r") == 10
 
 
@@ -97,8 +97,8 @@ def test_many_threads_may_tell_of_progress(clock: list[float]) -> None:
 
 @pytest.fixture
 def always_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "SIZE_MIN", 1)
-    monkeypatch.setattr(progress, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(jobs, "SIZE_MIN", 1)
+    monkeypatch.setattr(jobs, "INTERVAL_S", 0.0)
     monkeypatch.setattr(command, "PARALLEL_SIZE_MIN", 0)
 
 

@@ -24,8 +24,8 @@ METADATA = b"| offset: 7 LogAppendTime: 1700000000000 keySize: 2 valueSize: 2 is
 
 @dataclass
 class Options:
-    print_contents: bool = False
-    skip_record_metadata: bool = False
+    prints_contents: bool = False
+    skips_metadata: bool = False
     parser: object = None
 
     @staticmethod
@@ -85,11 +85,11 @@ def test_only_the_offset_is_printed_before_a_header_that_is_wrong(magic: int, at
     ("options", "line"),
     [
         (Options(), METADATA),
-        (Options(print_contents=True), METADATA + b" key: k1 payload: v1"),
-        (Options(print_contents=True, skip_record_metadata=True), b"| key: k1 payload: v1"),
-        (Options(skip_record_metadata=True), b""),
+        (Options(prints_contents=True), METADATA + b" key: k1 payload: v1"),
+        (Options(prints_contents=True, skips_metadata=True), b"| key: k1 payload: v1"),
+        (Options(skips_metadata=True), b""),
         (
-            Options(print_contents=True, parser=lambda offset, key, value: (f"{offset}{key!r}", None)),
+            Options(prints_contents=True, parser=lambda offset, key, value: (f"{offset}{key!r}", None)),
             METADATA + b" key: 7b'k1'",
         ),
     ],
@@ -100,7 +100,7 @@ def test_the_record_line_is_kafkas(options: Options, line: bytes) -> None:
 
 def test_null_key_and_value_print_no_contents() -> None:
     entry = legacy.message_set(1, [Message(7, 5, None, None)])
-    options = Options(print_contents=True, skip_record_metadata=True)
+    options = Options(prints_contents=True, skips_metadata=True)
     assert record_text(entry, options) == ([(7, b"\n")], None)
 
 
@@ -108,7 +108,7 @@ def test_the_metadata_stays_when_the_contents_do_not_decode() -> None:
     def refuse(data: bytes) -> str:
         raise SchemaError(None, java_class="java.nio.BufferUnderflowException")
 
-    options = Options(print_contents=True)
+    options = Options(prints_contents=True)
     options.value_decoder = refuse  # type: ignore[method-assign]
     lines, error = record_text(ENTRY, options)
     assert lines == [(7, METADATA)]
@@ -143,13 +143,13 @@ def test_the_type_of_the_timestamp_is_the_batchs() -> None:
 )
 def test_a_parser_prints_that_the_value_is_cut(parser: str, contents: bytes) -> None:
     entry = legacy.entry(7, legacy.message(1, b"k1", b"v1")[:-1])
-    ((_, line),), error = record_text(entry, Options(print_contents=True, parser=message_parser(parser)))
+    ((_, line),), error = record_text(entry, Options(prints_contents=True, parser=message_parser(parser)))
     assert error is None
     assert line.endswith(contents + b"\n")
 
 
 def test_a_missing_key_counts_more_than_a_cut_value() -> None:
     entry = legacy.entry(7, legacy.message(1, None, b"v1")[:-1])
-    _, error = record_text(entry, Options(print_contents=True, parser=message_parser("offsets")))
+    _, error = record_text(entry, Options(prints_contents=True, parser=message_parser("offsets")))
     assert error is not None
     assert error.java_class == "java.lang.RuntimeException"

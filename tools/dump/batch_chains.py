@@ -1,27 +1,31 @@
-"""Which batch is the first, from a given position on, to end at or after an offset: asked many times of one `.log`.
+"""The `.log` beside an index: its batches by position and offset, with the words of `FileRecords` for what is wrong.
 
-Kafka's tool reads all batches from the position to the end of the file for every entry of a time index. Here
-every batch is looked at once. Batches follow one another in *chains*: nearly always in a single one to the end
-of the file. A damaged index that points between batches begins a chain of its own, which ends soon or joins
-another. Within a chain a search passes over blocks of batches by their largest last offset.
+For every entry of a time index Kafka's tool reads all batches from the entry's position to the end of the file. Here
+they are read once: batches follow one another in a *chain*, nearly always a single one to the end of the file. A
+damaged index that points between batches begins a chain of its own, which ends soon as a rule.
 """
 
 from __future__ import annotations
 
+import os
+import struct
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.columns.batch_table import scan_chunk
+from logstore.disk.mapped import SEGMENT_SIZE_MAX, MappedFile
+from logstore.errors import CorruptIndexError, CorruptRecordError
 from logstore.kernels.scan import END, HEADER_BEYOND_FILE
-from logstore.layout.batch import HEADER_UP_TO_MAGIC_SIZE, LOG_OVERHEAD_SIZE
+from logstore.layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 
-from .segment_records import SegmentRecords
-
-_BLOCK_SIZE = 1024
-_CHUNK_SIZES = (64, 4096)
-_UNREADABLE = np.iinfo(np.int64).max
+KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+_HEADER_UP_TO_MAGIC = struct.Struct(">qi4xb")
+_LAST_OFFSET_DELTA = struct.Struct(">23xi")
+_BLOCK_SIZE = 1024  # rows that are searched at once where offsets do not ascend
+_UNREADABLE = np.iinfo(np.int64).max  # in the place of a last offset: the file is too short for the header
 
 
 class FoundBatch(NamedTuple):
@@ -31,124 +35,164 @@ class FoundBatch(NamedTuple):
     last_offset: int
 
 
-class _Chain:
-    """Batches from some start to the end of the file, or to the row of another chain that goes on from there."""
+class _Chain(NamedTuple):
+    """Batches from some position to the end of the file, int64 arrays of one length."""
 
-    def __init__(self, positions: NDArray[np.int64], last_offsets: NDArray[np.int64], joined: _Place | None) -> None:
-        self.positions = positions
-        self.last_offsets = last_offsets
-        self.joined = joined
-        starts = np.arange(0, positions.size, _BLOCK_SIZE)
-        self._block_maxima = np.maximum.reduceat(last_offsets, starts) if positions.size else last_offsets
+    positions: NDArray[np.int64]
+    last_offsets: NDArray[np.int64]
+    is_ascending: bool
 
     def row_at(self, position: int) -> int:
-        """Row of the batch at `position`, -1 if none begins there."""
+        """Return the row of the batch at `position`, -1 if none begins there."""
         row = int(self.positions.searchsorted(position))
         return row if row < self.positions.size and self.positions[row] == position else -1
 
-    def rows_at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """`row_at` of many: int64, same length."""
-        rows = np.searchsorted(self.positions, positions)
-        rows[rows == self.positions.size] = 0
-        return np.where(self.positions[rows] == positions, rows, -1)
-
     def first_row(self, row: int, offset: int) -> int | None:
-        """The first row from `row` on whose last offset is at least `offset`."""
-        block = row // _BLOCK_SIZE
-        found = self._first_in_block(row, (block + 1) * _BLOCK_SIZE, offset)
-        if found is None:
-            blocks = np.flatnonzero(self._block_maxima[block + 1 :] >= offset)
-            if blocks.size:
-                start = (block + 1 + int(blocks[0])) * _BLOCK_SIZE
-                found = self._first_in_block(start, start + _BLOCK_SIZE, offset)
-        return found
-
-    def _first_in_block(self, start: int, end: int, offset: int) -> int | None:
-        is_found = self.last_offsets[start:end] >= offset
-        row = int(is_found.argmax()) if is_found.size else 0
-        return start + row if is_found.size and is_found[row] else None
+        """Return the first row from `row` on whose last offset is at least `offset`."""
+        if self.is_ascending:
+            row = max(row, int(self.last_offsets.searchsorted(offset)))
+            return row if row < self.last_offsets.size else None
+        for start in range(row, self.last_offsets.size, _BLOCK_SIZE):
+            is_found = self.last_offsets[start : start + _BLOCK_SIZE] >= offset
+            if is_found.any():
+                return start + int(is_found.argmax())
+        return None
 
 
-class _Place(NamedTuple):
-    chain: _Chain
-    row: int
+class SegmentRecords:
+    """A `.log` opened as `FileRecords.open` does. A directory opens too, as in Java, and fails at the first read.
 
+    Attributes:
+        path: absolute.
+        data: uint8, 1-D, read-only: the whole file.
+        size: bytes.
+    """
 
-class BatchChains:
-    """The chains of one `.log` that have been asked for."""
-
-    def __init__(self, records: SegmentRecords) -> None:
-        self._records = records
+    def __init__(self, path: str) -> None:
+        """Map the file; raises DataDirectoryError if it is missing, unreadable, or larger than a segment can be."""
+        self.path = path
+        self.is_directory = os.path.isdir(path)
+        if self.is_directory:
+            self.data: NDArray[np.uint8] = np.empty(0, np.uint8)
+            self.size = os.stat(path).st_size
+        else:
+            file = MappedFile(path)
+            self.data = file.data
+            self.size = file.size
+        self._bytes = memoryview(self.data)
         self._chains: list[_Chain] = []
 
+    def slice_end(self, position: int, size: int) -> int:
+        """Return the end of the slice of at most `size` bytes from `position` (`FileRecords.slice`).
+
+        Raises:
+            CorruptIndexError: with java_class IllegalArgumentException: no slice can start or be like that.
+        """
+        if position < 0:
+            raise _bad_slice(f"Invalid position: {position} in read from {self._described()}")
+        if position > self.size:
+            raise _bad_slice(f"Slice from position {position} exceeds end position of {self._described()}")
+        if size < 0:
+            raise _bad_slice(f"Invalid size: {size} in read from {self._described()}")
+        return min(position + size, self.size)
+
+    def first_batch_last_offset(self, position: int, size: int) -> int:
+        """Return the last offset of the first batch in the slice of at most `size` bytes from `position`.
+
+        Raises:
+            CorruptIndexError: no such slice, or no whole batch in it (`NoSuchElementException`).
+            CorruptRecordError: what is there cannot be a batch.
+        """
+        end = self.slice_end(position, size)
+        if position >= end - HEADER_UP_TO_MAGIC_SIZE:
+            raise _no_batch(position)
+        self._require_readable()
+        offset, length, magic = _HEADER_UP_TO_MAGIC.unpack_from(self._bytes, position)
+        if length < LENGTH_MIN:
+            raise CorruptRecordError(
+                f"Found record size {length} smaller than minimum record overhead ({LENGTH_MIN}) in file {self.path}."
+            )
+        if position > end - LOG_OVERHEAD_SIZE - length:
+            raise _no_batch(position)
+        if magic < 2:
+            return int(offset)
+        if position + HEADER_SIZE > self.size:
+            raise self._header_beyond_file(position, position, end)
+        (last_offset_delta,) = _LAST_OFFSET_DELTA.unpack_from(self._bytes, position)
+        return _as_long(offset + last_offset_delta)
+
     def first_batch(self, position: int, offset: int) -> FoundBatch | None:
-        """The first batch from `position` on whose last offset is at least `offset`.
+        """Return the first batch from `position` on whose last offset is at least `offset`.
 
         Raises:
             CorruptRecordError: anywhere from `position` to the end of the file there is a size that no batch can
                 have, or the search meets a v2 header that the file is too short for.
         """
-        place: _Place | None = self._place_at(position)
-        while place is not None:
-            chain, row = place
-            found = chain.first_row(row, offset)
-            if found is not None:
-                batch = FoundBatch(int(chain.positions[found]), int(chain.last_offsets[found]))
-                if batch.last_offset == _UNREADABLE and self._records.is_header_beyond_file(batch.position):
-                    raise self._records.header_beyond_file(batch.position, position, self._records.size)
-                return batch
-            place = chain.joined
-        return None
+        chain, row = self._chain_at(position)
+        found = chain.first_row(row, offset)
+        if found is None:
+            return None
+        batch = FoundBatch(int(chain.positions[found]), int(chain.last_offsets[found]))
+        if batch.last_offset == _UNREADABLE and batch.position + HEADER_SIZE > self.size:
+            raise self._header_beyond_file(batch.position, position, self.size)
+        return batch
 
-    def _place_at(self, position: int) -> _Place:
-        for known in self._chains:
-            row = known.row_at(position)
+    def _chain_at(self, position: int) -> tuple[_Chain, int]:
+        for chain in self._chains:
+            row = chain.row_at(position)
             if row >= 0:
-                return _Place(known, row)
+                return chain, row
         chain = self._new_chain(position)
         if chain.positions.size:
             self._chains.append(chain)
-        return _Place(chain, 0)
-
-    def _known_place(self, positions: NDArray[np.int64]) -> tuple[int, _Place] | None:
-        """The first of `positions` where a known chain has a batch: its index, and the place in that chain."""
-        first: tuple[int, _Place] | None = None
-        for chain in self._chains:
-            rows = chain.rows_at(positions)
-            hits = np.flatnonzero(rows >= 0)
-            if hits.size and (first is None or hits[0] < first[0]):
-                first = int(hits[0]), _Place(chain, int(rows[hits[0]]))
-        return first
+        return chain, 0
 
     def _new_chain(self, position: int) -> _Chain:
-        """Scan from `position` to the end of the file or to a batch that is known."""
-        if position < self._records.size - HEADER_UP_TO_MAGIC_SIZE:
-            self._records.require_readable()
+        """Scan from `position` to the end of the file."""
+        if position < self.size - HEADER_UP_TO_MAGIC_SIZE:
+            self._require_readable()
         positions: list[NDArray[np.int64]] = []
         last_offsets: list[NDArray[np.int64]] = []
-        joined = None
-        ended = False
-        while not (ended or joined):
-            chunk_positions, chunk_last_offsets, position, ended = self._chunk(position, len(positions))
-            known = self._known_place(chunk_positions)
-            if known is not None:
-                joined = known[1]
-                chunk_positions, chunk_last_offsets = chunk_positions[: known[0]], chunk_last_offsets[: known[0]]
-            positions.append(chunk_positions)
-            last_offsets.append(chunk_last_offsets)
-        return _Chain(np.concatenate(positions), np.concatenate(last_offsets), joined)
+        status = None
+        while status != END:
+            table = scan_chunk(self.data, position, self.size)
+            positions.append(table.position.copy())
+            last_offsets.append(table.last_offset)
+            position, status = table.next_position, table.status
+            if status == HEADER_BEYOND_FILE:
+                positions.append(np.array([position]))
+                last_offsets.append(np.array([_UNREADABLE]))
+                position += LOG_OVERHEAD_SIZE + int(_HEADER_UP_TO_MAGIC.unpack_from(self._bytes, position)[1])
+            elif (error := table.error(self.path, self.size)) is not None:
+                raise error
+        offsets = np.concatenate(last_offsets)
+        return _Chain(np.concatenate(positions), offsets, bool((offsets[1:] >= offsets[:-1]).all()))
 
-    def _chunk(self, position: int, chunk_index: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int, bool]:
-        """Some batches from `position`: positions, last offsets, the position after them, and whether that is all."""
-        records = self._records
-        capacity = _CHUNK_SIZES[min(chunk_index, len(_CHUNK_SIZES) - 1)]
-        table = scan_chunk(records.data, position, records.size, capacity=capacity)
-        next_position = table.next_position
-        positions, last_offsets = table.position.copy(), table.last_offset
-        if table.status == HEADER_BEYOND_FILE:
-            positions = np.append(positions, next_position)
-            last_offsets = np.append(last_offsets, _UNREADABLE)
-            next_position += LOG_OVERHEAD_SIZE + records.batch_length(next_position)
-        elif (error := table.error(records.path, records.size)) is not None:
-            raise error
-        return positions, last_offsets, next_position, table.status == END
+    def _require_readable(self) -> None:
+        if self.is_directory:
+            raise CorruptRecordError("java.io.IOException: Is a directory", java_class=KAFKA_EXCEPTION)
+
+    def _header_beyond_file(self, position: int, start: int, end: int) -> CorruptRecordError:
+        """Return the error of a v2 batch whose header the file is too short for, in the slice [start, end)."""
+        return CorruptRecordError(
+            f"Failed to load record batch at position {position} from {self._described(start, end)}",
+            java_class=KAFKA_EXCEPTION,
+        )
+
+    def _described(self, start: int = 0, end: int = SEGMENT_SIZE_MAX) -> str:
+        """Return `FileRecords.toString` of the file or a slice of it."""
+        size = min(end, self.size) - start
+        return f"FileRecords(size={size}, file={self.path}, start={start}, end={end})"
+
+
+def _bad_slice(text: str) -> CorruptIndexError:
+    return CorruptIndexError(text, java_class=ILLEGAL_ARGUMENT)
+
+
+def _no_batch(position: int) -> CorruptIndexError:
+    return CorruptIndexError(None, position=position, java_class="java.util.NoSuchElementException")
+
+
+def _as_long(value: int) -> int:
+    """Wrap `value` to 64 bits, as Java adds."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

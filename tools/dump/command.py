@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
-from logstore.disk.names import java_file
+from logstore.disk.names import file_name, java_file
 from logstore.errors import LogstoreError, UsageError
+from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
 from .options import DumpOptions
 
 if TYPE_CHECKING:
     from .findings import Findings
-    from .jobs import Advance
+    from .jobs import Advance, Progress
     from .output import Output
-    from .progress import Progress
 
 KAFKA_VERSION = "4.3.1"
 FAILED, USAGE = 1, 2  # exit codes: what Kafka's tool ends with, and a wrong value for an option of ours
@@ -37,22 +38,22 @@ def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
 
 def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
-    options = DumpOptions.parse(argv)
-    if not argv or options.arguments.has("help"):
+    options = DumpOptions(argv)
+    if not argv or options.has("help"):
         from .help import help_text
 
         stderr.write(help_text(with_own_options=bool(argv)))
         return 1
-    if options.arguments.has("version"):
+    if options.has("version"):
         stdout.write(f"{KAFKA_VERSION}\n".encode())
         return 0
     options.check_own()
-    if options.arguments.has("files"):
+    if options.has("files"):
         paths = options.files
-    elif options.arguments.words:
+    elif options.words:
         from .sources import expand
 
-        paths = expand(options.arguments.words, lambda error: _write_line(_own_line(error), stderr))
+        paths = expand(options.words, lambda error: _write_line(_own_line(error), stderr))
     else:
         from .help import kafka_option_table
 
@@ -70,7 +71,7 @@ def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: 
         findings = Findings(lambda line: _write_line(line, stderr))
         _dump_here(paths, options, stdout, findings)
     else:
-        from .progress import Progress
+        from .jobs import Progress
 
         progress = Progress(stderr, stdout, input_size)
 
@@ -91,13 +92,12 @@ def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: 
 
 
 def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings) -> None:
-    from .files import dump_file
     from .output import Output
 
     out = Output.to_stream(stdout)
     try:
         for path in paths:
-            dump_file(path, options, out, findings)
+            _dump_file(path, options, out, findings)
     finally:
         out.flush()
 
@@ -107,11 +107,10 @@ def _dump_in_workers(
 ) -> None:
     from contextlib import closing
 
-    from .files import dump_file
     from .jobs import run_jobs
 
     def dump(path: str, out: Output, found: Findings, advance: Advance) -> None:
-        dump_file(path, options, out, found, advance)
+        _dump_file(path, options, out, found, advance)
 
     with closing(run_jobs(paths, dump, progress.advance)) as jobs:
         for job in jobs:
@@ -122,6 +121,29 @@ def _dump_in_workers(
             if job.error is not None:
                 raise job.error
             findings.merge(job.findings)
+
+
+def _dump_file(
+    path: str,
+    options: DumpOptions,
+    out: Output,
+    findings: Findings,
+    advance: Callable[[int], None] = lambda size: None,
+) -> None:
+    """Print the file at `path` (as Java normalises it) by its name; `advance` is told the bytes of a log that are done.
+
+    What prints a file is imported when there is such a file: a small dump is over before all of it were loaded.
+    """
+    if not options.is_json:
+        out.print(f"Dumping {path}")
+    if file_name(path).endswith((LOG_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)):
+        from .log_printer import dump_log
+
+        dump_log(path, options, out, findings, advance)
+    else:
+        from .index_text import dump_side_file
+
+        dump_side_file(path, options, out, findings)
 
 
 def error_line(error: LogstoreError) -> str:

@@ -1,8 +1,8 @@
 """What the dump prints of a record's key and value: the `MessageParser`s and `Decoder`s of DumpLogSegments.
 
-A parser takes (offset, key, value) and gives (text of the key or None, text of the payload or None). What the
-real tool prints as an error in the place of a record is text here too; what it dies of is raised as a
-LogstoreError.
+A parser takes (offset, key, value) and gives (text of the key or None, text of the payload or None), which is JsonText
+where it is JSON. What the real tool prints as an error in the place of a record is text here too; what it dies of is
+raised as a LogstoreError.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 from logstore.errors import LogstoreError, SchemaError
 from logstore.layout.utf8 import java_utf8
@@ -17,10 +18,9 @@ from logstore.model import ControlRecordType
 from logstore.topics import control_records, coordinator_record, json_form, metadata_frame
 from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue
 from logstore.topics.cursor import Cursor, underflow
+from logstore.topics.json_form import JsonText
 from logstore.topics.reader import read_from
 from logstore.topics.schema import Value, family
-
-from .decoder_remote import remote_log_metadata_text
 
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
@@ -32,6 +32,28 @@ _CONTROL_TITLES = {
     ControlRecordType.KRAFT_VERSION: "KRaftVersion",
     ControlRecordType.KRAFT_VOTERS: "KRaftVoters",
 }
+_SEGMENT_STATES = (
+    "COPY_SEGMENT_STARTED",
+    "COPY_SEGMENT_FINISHED",
+    "DELETE_SEGMENT_STARTED",
+    "DELETE_SEGMENT_FINISHED",
+)
+_PARTITION_STATES = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
+_ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+_NULL_POINTER = "java.lang.NullPointerException"
+
+
+class ControlRecord(NamedTuple):
+    """What a control record says.
+
+    Attributes:
+        name: of the detail: `typeId` of an unknown type, `coordinatorEpoch` of a marker, `data` of a record of KRaft.
+        detail: a number, or the JSON of KRaft's record.
+    """
+
+    type: ControlRecordType
+    name: str
+    detail: int | JsonText
 
 
 def message_parser(name: str) -> MessageParser:
@@ -54,29 +76,37 @@ def decoder(class_name: str) -> Callable[[bytes], str]:
     return _DECODERS[class_name]
 
 
-def control_record_text(key: bytes | None, value: bytes | None) -> str:
-    """What follows a control record's metadata, with the blank before it; raises what the real tool dies of."""
+def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
+    """Return what a control record says; raises what the real tool dies of."""
     if key is None:
         raise _null_pointer("duplicate", "key")
     type_id = control_records.read_type_id(key)
     record_type = control_records.read_type(key)
     if record_type is ControlRecordType.UNKNOWN:
-        return f" controlType: {record_type.name}({type_id})"
+        return ControlRecord(record_type, "typeId", type_id)
     if record_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         if value is None:
             raise _null_pointer("getShort", "value")
-        epoch = control_records.read_coordinator_epoch(value)
-        return f" endTxnMarker: {record_type.name} coordinatorEpoch: {epoch}"
+        return ControlRecord(record_type, "coordinatorEpoch", control_records.read_coordinator_epoch(value))
     if value is None:
         raise _null_pointer("slice", "data")
     message, fields = control_records.read_kraft_record(record_type, value)
-    return f" {_CONTROL_TITLES[record_type]} {json_form.text(message, fields['version'], fields)}"
+    return ControlRecord(record_type, "data", json_form.text(message, fields["version"], fields))
+
+
+def control_record_text(key: bytes | None, value: bytes | None) -> str:
+    """Return what follows a control record's metadata, with the blank before it; raises what the real tool dies of."""
+    record_type, name, detail = read_control_record(key, value)
+    if name == "typeId":
+        return f" controlType: {record_type.name}({detail})"
+    if name == "coordinatorEpoch":
+        return f" endTxnMarker: {record_type.name} coordinatorEpoch: {detail}"
+    return f" {_CONTROL_TITLES[record_type]} {detail}"
 
 
 def _null_pointer(method: str, variable: str) -> LogstoreError:
     return LogstoreError(
-        f'Cannot invoke "java.nio.ByteBuffer.{method}()" because "{variable}" is null',
-        java_class="java.lang.NullPointerException",
+        f'Cannot invoke "java.nio.ByteBuffer.{method}()" because "{variable}" is null', java_class=_NULL_POINTER
     )
 
 
@@ -101,18 +131,18 @@ def _coordinator_parser(topic: str) -> MessageParser:
     return parse
 
 
-def _key_text(key: CoordinatorKey) -> str:
+def _key_text(key: CoordinatorKey) -> JsonText:
     data = json_form.text(key.message, 0, key.fields)
-    return f'{{"type":"{key.record_type}","data":{data}}}'
+    return JsonText(f'{{"type":"{key.record_type}","data":{data}}}')
 
 
-def _value_text(value: CoordinatorValue) -> str:
+def _value_text(value: CoordinatorValue) -> JsonText:
     if value.message.name == "GroupMetadataValue" and value.fields["protocolType"] == "consumer":
         for member in value.fields["members"]:
             _expand(member, "subscription", "ConsumerProtocolSubscription")
             _expand(member, "assignment", "ConsumerProtocolAssignment")
     data = json_form.text(value.message, value.version, value.fields)
-    return f'{{"version":"{value.version}","data":{data}}}'
+    return JsonText(f'{{"version":"{value.version}","data":{data}}}')
 
 
 def _expand(member: Value, name: str, message_name: str) -> None:
@@ -137,12 +167,12 @@ def _parse_cluster_metadata(offset: int, key: bytes | None, value: bytes | None)
         return None, f"Error at {offset}, skipping. {_reason(error)}"
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
     data = json_form.text(record.message, record.version, record.fields)
-    return None, f'{{"type":"{record_type}","version":{record.version},"data":{data}}}'
+    return None, JsonText(f'{{"type":"{record_type}","version":{record.version},"data":{data}}}')
 
 
 def _parse_remote_log_metadata(offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
     try:
-        return None, remote_log_metadata_text(value)
+        return None, _remote_log_metadata_text(value)
     except SchemaError as error:
         return None, f"Error at offset {offset}, skipping. {_reason(error)}"
 
@@ -180,3 +210,116 @@ _DECODERS: dict[str, Callable[[bytes], str]] = {
     "org.apache.kafka.tools.api.IntegerDecoder": _integer_decoder(4),
     "org.apache.kafka.tools.api.LongDecoder": _integer_decoder(8),
 }
+
+
+def _remote_log_metadata_text(value: bytes | None) -> str:
+    """Return `toString` of the object that Kafka makes of a record of `__remote_log_metadata`.
+
+    Raises SchemaError with the message of Kafka's exception, if it has one: what the constructors refuse is an error of
+    the record (`RemoteLogMetadataSerde`).
+    """
+    if value is None:
+        raise SchemaError(
+            'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
+            '"org.apache.kafka.common.record.internal.Record.value()" is null',
+            java_class=_NULL_POINTER,
+        )
+    record = metadata_frame.read_record("remote_log_metadata", value)
+    return _TEXTS[record.message.name](record.fields)
+
+
+def _segment_text(fields: Value) -> str:
+    start_offset, end_offset = fields["startOffset"], fields["endOffset"]
+    if start_offset < 0:
+        raise _illegal_argument(
+            f"Unexpected start offset = {start_offset}. StartOffset for a remote segment cannot be negative"
+        )
+    if end_offset < start_offset:
+        raise _illegal_argument(
+            f"Unexpected end offset = {end_offset}. EndOffset for a remote segment cannot be less than "
+            f"startOffset = {start_offset}"
+        )
+    epochs = _leader_epochs(fields)
+    return (
+        f"RemoteLogSegmentMetadata{{remoteLogSegmentId={_segment_id(fields)}, startOffset={start_offset}, "
+        f"endOffset={end_offset}, brokerId={fields['brokerId']}, maxTimestampMs={fields['maxTimestampMs']}, "
+        f"eventTimestampMs={fields['eventTimestampMs']}, segmentLeaderEpochs={epochs}, "
+        f"segmentSizeInBytes={fields['segmentSizeInBytes']}, customMetadata={_custom_metadata(fields)}, "
+        f"state={_segment_state(fields)}, txnIdxEmpty={_boolean(fields['txnIndexEmpty'])}}}"
+    )
+
+
+def _segment_snapshot_text(fields: Value) -> str:
+    state = _segment_state(fields)
+    return (
+        f"RemoteLogSegmentMetadataSnapshot{{segmentId={fields['segmentId']}, "
+        f"startOffset={fields['startOffset']}, endOffset={fields['endOffset']}, "
+        f"maxTimestampMs={fields['maxTimestampMs']}, segmentLeaderEpochs={_leader_epochs(fields)}, "
+        f"segmentSizeInBytes={fields['segmentSizeInBytes']}, customMetadata={_custom_metadata(fields)}, "
+        f"state={state}, txnIdxEmpty={_boolean(fields['txnIndexEmpty'])}}}"
+    )
+
+
+def _segment_update_text(fields: Value) -> str:
+    return (
+        f"RemoteLogSegmentMetadataUpdate{{remoteLogSegmentId={_segment_id(fields)}, "
+        f"customMetadata={_custom_metadata(fields)}, state={_segment_state(fields)}, "
+        f"eventTimestampMs={fields['eventTimestampMs']}, brokerId={fields['brokerId']}}}"
+    )
+
+
+def _partition_delete_text(fields: Value) -> str:
+    state = fields["remotePartitionDeleteState"]
+    if not 0 <= state < len(_PARTITION_STATES):
+        raise SchemaError(None, found=state, java_class=_NULL_POINTER)
+    return (
+        f"RemotePartitionDeleteMetadata{{topicPartition={_topic_id_partition(fields)}, "
+        f"state={_PARTITION_STATES[state]}, eventTimestampMs={fields['eventTimestampMs']}, "
+        f"brokerId={fields['brokerId']}}}"
+    )
+
+
+_TEXTS: dict[str, Callable[[Value], str]] = {
+    "RemoteLogSegmentMetadataRecord": _segment_text,
+    "RemoteLogSegmentMetadataUpdateRecord": _segment_update_text,
+    "RemotePartitionDeleteMetadataRecord": _partition_delete_text,
+    "RemoteLogSegmentMetadataSnapshotRecord": _segment_snapshot_text,
+}
+
+
+def _segment_id(fields: Value) -> str:
+    entry = fields["remoteLogSegmentId"]
+    return f"RemoteLogSegmentId{{topicIdPartition={_topic_id_partition(entry)}, id={entry['id']}}}"
+
+
+def _topic_id_partition(fields: Value) -> str:
+    entry = fields["topicIdPartition"]
+    return f"{entry['id']}:{entry['name']}-{entry['partition']}"
+
+
+def _leader_epochs(fields: Value) -> str:
+    """The map of leader epochs to start offsets, in the order of epochs; the last offset of an epoch counts."""
+    offsets = {entry["leaderEpoch"]: entry["offset"] for entry in fields["segmentLeaderEpochs"]}
+    if not offsets:
+        raise _illegal_argument("segmentLeaderEpochs can not be null or empty")
+    return "{" + ", ".join(f"{epoch}={offset}" for epoch, offset in sorted(offsets.items())) + "}"
+
+
+def _custom_metadata(fields: Value) -> str:
+    metadata: bytes | None = fields["customMetadata"]
+    return "Optional.empty" if metadata is None else f"Optional[CustomMetadata{{{len(metadata)} bytes}}]"
+
+
+def _segment_state(fields: Value) -> str:
+    state: int = fields["remoteLogSegmentState"]
+    if not 0 <= state < len(_SEGMENT_STATES):
+        raise SchemaError("state can not be null", found=state, java_class=_NULL_POINTER)
+    return _SEGMENT_STATES[state]
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _illegal_argument(message: str) -> SchemaError:
+    return SchemaError(message, java_class=_ILLEGAL_ARGUMENT)

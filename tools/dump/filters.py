@@ -10,14 +10,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from logstore.columns.batch_table import BatchTable
+from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
 from logstore.kernels import scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID
 
-from .arguments import Arguments
+from .options import FILTER_OPTIONS, DumpOptions
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 BoolArray = npt.NDArray[np.bool_]
@@ -44,9 +44,9 @@ class RecordFilter:
     key: bytes | None = None
 
     @classmethod
-    def from_arguments(cls, arguments: Arguments) -> RecordFilter:
+    def from_options(cls, options: DumpOptions) -> RecordFilter:
         """The filter of `--offset`, `--time`, `--producer-id` and `--key`; UsageError for a value that is none."""
-        offset, time, producer_id, key = (arguments.text(name) for name in ("offset", "time", "producer-id", "key"))
+        offset, time, producer_id, key = (options.text(name) for name in FILTER_OPTIONS)
         return cls(
             offsets=_bounds("offset", offset, ":", _offset),
             timestamps_ms=_bounds("time", time, _time_separator(time or ""), _timestamp_ms),
@@ -54,25 +54,24 @@ class RecordFilter:
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
         )
 
-    def candidates(self, table: BatchTable) -> BoolArray:
-        """Rows whose records must be asked, bool[count]: those of the producer, in whose range of offsets some pass.
+    def rows(self, table: BatchTable, is_asking_records: bool) -> Int64Array:
+        """Return the rows that may pass by their headers, int64, ascending.
 
-        A v0/v1 entry says too little, so its records are always asked.
+        Args:
+            is_asking_records: the records are asked afterwards, so that the times of the header decide nothing. Those
+                of a v0/v1 entry always are, because its header says too little.
         """
-        may_hold = (table.base_offset <= self.offsets[1]) & (table.last_offset >= self.offsets[0])
-        may_hold |= table.magic < 2
+        passes = (table.base_offset <= self.offsets[1]) & (table.last_offset >= self.offsets[0])
+        if not is_asking_records:
+            attributes, last = table.attributes, table.max_timestamp
+            first = np.where(attributes & LOG_APPEND_TIME_FLAG, last, table.column(scan.BASE_TIMESTAMP))
+            # where a delete horizon stands, the first timestamp is not known
+            passes &= (first <= self.timestamps_ms[1]) | (attributes & DELETE_HORIZON_FLAG != 0)
+            passes &= last >= self.timestamps_ms[0]
+        passes |= table.magic < 2
         if self.producer_id is not None:
-            may_hold &= table.producer_id == self.producer_id
-        return may_hold
-
-    def headers(self, table: BatchTable) -> BoolArray:
-        """Rows of v2 batches whose header alone says that records may pass, bool[count]; a key is not looked at."""
-        attributes, max_timestamp = table.attributes, table.max_timestamp
-        first_timestamp = np.where(attributes & LOG_APPEND_TIME_FLAG, max_timestamp, table.column(scan.BASE_TIMESTAMP))
-        # where a delete horizon stands, the first timestamp is not known
-        passes = (first_timestamp <= self.timestamps_ms[1]) | (attributes & DELETE_HORIZON_FLAG != 0)
-        passes &= max_timestamp >= self.timestamps_ms[0]
-        return passes & self.candidates(table)
+            passes &= table.producer_id == self.producer_id
+        return np.flatnonzero(passes)
 
     def records(self, table: RecordTable) -> BoolArray:
         """Rows that pass, bool[count]; the producer id is the batch's."""

@@ -1,4 +1,7 @@
-"""The text of batches of magic 0 and 1 and of their records (`DumpLogSegments.printBatchLevel`, `dumpBatchRecords`)."""
+"""Batches of magic 0 and 1 and their records as rows and as text.
+
+Source: `DumpLogSegments.printBatchLevel`, `dumpBatchRecords`.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +13,74 @@ import numpy.typing as npt
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.legacy import MAGIC
+from logstore.model import TimestampType
 
 from .options import DumpOptions
+
+Row = dict[str, int | str | bool]  # fields by the names that JSON has
 
 _ByteArray = npt.NDArray[np.uint8]
 _MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
 
-def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[bytes]:
-    """The line of the batch of `size` bytes at `position`, in the pieces that are printed one by one.
-
-    Args:
-        data: uint8, 1-D, read-only: the file, in which the scan found the batch.
+def legacy_batch(entry: LegacyRecord, position: int, size: int) -> Row:
+    """Return the fields of the line of the batch of `size` bytes at `position`.
 
     Raises:
-        CorruptRecordError: a negative magic, after the first piece.
-        UnsupportedCompressionTypeError: a codec id that Kafka does not know, after the first piece.
+        CorruptRecordError: a negative magic.
+        UnsupportedCompressionTypeError: a codec id that Kafka does not know.
     """
-    entry = legacy_entry(data, position, size)
-    yield f"offset: {entry.offset}".encode()
     if entry.magic < 0:
         raise CorruptRecordError(
             f"Invalid magic used in LegacyRecord: {entry.magic}",
             position=position + MAGIC,
             java_class="java.lang.IllegalArgumentException",
         )
+    return {
+        "lastOffset": entry.offset,
+        "position": position,
+        "timestampType": entry.timestamp_type.kafka_name,
+        "maxTimestamp": entry.timestamp,
+        "size": size,
+        "magic": entry.magic,
+        "codec": entry.codec.kafka_name,
+        "crc": entry.crc,
+        "isValid": entry.is_valid,
+    }
+
+
+def legacy_metadata(record: LegacyRecord, timestamp_type: TimestampType) -> Row:
+    """Return the fields of a record's line before key and payload; the timestamp type is that of the file's entry.
+
+    Raises:
+        InvalidRecordError: the record is too short to say its sizes.
+    """
+    return {
+        "offset": record.offset,
+        "timestampType": timestamp_type.kafka_name,
+        "timestamp": record.timestamp,
+        "keySize": record.key_size,
+        "valueSize": record.value_size,
+        "crc": record.crc,
+        "isValid": record.is_valid,
+    }
+
+
+def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[bytes]:
+    """Yield the line of the batch of `size` bytes at `position`, in the pieces that are printed one by one.
+
+    Args:
+        data: uint8, 1-D, read-only: the file, in which the scan found the batch.
+
+    Raises:
+        What `legacy_batch` raises, after the first piece.
+    """
+    entry = legacy_entry(data, position, size)
+    yield f"offset: {entry.offset}".encode()
+    row = legacy_batch(entry, position, size)
     yield (
-        f" position: {position} {entry.timestamp_type.kafka_name}: {entry.timestamp} size: {size} "
-        f"magic: {entry.magic} compresscodec: {entry.codec.kafka_name} crc: {entry.crc} "
-        f"isvalid: {_boolean(entry.is_valid)}\n"
+        f" position: {position} {row['timestampType']}: {row['maxTimestamp']} size: {size} magic: {row['magic']} "
+        f"compresscodec: {row['codec']} crc: {row['crc']} isvalid: {_boolean(entry.is_valid)}\n"
     ).encode()
 
 
@@ -50,7 +92,7 @@ def legacy_record_lines(
     size_max: int,
     passes: Callable[[LegacyRecord], bool] | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """(offset, line) of every record that passes, of the batch of `size` bytes at `position`.
+    """Yield (offset, line) of every record that passes, of the batch of `size` bytes at `position`.
 
     Args:
         data: uint8, 1-D, read-only: the file.
@@ -63,34 +105,32 @@ def legacy_record_lines(
         was printed of its line comes first.
     """
     entry = legacy_entry(data, position, size)
-    type_name = entry.timestamp_type.kafka_name
     for record in read_legacy_records(entry, size_max):
         if passes is not None and not passes(record):
             continue
-        line = bytearray()
+        line = b""
         try:
-            if not options.skip_record_metadata:
-                line += _metadata(record, type_name).encode()
-            if options.print_contents:
+            if not options.skips_metadata:
+                line += _metadata(legacy_metadata(record, entry.timestamp_type)).encode()
+            if options.prints_contents:
                 line += contents_text(legacy_texts(record, options), options).encode("utf-8", "replace")
         except LogstoreError:
-            yield record.offset, bytes(line)
+            yield record.offset, line
             raise
-        line += b"\n"
-        yield record.offset, bytes(line)
+        yield record.offset, line + b"\n"
 
 
-def _metadata(record: LegacyRecord, type_name: str) -> str:
+def _metadata(row: Row) -> str:
     return (
-        f"| offset: {record.offset} {type_name}: {record.timestamp} keySize: {record.key_size} "
-        f"valueSize: {record.value_size} isValid: {_boolean(record.is_valid)} crc: {record.crc}"
+        f"| offset: {row['offset']} {row['timestampType']}: {row['timestamp']} keySize: {row['keySize']} "
+        f"valueSize: {row['valueSize']} isValid: {_boolean(row['isValid'] is True)} crc: {row['crc']}"
     )
 
 
 def contents_text(texts: tuple[str | None, str | None], options: DumpOptions) -> str:
     """Key and payload behind a record's metadata, if that is printed."""
     key_text, value_text = texts
-    prefix = "| " if options.skip_record_metadata else " "
+    prefix = "| " if options.skips_metadata else " "
     text = ""
     if key_text is not None:
         text = f"{prefix}key: {key_text}"

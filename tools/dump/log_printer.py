@@ -10,15 +10,15 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from logstore.disk.files import read_file
 from logstore.disk.names import file_name, java_file
 from logstore.jit.kernel import Kernel
 from logstore.kernels import decode, dump_lines, dump_state, dump_text, scan
 from logstore.kernels.primitives import add64
+from logstore.layout.file_names import BOOTSTRAP_SNAPSHOT_NAME, LOG_SUFFIX, base_offset_of, parse_kraft_snapshot_name
 
-from .log_header import log_header
 from .options import MAX_BYTES_DEFAULT, DumpOptions
 from .output import Output
 
@@ -44,22 +44,56 @@ class SmallTable(NamedTuple):
     bad_length: int
 
 
+class Printer(Protocol):
+    """What prints the batches of one log, in text or as rows."""
+
+    def print_table(self, table: Any) -> None:
+        """Print the batches of the next table of the scan."""
+
+    def print_trailer(self, size: int) -> None:
+        """Print that `size` bytes at the end of the file are no batch."""
+
+    def close(self) -> None:
+        """Finish a log that was read to its end."""
+
+
 def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, advance: Callable[[int], None]) -> None:
     """Print the log file at `path`; `advance` is told the bytes done; a dead end is raised after the output so far."""
-    options.check_decoders()
-    _ = options.max_bytes  # a wrong value is found here, as in Kafka's tool
-    out.print(log_header(path))
+    options.check_log_options()
+    header = _header(path)
     path = java_file(path)
-    if _is_small(path):
-        content = read_file(path)
-        end = options.end_of(len(content), path)
-        LogPrinter(path, content, options, out, findings).print_tables(_small_tables(content, end), end, advance)
-        return
+    if options.is_json:
+        from .json_lines import JsonWriter
+        from .log_rows import LogRows
+    else:
+        out.print(header)
+        if _is_small(path):
+            content = read_file(path)
+            end = options.end_of(len(content), path)
+            printer = LogPrinter(path, content, options, out, findings)
+            _print_tables(printer, _small_tables(content, end), end, path, options, advance)
+            return
     from logstore.disk.mapped import MappedFile
 
     with MappedFile(path) as file:
         end = options.end_of(file.size, path)
-        LogPrinter(path, file.data, options, out, findings).print_tables(_mapped_tables(file, end), end, advance)
+        rows_or_text: Printer
+        if options.is_json:
+            rows_or_text = LogRows(path, file.data, options, JsonWriter(path, out), findings)
+        else:
+            rows_or_text = LogPrinter(path, file.data, options, out, findings)
+        _print_tables(rows_or_text, _mapped_tables(file, end), end, path, options, advance)
+
+
+def _header(path: str) -> str:
+    """Return `Log starting offset: …`, or which KRaft snapshot it is; InvalidNameError in Java's words."""
+    name = file_name(path)
+    if name.endswith(LOG_SUFFIX):
+        return f"Log starting offset: {base_offset_of(name)}"
+    snapshot = None if name == BOOTSTRAP_SNAPSHOT_NAME else parse_kraft_snapshot_name(name)
+    if snapshot is None:
+        return "KRaft bootstrap snapshot"
+    return f"Snapshot end offset: {snapshot.end_offset}, epoch: {snapshot.epoch}"
 
 
 def _is_small(path: str) -> bool:
@@ -91,6 +125,29 @@ def _mapped_tables(file: MappedFile, end: int) -> Iterator[BatchTable]:
         position = table.next_position
 
 
+def _print_tables(
+    printer: Printer,
+    tables: Iterable[SmallTable | BatchTable],
+    end: int,
+    path: str,
+    options: DumpOptions,
+    advance: Callable[[int], None],
+) -> None:
+    """Print the batches of all tables of a scan up to `end`, then what is wrong at the end of the file."""
+    position = 0
+    for table in tables:
+        printer.print_table(table)
+        advance(table.next_position - position)
+        position = table.next_position
+        if table.status not in (scan.MORE, scan.END):
+            from .slow_rows import scan_error
+
+            raise scan_error(table, path, end)
+    if position < end and options.max_bytes == MAX_BYTES_DEFAULT:
+        printer.print_trailer(end - position)
+    printer.close()
+
+
 def _words(count: int) -> memoryview:
     """Zeros, int64[count]."""
     return memoryview(bytearray(8 * count)).cast("q")
@@ -120,20 +177,19 @@ class LogPrinter:
         self.state[dump_state.GAP_CAPACITY] = GAP_CAPACITY
         self.state[dump_state.PREVIOUS_OFFSET] = -1
 
-    def print_tables(self, tables: Iterable[SmallTable | BatchTable], end: int, advance: Callable[[int], None]) -> None:
-        """Print the batches of all tables of a scan up to `end`, then what is wrong at the end of the file."""
-        position = 0
-        for table in tables:
-            if self.options.filter is None:
-                self.print_rows(table, 0, table.count)
-            else:
-                self.slow_rows.print_filtered(table, self.options.filter)
-            advance(table.next_position - position)
-            position = table.next_position
-            if table.status not in (scan.MORE, scan.END):
-                self.slow_rows.raise_end(table, end)
-        if position < end and self.options.max_bytes == MAX_BYTES_DEFAULT:
-            self.out.print(f"Found {end - position} invalid bytes at the end of {file_name(self.path)}")
+    def print_table(self, table: SmallTable | BatchTable) -> None:
+        """Print the batches of a table that pass the filter."""
+        if self.options.filter is None:
+            self.print_rows(table, 0, table.count)
+        else:
+            self.slow_rows.print_filtered(table, self.options.filter)
+
+    def print_trailer(self, size: int) -> None:
+        """Print that `size` bytes at the end of the file are no batch."""
+        self.out.print(f"Found {size} invalid bytes at the end of {file_name(self.path)}")
+
+    def close(self) -> None:
+        """Hand on the gaps that are kept."""
         self._hand_on_gaps()
 
     def print_rows(self, table: SmallTable | BatchTable, start: int, end: int) -> None:

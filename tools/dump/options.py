@@ -1,4 +1,9 @@
-"""The options of `logstore dump`: Kafka's, read as late as Kafka's tool reads them, and those beyond it."""
+"""The command line of `logstore dump`: Kafka's options, parsed as Kafka's tool parses them, and those beyond it.
+
+Kafka's tools use JOpt Simple 5. Options may not be abbreviated; `--name=value`, `--name value`, `-name value` all work;
+`--` ends the options; a repeated option is an error only when its single value is asked for; other words are kept
+apart.
+"""
 
 from __future__ import annotations
 
@@ -8,43 +13,40 @@ from typing import TYPE_CHECKING
 
 from logstore.errors import LogstoreError, UsageError
 
-from .arguments import Arguments, parse_arguments
-
 if TYPE_CHECKING:
+    from .decoders import MessageParser
     from .filters import RecordFilter
 
 MAX_BYTES_DEFAULT = 2**31 - 1
 MAX_MESSAGE_SIZE_DEFAULT = 5 * 1024 * 1024
 STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
+FORMATS = ("text", "json")
 
+# Whether an option takes a value.
+NONE, OPTIONAL, REQUIRED = "none", "optional", "required"
 KAFKA_OPTIONS = {
-    "files": "required",
-    "print-data-log": "none",
-    "deep-iteration": "none",
-    "skip-record-metadata": "none",
-    "max-message-size": "required",
-    "max-bytes": "required",
-    "value-decoder-class": "optional",
-    "key-decoder-class": "optional",
-    "offsets-decoder": "none",
-    "transaction-log-decoder": "none",
-    "cluster-metadata-decoder": "none",
-    "remote-log-metadata-decoder": "none",
-    "share-group-state-decoder": "none",
-    "index-sanity-check": "none",
-    "verify-index-only": "none",
-    "help": "none",
-    "version": "none",
+    "files": REQUIRED,
+    "print-data-log": NONE,
+    "deep-iteration": NONE,
+    "skip-record-metadata": NONE,
+    "max-message-size": REQUIRED,
+    "max-bytes": REQUIRED,
+    "value-decoder-class": OPTIONAL,
+    "key-decoder-class": OPTIONAL,
+    "offsets-decoder": NONE,
+    "transaction-log-decoder": NONE,
+    "cluster-metadata-decoder": NONE,
+    "remote-log-metadata-decoder": NONE,
+    "share-group-state-decoder": NONE,
+    "index-sanity-check": NONE,
+    "verify-index-only": NONE,
+    "help": NONE,
+    "version": NONE,
 }
-OWN_OPTIONS = {
-    "format": "required",
-    "offset": "required",
-    "time": "required",
-    "producer-id": "required",
-    "key": "required",
-}
+FILTER_OPTIONS = ("offset", "time", "producer-id", "key")
+OWN_OPTIONS = dict.fromkeys(("format", *FILTER_OPTIONS), REQUIRED)
 
-# The first that is present wins.
+# Decoders of whole records; the first that is present wins.
 _PARSERS = {
     "offsets-decoder": "offsets",
     "transaction-log-decoder": "transaction",
@@ -52,59 +54,126 @@ _PARSERS = {
     "remote-log-metadata-decoder": "remote-log-metadata",
     "share-group-state-decoder": "share-group-state",
 }
+_DECODER_CLASSES = ("value-decoder-class", "key-decoder-class")
+_JOPT = "joptsimple."
 
 
 class DumpOptions:
-    """A parsed command line; a wrong value is raised when it is first asked for, as in Kafka's tool."""
+    """A parsed command line. A wrong value is raised when it is first asked for, as in Kafka's tool.
 
-    def __init__(self, arguments: Arguments) -> None:
-        self.arguments = arguments
-        self.print_contents = any(
-            arguments.has(name) for name in ("print-data-log", *_PARSERS, "value-decoder-class", "key-decoder-class")
-        )
-        self.is_deep = self.print_contents or arguments.has("deep-iteration")
-        self.skip_record_metadata = arguments.has("skip-record-metadata")
-        self.index_sanity_only = arguments.has("index-sanity-check")
-        self.verify_only = arguments.has("verify-index-only")
+    Attributes:
+        values: option name → values given; [] for an option without one.
+        words: everything that is not an option.
+    """
 
-    @classmethod
-    def parse(cls, argv: list[str]) -> DumpOptions:
-        """Options of the words after `dump`; UsageError as JOpt words it."""
-        return cls(parse_arguments(argv, KAFKA_OPTIONS | OWN_OPTIONS))
+    def __init__(self, argv: list[str], kinds: dict[str, str] = KAFKA_OPTIONS | OWN_OPTIONS) -> None:
+        """Parse `argv`, the words after `dump`.
 
-    @property
-    def kernel_flags(self) -> int:
-        """What to print, as the kernels of `dump_text` want to know."""
-        from logstore.kernels import dump_state
+        Raises:
+            UsageError: an unknown option, or no value where one is required, with JOpt's class and message.
+        """
+        self.values: dict[str, list[str]] = {}
+        self.words: list[str] = []
+        rest = list(argv)
+        while rest:
+            token = rest.pop(0)
+            if token == "--":
+                self.words += rest
+                break
+            if not _is_option(token):
+                self.words.append(token)
+                continue
+            name, equals, value = token.removeprefix("--" if token.startswith("--") else "-").partition("=")
+            if name not in kinds:
+                raise _unrecognized(name if token.startswith("--") else token[1])
+            self._take(name, value if equals else None, rest, kinds[name])
 
-        flags = dump_state.DEEP if self.is_deep else 0
-        flags |= dump_state.CONTENTS if self.print_contents else 0
-        flags |= dump_state.PYTHON_RECORDS if self.needs_python else 0
-        return flags | (dump_state.SKIP_METADATA if self.skip_record_metadata else 0)
+    def _take(self, name: str, value: str | None, rest: list[str], kind: str) -> None:
+        values = self.values.setdefault(name, [])
+        if kind == NONE:
+            return
+        if value is not None:
+            values.append(value)
+        elif kind == REQUIRED:
+            if not rest:
+                raise _wrong(f"Option {name} requires an argument", "OptionMissingRequiredArgumentException")
+            values.append(rest.pop(0))
+        elif rest and not _is_option(rest[0]):
+            values.append(rest.pop(0))
+
+    def has(self, *names: str) -> bool:
+        """Return whether one of the options was given."""
+        return any(name in self.values for name in names)
+
+    def text(self, name: str, default: str | None = None) -> str | None:
+        """Return the option's only value; UsageError when it was given several."""
+        values = self.values.get(name, [])
+        if len(values) > 1:
+            raise _wrong(
+                f"Found multiple arguments for option {name}, but you asked for only one",
+                "MultipleArgumentsForOptionException",
+            )
+        return values[0] if values else default
+
+    def _int32(self, name: str, default: int) -> int:
+        text = self.text(name)
+        if text is None:
+            return default
+        from logstore.layout.java_integer import parse_int
+
+        number = parse_int(text)
+        if number is None:
+            raise _wrong(f"Cannot parse argument '{text}' of option {name}", "OptionArgumentConversionException")
+        return number
 
     @cached_property
     def files(self) -> list[str]:
         """`--files`, split at commas as Java splits: empty parts at the end vanish."""
-        parts = (self.arguments.text("files") or "").split(",")
+        parts = (self.text("files") or "").split(",")
         while len(parts) > 1 and parts[-1] == "":
             parts.pop()
-        return parts if parts != [""] or self.arguments.text("files") == "" else []
+        return parts if parts != [""] or self.text("files") == "" else []
+
+    @cached_property
+    def prints_contents(self) -> bool:
+        """Whether keys and values are printed."""
+        return self.has("print-data-log", *_PARSERS, *_DECODER_CLASSES)
+
+    @cached_property
+    def is_deep(self) -> bool:
+        """Whether records are printed."""
+        return self.prints_contents or self.has("deep-iteration")
+
+    @cached_property
+    def skips_metadata(self) -> bool:
+        """Whether only keys and values of records are printed."""
+        return self.has("skip-record-metadata")
 
     @cached_property
     def max_message_size(self) -> int:
         """Bytes of the slice that an offset index entry is checked in."""
-        return self.arguments.int32("max-message-size", MAX_MESSAGE_SIZE_DEFAULT)
+        return self._int32("max-message-size", MAX_MESSAGE_SIZE_DEFAULT)
 
     @cached_property
     def max_bytes(self) -> int:
         """Bytes of a log file to read."""
-        return self.arguments.int32("max-bytes", MAX_BYTES_DEFAULT)
+        return self._int32("max-bytes", MAX_BYTES_DEFAULT)
+
+    def end_of(self, size: int, path: str) -> int:
+        """Return where to stop reading a log file of `size` bytes (`FileRecords.slice`)."""
+        if self.max_bytes < 0:
+            raise LogstoreError(
+                f"Invalid size: {self.max_bytes} in read from FileRecords(size={size}, file={path}, start=0, "
+                f"end={MAX_BYTES_DEFAULT})",
+                java_class="java.lang.IllegalArgumentException",
+            )
+        return min(size, self.max_bytes)
 
     @cached_property
-    def parser(self) -> Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]] | None:
+    def parser(self) -> MessageParser | None:
         """Decoder of whole records, for internal topics."""
         for option, name in _PARSERS.items():
-            if self.arguments.has(option):
+            if self.has(option):
                 from .decoders import message_parser
 
                 return message_parser(name)
@@ -121,7 +190,7 @@ class DumpOptions:
         return self._decoder("key-decoder-class")
 
     def _decoder(self, option: str) -> Callable[[bytes], str]:
-        name = self.arguments.text(option, STRING_DECODER)
+        name = self.text(option, STRING_DECODER)
         if name is None or name == STRING_DECODER:
             from logstore.layout.utf8 import java_utf8
 
@@ -130,46 +199,60 @@ class DumpOptions:
 
         return decoder(name)
 
-    def check_decoders(self) -> None:
-        """Find the decoders, as the tool does before each log file."""
-        if self.needs_python and self.parser is None:
-            _ = self.value_decoder, self.key_decoder
-
     @property
     def needs_python(self) -> bool:
-        """Whether the text of records is more than UTF-8."""
-        names = ("value-decoder-class", "key-decoder-class")
+        """Whether the text of keys and values is more than UTF-8."""
         return self.parser is not None or any(
-            self.arguments.text(name, STRING_DECODER) != STRING_DECODER for name in names
+            self.text(name, STRING_DECODER) != STRING_DECODER for name in _DECODER_CLASSES
         )
+
+    def check_log_options(self) -> None:
+        """Find the decoders and `max_bytes`, as the tool does before each log file."""
+        if self.needs_python and self.parser is None:
+            _ = self.value_decoder, self.key_decoder
+        _ = self.max_bytes
+
+    @property
+    def kernel_flags(self) -> int:
+        """What the kernels of `dump_text` print."""
+        from logstore.kernels import dump_state
+
+        flags = dump_state.DEEP if self.is_deep else 0
+        flags |= dump_state.CONTENTS if self.prints_contents else 0
+        flags |= dump_state.PYTHON_RECORDS if self.needs_python else 0
+        return flags | (dump_state.SKIP_METADATA if self.skips_metadata else 0)
 
     @cached_property
     def filter(self) -> RecordFilter | None:
         """Which records to print; None for all."""
-        if not any(self.arguments.has(name) for name in ("offset", "time", "producer-id", "key")):
+        if not self.has(*FILTER_OPTIONS):
             return None
         from .filters import RecordFilter
 
-        return RecordFilter.from_arguments(self.arguments)
+        return RecordFilter.from_options(self)
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether to print one JSON object a line; UsageError for an unknown format."""
+        name = self.text("format", "text")
+        if name not in FORMATS:
+            raise UsageError("Unknown format", expected=" or ".join(FORMATS), found=repr(name))
+        return name == "json"
 
     def check_own(self) -> None:
         """Raise what is wrong with the options that Kafka's tool does not have, before anything is printed."""
         _ = self.is_json, self.filter
 
-    @cached_property
-    def is_json(self) -> bool:
-        """Whether to print one JSON object a line; UsageError for an unknown format."""
-        name = self.arguments.text("format", "text")
-        if name not in ("text", "json"):
-            raise UsageError("Unknown format", expected="text or json", found=repr(name))
-        return name == "json"
 
-    def end_of(self, size: int, path: str) -> int:
-        """Where to stop reading a log file of `size` bytes (`FileRecords.slice`)."""
-        if self.max_bytes < 0:
-            raise LogstoreError(
-                f"Invalid size: {self.max_bytes} in read from FileRecords(size={size}, file={path}, start=0, "
-                f"end={MAX_BYTES_DEFAULT})",
-                java_class="java.lang.IllegalArgumentException",
-            )
-        return min(size, self.max_bytes)
+def _is_option(token: str) -> bool:
+    return token.startswith("-") and token != "-"
+
+
+def _unrecognized(name: str) -> UsageError:
+    if len(name) == 1 and ord(name) > 0xFFFF:
+        name = "?"  # Java takes the first half of the character alone
+    return _wrong(f"{name} is not a recognized option", "UnrecognizedOptionException")
+
+
+def _wrong(message: str, java_class: str) -> UsageError:
+    return UsageError(message, java_class=_JOPT + java_class)

@@ -6,7 +6,7 @@ decoder of their own, control records other than well-formed transaction markers
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from logstore.columns.record_table import (
     record_error,
     unknown_codec,
 )
+from logstore.errors import LogstoreError
 from logstore.kernels import decode, dump_state, dump_text, scan
 from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG
 
@@ -40,12 +41,6 @@ class SlowRows:
         self._data = np.frombuffer(printer.data, np.uint8)
         self._records = np.frombuffer(printer.records, np.int64).reshape(decode.COLUMN_COUNT, -1)
         self._state = np.frombuffer(printer.state, np.int64)
-
-    def raise_end(self, table: SmallTable | BatchTable, end: int) -> NoReturn:
-        """Raise what stopped the scan up to `end` that ended with this table."""
-        error = _as_arrays(table).error(self._printer.path, end)
-        assert error is not None
-        raise error
 
     def go_on(self, status: int, table: SmallTable | BatchTable) -> None:
         """Print the row or record that `dump_batches` stopped for; raises what is wrong with it."""
@@ -74,10 +69,7 @@ class SlowRows:
         """
         table = _as_arrays(table)
         is_asking_records = self._options.is_deep or record_filter.key is not None
-        rows = record_filter.candidates(table)
-        if not is_asking_records:
-            rows &= record_filter.headers(table) | (table.magic < 2)
-        for row in np.flatnonzero(rows).tolist():
+        for row in record_filter.rows(table, is_asking_records).tolist():
             if table.magic[row] < 2:
                 self._print_entry(table, row, record_filter)
             elif is_asking_records:
@@ -153,6 +145,13 @@ def record_texts(
         return options.parser(offset, key, value)
     key_text = None if key is None else options.key_decoder(key)
     return key_text, None if value is None else options.value_decoder(value)
+
+
+def scan_error(table: SmallTable | BatchTable, path: str, end: int) -> LogstoreError:
+    """Return what stopped the scan up to `end` that ended with this table."""
+    error = _as_arrays(table).error(path, end)
+    assert error is not None
+    return error
 
 
 def _as_arrays(table: SmallTable | BatchTable) -> BatchTable:

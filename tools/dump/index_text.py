@@ -1,0 +1,243 @@
+"""Index and snapshot files as rows, and the text of a row (`DumpLogSegments.dumpIndex`, `dumpTimeIndex`, …).
+
+Each reader yields the rows of one file: the fields of a line by the names that the text has, or `message` alone for a
+sentence. It compares the entries of an index with the `.log` beside it, and raises what the real tool dies of after
+the rows before it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.columns.batch_table import scan_chunk
+from logstore.columns.legacy import legacy_entry, read_legacy_records
+from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
+from logstore.disk.files import read_file
+from logstore.disk.mapped import SEGMENT_SIZE_MAX
+from logstore.disk.names import absolute_path, file_name, java_file, sibling
+from logstore.disk.side_files import read_offset_index, read_producer_snapshot, read_time_index
+from logstore.errors import CorruptIndexError, CorruptSnapshotError, DataDirectoryError
+from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
+from logstore.layout.producer_snapshot import first_sequence
+from logstore.layout.time_index import UNKNOWN_TIMESTAMP
+from logstore.layout.transaction_index import parse_transaction_index
+
+from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
+from .findings import Findings
+from .options import DumpOptions
+from .output import Output
+
+_ROW_COUNT = 8192  # rows that are written at once
+
+Row = dict[str, int | str | None]
+_Read = Callable[[str, DumpOptions, Findings], Iterator[Row]]
+
+
+class _OptionalLong(int):
+    """A number that Java's text shows as an OptionalLong; None stands for the empty one."""
+
+    def __str__(self) -> str:
+        return f"OptionalLong[{int(self)}]"
+
+
+def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findings) -> None:
+    """Print an index or a snapshot by its suffix; of another file, say that it is ignored."""
+    name = file_name(path)
+    read = _READERS.get(name[name.rfind(".") :]) if "." in name else None
+    if read is None:
+        findings.immediate(f"Ignoring unknown file {path}")
+        return
+    line_of = _text_line
+    if options.is_json:
+        from .json_lines import side_file_line
+
+        line_of = side_file_line(path)
+    lines: list[bytes] = []
+    try:
+        for row in read(path, options, findings):
+            lines.append(line_of(row))
+            if len(lines) == _ROW_COUNT:
+                out.write(b"".join(lines))
+                lines.clear()
+    finally:
+        out.write(b"".join(lines))
+
+
+def _text_line(row: Row) -> bytes:
+    if "message" in row:
+        return f"{row['message']}\n".encode("utf-8", "replace")
+    text = " ".join([f"{name}: {'OptionalLong.empty' if value is None else value}" for name, value in row.items()])
+    return f"{text}\n".encode()
+
+
+def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
+    """An `.index` up to its zero tail; finds entries that do not point at their batch."""
+    _ = options.max_message_size  # a wrong value is found first
+    base_offset_of(file_name(path))
+    records = SegmentRecords(sibling(path, _segment_stem(path) + LOG_SUFFIX))
+    _require_index(path)
+    index = read_offset_index(path)
+    if index.entry_count == 0:
+        yield {"message": f"{java_file(path)} is empty."}
+        return
+    if options.has("index-sanity-check"):
+        index.sanity_check()
+        yield {"message": f"{java_file(path)} passed sanity check."}
+        return
+    entry_count = _written_entry_count(index.offsets, index.base_offset)
+    is_printed = not options.has("verify-index-only")
+    entries = zip(index.offsets[:entry_count].tolist(), index.positions[:entry_count].tolist(), strict=True)
+    for offset, position in entries:
+        last_offset = records.first_batch_last_offset(position, options.max_message_size)
+        if last_offset != offset:
+            findings.index_mismatch(path, offset, last_offset)
+        if is_printed:
+            yield {"offset": offset, "position": position}
+
+
+def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
+    """A `.timeindex` up to its zero tail; finds entries whose batch is not what they say."""
+    base_offset_of(file_name(path))
+    stem = _segment_stem(path)
+    records = SegmentRecords(sibling(path, stem + LOG_SUFFIX))
+    offset_index_path = sibling(path, stem + OFFSET_INDEX_SUFFIX)
+    _require_index(offset_index_path)
+    offset_index = read_offset_index(offset_index_path)
+    _require_index(path)
+    index = read_time_index(path)
+    if options.has("index-sanity-check"):
+        index.sanity_check()
+        yield {"message": f"{java_file(path)} passed sanity check."}
+        return
+    entry_count = _written_entry_count(index.offsets, index.base_offset)
+    offsets, timestamps = index.offsets[:entry_count], index.timestamps[:entry_count].tolist()
+    is_printed = not options.has("verify-index-only")
+    previous_timestamp = UNKNOWN_TIMESTAMP
+    positions = offset_index.lookup_positions(offsets).tolist()
+    for timestamp, offset, position in zip(timestamps, offsets.tolist(), positions, strict=True):
+        records.slice_end(position, SEGMENT_SIZE_MAX)
+        batch = records.first_batch(position, offset)
+        if batch is None or batch.last_offset != offset:
+            findings.indexed_offset_not_found(path, offset, -1 if batch is None else batch.last_offset)
+        else:
+            log_timestamp = _max_record_timestamp(records, batch.position)
+            if log_timestamp != timestamp:
+                findings.timestamp_mismatch(path, timestamp, log_timestamp)
+            if previous_timestamp >= timestamp:
+                findings.timestamp_out_of_order(path, timestamp, previous_timestamp)
+        if is_printed:
+            yield {"timestamp": timestamp, "offset": offset}
+        previous_timestamp = timestamp
+
+
+def _max_record_timestamp(records: SegmentRecords, position: int) -> int:
+    """Return the largest timestamp of the records of the batch at `position`, -1 if it has none."""
+    table = scan_chunk(records.data, position, records.size, capacity=1)
+    if int(table.magic[0]) < 2:
+        entry = legacy_entry(records.data, position, int(table.size[0]))
+        timestamps = [record.timestamp for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)]
+    else:
+        chunks = BatchRecords(records.data, table, 0).chunks()
+        timestamps = [int(chunk.timestamp.max(initial=UNKNOWN_TIMESTAMP)) for chunk in chunks]
+    return max([UNKNOWN_TIMESTAMP, *timestamps])
+
+
+def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
+    """A `.txnindex`: nothing of a missing file, and of a damaged one not even the entries before the damage."""
+    base_offset_of(file_name(path))
+    if not os.path.exists(path):
+        return
+    if os.path.isdir(path):
+        raise DataDirectoryError(f"{java_file(path)}: Is a directory", java_class="java.nio.file.FileSystemException")
+    index = parse_transaction_index(read_file(path), path=absolute_path(path))
+    index.require_all()
+    columns = {
+        "version": index.versions,
+        "producerId": index.producer_ids,
+        "firstOffset": index.first_offsets,
+        "lastOffset": index.last_offsets,
+        "lastStableOffset": index.last_stable_offsets,
+    }
+    for values in np.stack(list(columns.values()), axis=1).tolist():
+        yield dict(zip(columns, values, strict=True))
+
+
+def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
+    """A `.snapshot` in file order; of a damaged one only its message is told, and dumping goes on."""
+    try:
+        snapshot = read_producer_snapshot(path)
+    except CorruptSnapshotError as error:
+        findings.immediate(error.message or "")
+        return
+    columns = (
+        snapshot.producer_ids,
+        snapshot.producer_epochs,
+        snapshot.coordinator_epochs,
+        snapshot.current_txn_first_offsets,
+        snapshot.timestamps,
+        snapshot.last_offsets,
+        snapshot.last_sequences,
+        snapshot.offset_deltas,
+    )
+    for values in np.stack(columns, axis=1).tolist():
+        yield _producer_row(*values)
+
+
+def _producer_row(
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    current_txn_first_offset: int,
+    timestamp: int,
+    last_offset: int,
+    last_sequence: int,
+    offset_delta: int,
+) -> Row:
+    row: Row = {
+        "producerId": producer_id,
+        "producerEpoch": producer_epoch,
+        "coordinatorEpoch": coordinator_epoch,
+        "currentTxnFirstOffset": _OptionalLong(current_txn_first_offset) if current_txn_first_offset >= 0 else None,
+        "lastTimestamp": timestamp,
+    }
+    if last_offset >= 0:
+        row |= {
+            "firstSequence": first_sequence(last_sequence, offset_delta),
+            "lastSequence": last_sequence,
+            "lastOffset": last_offset,
+            "offsetDelta": offset_delta,
+            "timestamp": timestamp,
+        }
+    return row
+
+
+_READERS: dict[str, _Read] = {
+    ".index": _offset_index_rows,
+    ".timeindex": _time_index_rows,
+    ".txnindex": _transaction_index_rows,
+    ".snapshot": _producer_snapshot_rows,
+}
+
+
+def _segment_stem(path: str) -> str:
+    """Return the part of the file's name that all files of a segment share."""
+    return file_name(path).split(".", 1)[0]
+
+
+def _require_index(path: str) -> None:
+    """Raise what the real tool dies of when an index is missing; unlike it, do not create an empty one."""
+    if not os.path.lexists(java_file(path)):
+        raise CorruptIndexError("Invalid max index size: -1", java_class=ILLEGAL_ARGUMENT)
+
+
+def _written_entry_count(offsets: NDArray[np.int64], base_offset: int) -> int:
+    """Return how many entries precede the zero tail of a preallocated index.
+
+    Any entry but the first that says the base offset begins the tail.
+    """
+    zeros = np.flatnonzero(offsets[1:] == base_offset)
+    return int(zeros[0]) + 1 if zeros.size else offsets.size
