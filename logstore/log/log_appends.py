@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from operator import index
@@ -37,6 +37,11 @@ class LogAppends:
     def appender(self) -> Appender:
         """The door of all appends; made for the first."""
         return Appender(cast("PartitionLog", self))
+
+    def watch(self, watcher: Callable[[], object]) -> None:
+        """Call `watcher` once, after the next append; it must not wait. An interrupted append may leave it out."""
+        with self.lock:
+            self.appender.watchers += (watcher,)
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append what the request says; raises as `append_as_leader`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .fast import FastPath
@@ -17,13 +18,15 @@ class Appender:
 
     Attributes:
         fast, slow: the two ways, which leave the same bytes.
+        watchers: called after the next append, and then dropped; under the log's lock, so they must not wait.
     """
 
-    __slots__ = ("fast", "slow")
+    __slots__ = ("fast", "slow", "watchers")
 
     def __init__(self, log: PartitionLog) -> None:
         self.fast = FastPath(log)
         self.slow = SlowPath(log)
+        self.watchers: tuple[Callable[[], object], ...] = ()
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append; the caller holds the log's lock.
@@ -35,4 +38,10 @@ class Appender:
             LogstoreError: what the request is refused for.
         """
         info = self.fast.try_append(request)
-        return self.slow.append(request) if info is None else info
+        if info is None:
+            info = self.slow.append(request)
+        if self.watchers:
+            watchers, self.watchers = self.watchers, ()
+            for watcher in watchers:
+                watcher()
+        return info

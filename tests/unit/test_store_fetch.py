@@ -1,0 +1,90 @@
+"""Who waits for records is woken by the append, and hears of the partitions that got something only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore import clock
+from logstore.model import TopicPartition
+from logstore.store import fetch
+from logstore.store.fetch import Arrivals
+from logstore.store.store import Store
+
+A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with logstore.open(tmp_path) as opened:
+        opened.create_topic("orders", 2)
+        yield opened
+
+
+@pytest.fixture
+def arrivals(store: Store) -> Arrivals:
+    arrivals = Arrivals()
+    for partition in (A, B):
+        arrivals.expect(partition, store.log(*partition))
+    return arrivals
+
+
+def test_an_append_of_another_thread_ends_the_wait(
+    store: Store, arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 60.0)
+    arrivals = Arrivals()
+    arrivals.expect(B, store.log(*B))
+    thread = threading.Timer(0.05, store.log(*B).append_records, [[b"v"]])
+    begin_s = clock.monotonic_s()
+    thread.start()
+    assert arrivals.wait(30) == {B}
+    assert clock.monotonic_s() - begin_s < 10
+    thread.join()
+
+
+def test_many_appends_are_told_once_until_the_partition_is_expected_again(store: Store, arrivals: Arrivals) -> None:
+    log = store.log(*A)
+    for _ in range(3):
+        log.append_records([b"v"])
+    assert arrivals.wait(0) == {A}
+    log.append_records([b"v"])
+    assert arrivals.wait(0) == set()
+    arrivals.expect(A, log)
+    arrivals.expect(A, log)
+    assert len(log.appender.watchers) == 1
+    log.append_records([b"v"])
+    assert arrivals.wait(0) == {A}
+
+
+def test_a_marker_is_told_as_well(store: Store, arrivals: Arrivals) -> None:
+    identity = store.transactions.init_producer_id("t", 60_000)
+    log = store.log(*A)
+    guard = store.transactions.begin_append("t", *identity, A, sequence=0)
+    log.append_records(
+        [b"v"],
+        producer_id=identity[0],
+        producer_epoch=identity[1],
+        base_sequence=0,
+        is_transactional=True,
+        guard=guard,
+    )
+    assert arrivals.wait(0) == {A}
+    arrivals.expect(A, log)
+    store.transactions.end_transaction("t", *identity, is_commit=True)
+    assert arrivals.wait(0) == {A}
+
+
+def test_a_wake_ends_the_wait_with_nothing(arrivals: Arrivals) -> None:
+    threading.Timer(0.05, arrivals.wake).start()
+    assert arrivals.wait(0.9) == set()
+
+
+def test_all_are_looked_at_now_and_then(arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 0.01)
+    assert fetch.Arrivals().wait(0.02) == set()
+    assert arrivals.wait(5) == {A, B}
