@@ -31,12 +31,12 @@ def filled(root: Path, open_count: int, group_count: int) -> EmbeddedStore:
     transactions, log, place = store.transactions, store.log("orders", 0), ("orders", 0)
     for number in range(open_count):
         name = f"open-{number}"
-        producer_id, epoch = transactions.init_producer_id(name, TIMEOUT_MS)
-        guard = transactions.begin_append(name, producer_id, epoch, place, sequence=0)
+        identity = transactions.init_producer_id(name, TIMEOUT_MS)
+        guard = transactions.begin_append(name, identity, place, sequence=0)
         log.append_records(
             [b"pending"],
-            producer_id=producer_id,
-            producer_epoch=epoch,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
             base_sequence=0,
             is_transactional=True,
             guard=guard,

@@ -21,6 +21,7 @@ from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer.config import parse_producer_config
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
 from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transitions import ONGOING
 from logstore.errors import (
     DataDirectoryError,
@@ -128,9 +129,8 @@ def _abort_left_over(store: EmbeddedStore) -> None:
     """End the transactions of jobs whose driver died while it had the store."""
     for one in list(store.transactions):
         if one.state is ONGOING and one.transactional_id.startswith(DEFAULT_ID_PREFIX):
-            store.transactions.end_transaction(
-                one.transactional_id, one.producer_id, one.producer_epoch, is_commit=False
-            )
+            identity = ProducerIdentity(one.producer_id, one.producer_epoch)
+            store.transactions.end_transaction(one.transactional_id, identity, is_commit=False)
 
 
 def _make_topics(store: EmbeddedStore, topics: list[str], partition_count: int | None) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..columns.batch_table import ByteArray, scan
+from ..coordinator.transactions.outcomes import ProducerIdentity
 from ..errors import InvalidTopicError, LogstoreError
 from ..folds.verification import VerificationGuard
 from ..layout.batch import TRANSACTIONAL_FLAG
@@ -89,8 +90,7 @@ def _begin(
     first = table.row(int(is_transactional.argmax()))
     return store.transactions.begin_append(
         transactional_id,
-        first["producer_id"],
-        first["producer_epoch"],
+        ProducerIdentity(first["producer_id"], first["producer_epoch"]),
         partition,
         sequence=first["base_sequence"],
         transaction_version=transaction_version,

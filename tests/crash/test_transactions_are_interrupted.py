@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
 from tests.crash.lossy_tree import LossyTree, lay_out
@@ -101,8 +102,8 @@ class CrashingStore:
     def _commit_offset(self, name: str, client: TransactionalClient) -> None:
         transactions = self.store.transactions
         if self.store.version < 2:
-            transactions.add_offsets(name, *client.identity, "g")
-        transactions.commit_offsets(name, *client.identity, "g", {("in", IDS.index(name)): self._offset(name)})
+            transactions.add_offsets(name, client.identity, "g")
+        transactions.commit_offsets(name, client.identity, "g", {("in", IDS.index(name)): self._offset(name)})
 
     def _offset(self, name: str) -> OffsetCommit:
         return OffsetCommit(self.numbers[name])
@@ -131,7 +132,9 @@ def check(root: Path, version: int, story: Story, promise: tuple[int, int]) -> N
         assert log.last_stable_offset == log.log_end_offset
     for name, zombie in zombies.items():
         with pytest.raises(LogstoreError):
-            store.transactions.begin_append(name, zombie.producer_id, zombie.producer_epoch, ("a", 0), sequence=0)
+            store.transactions.begin_append(
+                name, ProducerIdentity(zombie.producer_id, zombie.producer_epoch), ("a", 0), sequence=0
+            )
     for name, client in clients.items():
         client.send("b", name.encode())
         client.end(is_commit=True)

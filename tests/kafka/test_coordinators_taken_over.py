@@ -44,10 +44,10 @@ def work(store: Store) -> None:
         log.append_records([value], [b"k"], producer_id=producer_id, producer_epoch=epoch, base_sequence=0)
     store.groups.commit("audit", {("ledger", 0): OffsetCommit(1, metadata="half")})
     billing = TransactionalClient(store, "billing")
-    store.transactions.add_partitions("billing", *billing.identity, [("ledger", 0), ("ledger", 1)])  # in one request
+    store.transactions.add_partitions("billing", billing.identity, [("ledger", 0), ("ledger", 1)])  # in one request
     send(billing, 0, b"paid")
     send(billing, 1, b"q")
-    store.transactions.commit_offsets("billing", *billing.identity, "readers", {("ledger", 1): OffsetCommit(2)})
+    store.transactions.commit_offsets("billing", billing.identity, "readers", {("ledger", 1): OffsetCommit(2)})
     billing.end(is_commit=True)
     send(billing, 0, b"never")
     billing.end(is_commit=False)

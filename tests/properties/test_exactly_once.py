@@ -95,8 +95,8 @@ class Worker:
     def send_offsets(self) -> None:
         offsets = {place: OffsetCommit(offset) for place, offset in self.positions.items()}
         if self.store.version < 2:
-            self.store.transactions.add_offsets(self.slot, *self.client.identity, "g")
-        self.store.transactions.commit_offsets(self.slot, *self.client.identity, "g", offsets, self.member)
+            self.store.transactions.add_offsets(self.slot, self.client.identity, "g")
+        self.store.transactions.commit_offsets(self.slot, self.client.identity, "g", offsets, self.member)
         self.has_sent_offsets = True
 
     def copy(self, dice: Dice) -> None:

@@ -338,7 +338,7 @@ def test_a_transaction_of_a_driver_that_died_is_aborted_by_the_next_job(store: P
     name = f"{DEFAULT_ID_PREFIX}dead"
     with logstore.open(store) as opened:
         identity = opened.transactions.init_producer_id(name, 900_000)
-        guard = opened.transactions.begin_append(name, *identity, ("payments", 0), sequence=0)
+        guard = opened.transactions.begin_append(name, identity, ("payments", 0), sequence=0)
         opened.log("payments", 0).append_records(
             [b"half"],
             producer_id=identity[0],

@@ -146,9 +146,9 @@ class TransactionalClient:
     def send(self, topic: str, *values: bytes, partition: int = 0, key: bytes | None = None) -> None:
         store, place = self.store, (topic, partition)
         if store.feature("transaction.version") < 2:
-            store.transactions.add_partitions(self.transactional_id, *self.identity, [place])
+            store.transactions.add_partitions(self.transactional_id, self.identity, [place])
         sequence = self.sequences.get(place, 0)
-        guard = store.transactions.begin_append(self.transactional_id, *self.identity, place, sequence=sequence)
+        guard = store.transactions.begin_append(self.transactional_id, self.identity, place, sequence=sequence)
         store.log(topic, partition).append_records(
             list(values),
             None if key is None else [key] * len(values),
@@ -162,6 +162,6 @@ class TransactionalClient:
         self.sequences[place] = sequence + len(values)
 
     def end(self, *, is_commit: bool) -> None:
-        ended = self.store.transactions.end_transaction(self.transactional_id, *self.identity, is_commit=is_commit)
+        ended = self.store.transactions.end_transaction(self.transactional_id, self.identity, is_commit=is_commit)
         if ended != self.identity:
             self.identity, self.sequences = ended, {}

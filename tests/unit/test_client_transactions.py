@@ -491,7 +491,7 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
     writing.flush()
     writing._transactions.batch_failed(KafkaStorageError("disk"))  # type: ignore[union-attr]
     writing.abort_transaction()
-    assert writing._transactions._identity_fields[1] == 1  # type: ignore[union-attr]
+    assert writing._transactions.identity.producer_epoch == 1  # type: ignore[union-attr]
     writing.begin_transaction()
     writing.send("t", b"2", partition=0)
     writing.commit_transaction()

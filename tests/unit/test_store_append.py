@@ -56,7 +56,7 @@ def test_a_partition_joins_the_transaction_with_its_first_batch(store: Store) ->
     found = append_batches(store, {A: batch(identity, 0), B: batch(identity, 0)}, transactional_id="t")
     assert [type(one) for one in found.values()] == [AppendInfo, AppendInfo]
     assert store.transactions.describe("t").partitions == {A, B}
-    following = store.transactions.end_transaction("t", *identity, is_commit=True)
+    following = store.transactions.end_transaction("t", identity, is_commit=True)
     assert following[1] == identity[1] + 1
     assert store.log(*A).last_stable_offset == 3
     with pytest.raises(InvalidProducerEpochError):
@@ -67,9 +67,9 @@ def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: Store) -> N
     identity = store.transactions.init_producer_id("t", 60_000)
     with pytest.raises(TransactionAbortableError):
         append_batch(store, A, batch(identity, 0), transactional_id="t", transaction_version=0)
-    store.transactions.add_partitions("t", *identity, [A], transaction_version=0)
+    store.transactions.add_partitions("t", identity, [A], transaction_version=0)
     append_batch(store, A, batch(identity, 0), transactional_id="t", transaction_version=0)
-    assert store.transactions.end_transaction("t", *identity, is_commit=False, transaction_version=0) == identity
+    assert store.transactions.end_transaction("t", identity, is_commit=False, transaction_version=0) == identity
     assert store.log(*A).last_stable_offset == store.log(*A).log_end_offset == 3
 
 

@@ -12,6 +12,7 @@ import pytest
 from logstore.columns.window_scan import scan_windows
 from logstore.coordinator.groups.membership import GroupMemberIdentity, Joining
 from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transaction import log_record
 from logstore.errors import (
     IllegalGenerationError,
@@ -146,7 +147,7 @@ def test_a_lost_marker_of_a_used_up_producer_id_is_written_again(is_commit: bool
     one = state.table.get("x")
     assert one is not None
     state.table.replay(*log_record(one._replace(producer_epoch=last_epoch), version=1))
-    client.identity = (old_id, last_epoch)
+    client.identity = ProducerIdentity(old_id, last_epoch)
     for name in ("a", "b", "in"):
         client.send(name, name.encode())
     client.end(is_commit=is_commit)
@@ -199,7 +200,7 @@ def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -
     assert assignment is not None
     member, client = GroupMemberIdentity("m", assignment.generation), TransactionalClient(store, "x")
     store.time_ms += 8_000
-    store.transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(1)}, member)
+    store.transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(1)}, member)
     store.time_ms += 2_000
     store.groups.remove_silent()
     assert not store.groups.describe("g").members
@@ -214,7 +215,7 @@ def test_a_zombie_is_told_whether_its_group_is_known(is_transactional: bool, tmp
 
     def commit() -> None:
         if is_transactional:
-            store.transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(9)}, zombie)
+            store.transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(9)}, zombie)
         else:
             store.groups.commit("g", {PLACE: OffsetCommit(9)}, zombie)
 

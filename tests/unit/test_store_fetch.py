@@ -64,7 +64,7 @@ def test_many_appends_are_told_once_until_the_partition_is_expected_again(store:
 def test_a_marker_is_told_as_well(store: Store, arrivals: Arrivals) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     log = store.log(*A)
-    guard = store.transactions.begin_append("t", *identity, A, sequence=0)
+    guard = store.transactions.begin_append("t", identity, A, sequence=0)
     log.append_records(
         [b"v"],
         producer_id=identity[0],
@@ -75,7 +75,7 @@ def test_a_marker_is_told_as_well(store: Store, arrivals: Arrivals) -> None:
     )
     assert arrivals.wait(0) == {A}
     arrivals.expect(A, log)
-    store.transactions.end_transaction("t", *identity, is_commit=True)
+    store.transactions.end_transaction("t", identity, is_commit=True)
     assert arrivals.wait(0) == {A}
 
 

@@ -179,7 +179,7 @@ thread.start()
 is_held.wait()
 in_child(lambda: raised(
     lambda: store.groups.heartbeat("g", member),
-    lambda: store.transactions.end_transaction("x", *identity, is_commit=False),
+    lambda: store.transactions.end_transaction("x", identity, is_commit=False),
 ))
 is_done.set()
 thread.join()

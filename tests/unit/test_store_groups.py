@@ -270,30 +270,30 @@ def test_a_zombie_cannot_commit_offsets_in_a_transaction(store: SmallStore) -> N
     (member,) = joined(store, "m1")
     client = TransactionalClient(store, "x")
     transactions = store.transactions
-    transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(7)}, member)
+    transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(7)}, member)
     client.end(is_commit=True)
     assert committed(store) == 7
     joined(store, "m2", "m1")
     with pytest.raises(IllegalGenerationError):
-        transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(8)}, member)
+        transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(8)}, member)
     number = store.groups.partition_of("g")
     assert transactions.describe("x").partitions == {
         ("__consumer_offsets", number)
     }  # as with Kafka, before it is refused
     with pytest.raises(IllegalGenerationError):
-        transactions.commit_offsets("x", *client.identity, "new", {PLACE: OffsetCommit(8)}, member)
+        transactions.commit_offsets("x", client.identity, "new", {PLACE: OffsetCommit(8)}, member)
     newer = TransactionalClient(store, "x")
     for who in (member, ANYBODY):
         with pytest.raises(InvalidProducerEpochError):
-            transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(8)}, who)
-    transactions.commit_offsets("x", *newer.identity, "g", {PLACE: OffsetCommit(9)})
+            transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(8)}, who)
+    transactions.commit_offsets("x", newer.identity, "g", {PLACE: OffsetCommit(9)})
     newer.end(is_commit=False)
     assert committed(store) == committed(again(store)) == 7
 
 
 def test_a_later_commit_is_not_undone_by_an_older_transaction(store: SmallStore) -> None:
     client = TransactionalClient(store, "x")
-    store.transactions.commit_offsets("x", *client.identity, "g", {PLACE: OffsetCommit(7)})
+    store.transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(7)})
     store.groups.commit("g", {PLACE: OffsetCommit(9)})
     client.end(is_commit=True)
     assert committed(store) == committed(again(store)) == 9
@@ -304,7 +304,7 @@ def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
     store.groups.commit("g", {PLACE: OffsetCommit(7)}, member)
     store.groups.commit("simple", {PLACE: OffsetCommit(7)})
     client = TransactionalClient(store, "x")
-    store.transactions.commit_offsets("x", *client.identity, "waiting", {PLACE: OffsetCommit(7)})
+    store.transactions.commit_offsets("x", client.identity, "waiting", {PLACE: OffsetCommit(7)})
     store.time_ms += 7 * DAY_MS
     store.jobs["group-metadata-expiration"]()
     assert (committed(store), committed(store, "simple")) == (7, None)

@@ -90,7 +90,7 @@ def test_an_interrupted_decision_is_finished_by_the_next_round_or_call(
         store.jobs["transaction-abort"]()
         assert store.transactions.describe("x").state is TransactionState.COMPLETE_COMMIT
     else:
-        client.identity = store.transactions.end_transaction("x", *client.identity, is_commit=True)
+        client.identity = store.transactions.end_transaction("x", client.identity, is_commit=True)
     assert (store.values("a"), store.values("b")) == ([b"1"], [b"2"])
     assert unfinished(store) == set()
     for name in ("a", "b"):

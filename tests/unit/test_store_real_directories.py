@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.transaction_state import TransactionState
 from tests.unit import small_store
@@ -47,8 +48,8 @@ def test_a_transaction_that_was_open_there_is_ended_here(
     assert last_stable(store) == [False, False]
     left_open = store.transactions.describe("left-open")
     assert left_open.state is TransactionState.ONGOING
-    identity = (left_open.producer_id, left_open.producer_epoch)
-    store.transactions.end_transaction("left-open", *identity, is_commit=is_commit)
+    identity = ProducerIdentity(left_open.producer_id, left_open.producer_epoch)
+    store.transactions.end_transaction("left-open", identity, is_commit=is_commit)
     assert last_stable(store) == [True, True]
     for place in OPEN_PLACES:
         records = [one for one in replayed(store.log(*place)) if isinstance(one, ReplayedRecord)]
@@ -63,7 +64,7 @@ def test_a_new_producer_fences_the_one_that_was_there(taken: Taken) -> None:
     client = TransactionalClient(store, "left-open")
     assert client.identity == (9, 2)
     client.send("orders", b"from here")
-    store.transactions.commit_offsets("left-open", *client.identity, "copiers", {("payments", 0): OffsetCommit(99)})
+    store.transactions.commit_offsets("left-open", client.identity, "copiers", {("payments", 0): OffsetCommit(99)})
     client.end(is_commit=True)
     assert store.values("orders") == [*before, b"from here"]
     found = store.groups.fetch("copiers", require_stable=True)

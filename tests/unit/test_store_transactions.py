@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transaction import from_record, log_record
 from logstore.errors import (
     ConcurrentTransactionsError,
@@ -107,9 +108,9 @@ def test_offsets_are_committed_with_the_transaction(version: int, tmp_path: Path
     client = TransactionalClient(store, "x")
     place = ("a", 1)
     if version < 2:
-        store.transactions.add_offsets("x", *client.identity, "g")
+        store.transactions.add_offsets("x", client.identity, "g")
     client.send("b", b"1")
-    store.transactions.commit_offsets("x", *client.identity, "g", {place: OffsetCommit(7)})
+    store.transactions.commit_offsets("x", client.identity, "g", {place: OffsetCommit(7)})
     assert store.groups.fetch("g", [place]) == {place: None}
     with pytest.raises(UnstableOffsetCommitError):
         store.groups.fetch("g", [place], require_stable=True)
@@ -192,7 +193,7 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(tmp_path: Path) -> None
         one = state.table.get("x")
         if one is not None:
             state.table.replay(*log_record(one._replace(producer_epoch=32765), version=1))
-    client.identity = (old_id, 32765)
+    client.identity = ProducerIdentity(old_id, 32765)
     for number in range(3):
         client.send("a", str(number).encode())
         client.end(is_commit=True)
@@ -212,7 +213,7 @@ def test_a_topic_that_was_deleted_does_not_hold_a_transaction_up(tmp_path: Path)
     assert store.values("a") == [b"1"]
     assert store.transactions.describe("x").state is TransactionState.COMPLETE_COMMIT
     with pytest.raises(UnknownTopicOrPartitionError):
-        store.transactions.add_partitions("x", *client.identity, [("a", 0), ("b", 0)])
+        store.transactions.add_partitions("x", client.identity, [("a", 0), ("b", 0)])
     assert store.transactions.describe("x").partitions == frozenset()
 
 
@@ -256,7 +257,7 @@ def test_a_decision_is_carried_out_when_the_store_is_opened(version: int, tmp_pa
     assert [one.state.name for one in sorted(again.transactions, key=lambda one: one.transactional_id)] == [
         *("COMPLETE_COMMIT", "COMPLETE_ABORT", "ONGOING")
     ]
-    again.transactions.end_transaction("z", *left_open.identity, is_commit=True)
+    again.transactions.end_transaction("z", left_open.identity, is_commit=True)
     assert again.values("a") == [b"x", b"z"]
 
 
@@ -300,9 +301,9 @@ def test_before_version_2_a_partition_must_have_been_added(tmp_path: Path) -> No
     client = TransactionalClient(store, "x")
     client.send("b", b"1")
     with pytest.raises(TransactionAbortableError):
-        store.transactions.begin_append("x", *client.identity, ("a", 0), sequence=0)
+        store.transactions.begin_append("x", client.identity, ("a", 0), sequence=0)
     store.config["transaction.partition.verification.enable"] = False
-    assert store.transactions.begin_append("x", *client.identity, ("a", 0), sequence=0) is not None
+    assert store.transactions.begin_append("x", client.identity, ("a", 0), sequence=0) is not None
 
 
 @VERSIONS
@@ -311,9 +312,9 @@ def test_a_producer_that_is_refused_leaves_nothing_in_the_log(version: int, tmp_
     store = opened(tmp_path, version)
     client = TransactionalClient(store, "x")
     if version == 2:
-        client.identity = client.identity[0] + 1, 0
+        client.identity = ProducerIdentity(client.identity[0] + 1, 0)
     with pytest.raises((TransactionAbortableError, InvalidPidMappingError)):
-        store.transactions.begin_append("x", *client.identity, ("a", 0), sequence=0)
+        store.transactions.begin_append("x", client.identity, ("a", 0), sequence=0)
     assert len(store.log("a", 0).producers.state.verification) == 0
 
 
@@ -328,7 +329,7 @@ def test_a_call_from_inside_of_a_call_is_told_to_come_again(tmp_path: Path) -> N
         if not errors:
             errors.append(None)
             with pytest.raises(ConcurrentTransactionsError):
-                store.transactions.end_transaction("x", *client.identity, is_commit=False)
+                store.transactions.end_transaction("x", client.identity, is_commit=False)
         return store.time_ms
 
     store.now_ms = read_clock  # type: ignore[method-assign]
@@ -359,12 +360,12 @@ def test_many_threads_do_not_get_into_each_others_way(tmp_path: Path) -> None:
 def test_a_producer_may_renew_its_epoch(tmp_path: Path) -> None:
     store = opened(tmp_path)
     client = TransactionalClient(store, "x")
-    renewed = store.transactions.init_producer_id("x", 60_000, *client.identity)
+    renewed = store.transactions.init_producer_id("x", 60_000, client.identity)
     assert renewed == (client.identity[0], 1)
-    assert store.transactions.init_producer_id("x", 60_000, *client.identity) == renewed
+    assert store.transactions.init_producer_id("x", 60_000, client.identity) == renewed
     TransactionalClient(store, "x")
     with pytest.raises(ProducerFencedError):
-        store.transactions.init_producer_id("x", 60_000, *client.identity)
+        store.transactions.init_producer_id("x", 60_000, client.identity)
 
 
 def test_the_topic_is_made_as_a_broker_makes_it(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from typing import TypeVar
 from ... import clock
 from ...coordinator.groups.membership import GroupMemberIdentity
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
-from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
     AbortRequiredError,
     CommitFailedError,
@@ -98,10 +97,10 @@ class TransactionManager:
 
         def commit() -> None:
             name, coordinator = self._transactional_id, self._store.transactions
-            if not self._has_epoch_bump:
-                coordinator.add_offsets(name, *self._identity_fields, group.group_id)
+            if not self._store.transactions.has_epoch_bump:
+                coordinator.add_offsets(name, self.identity, group.group_id)
             self._begun = (self.number, self.identity)
-            coordinator.commit_offsets(name, *self._identity_fields, group.group_id, commits, member)
+            coordinator.commit_offsets(name, self.identity, group.group_id, commits, member)
 
         self._refuse_inside()
         self._refuse_offsets()
@@ -178,11 +177,11 @@ class TransactionManager:
         Raises:
             LogstoreError: as `TransactionCoordinator.begin_append` and `add_partitions`.
         """
-        name, coordinator, identity = self._transactional_id, self._store.transactions, self._identity_fields
-        if not self._has_epoch_bump:
-            coordinator.add_partitions(name, *identity, [topic_partition])
+        name, coordinator = self._transactional_id, self._store.transactions
+        if not self._store.transactions.has_epoch_bump:
+            coordinator.add_partitions(name, self.identity, [topic_partition])
         self._begun = (self.number, self.identity)
-        return coordinator.begin_append(name, *identity, topic_partition, sequence=sequence)
+        return coordinator.begin_append(name, self.identity, topic_partition, sequence=sequence)
 
     def batch_failed(self, error: LogstoreError) -> None:
         """Records could not be written for good (`maybeTransitionToErrorState`).
@@ -201,19 +200,11 @@ class TransactionManager:
                 exhausted.__cause__ = error
                 error = exhausted
             if self.state is not _S.ABORTING_TRANSACTION:
-                if not self._has_epoch_bump and self.state is not _S.COMMITTING_TRANSACTION:
+                if not self._store.transactions.has_epoch_bump and self.state is not _S.COMMITTING_TRANSACTION:
                     self._needs_bump = True
                 self._fail(_S.ABORTABLE_ERROR, error)
 
     # -- steps ------------------------------------------------------------------------------------------------------
-
-    @property
-    def _has_epoch_bump(self) -> bool:
-        return supports_epoch_bump(self._store.feature("transaction.version"))
-
-    @property
-    def _identity_fields(self) -> tuple[int, int]:
-        return self.identity.producer_id, self.identity.producer_epoch
 
     def _is_mine(self) -> bool:
         """Whether this thread is in a call of the coordinator."""
@@ -318,14 +309,12 @@ class TransactionManager:
     def _initialize(self, expected: ProducerIdentity) -> None:
         if self.state is _S.READY:
             return
-        fields = (expected.producer_id, expected.producer_epoch)
-
-        def init() -> tuple[int, int]:
-            return self._store.transactions.init_producer_id(self._transactional_id, self._timeout_ms, *fields)
-
-        identity = self._call(init, "InitProducerId")
+        identity = self._call(
+            lambda: self._store.transactions.init_producer_id(self._transactional_id, self._timeout_ms, expected),
+            "InitProducerId",
+        )
         with self._lock:
-            self.identity = ProducerIdentity(*identity)
+            self.identity = identity
             self._needs_bump = False
             self._enter(_S.READY)
 
@@ -337,14 +326,12 @@ class TransactionManager:
         if self.state is _S.READY:
             return
         if self._begun == (self.number, self.identity):
-            identity = self._call(
-                lambda: self._store.transactions.end_transaction(
-                    self._transactional_id, *self._identity_fields, is_commit=is_commit
-                ),
+            coordinator, identity = self._store.transactions, self.identity
+            self.identity = self._call(
+                lambda: coordinator.end_transaction(self._transactional_id, identity, is_commit=is_commit),
                 f"EndTxn({str(is_commit).lower()})",
                 is_abort=not is_commit,
             )
-            self.identity = ProducerIdentity(*identity)
         with self._lock:
             if not self._needs_bump:
                 self._enter(_S.READY)

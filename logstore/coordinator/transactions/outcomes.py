@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from ...errors import CoordinatorError, LogstoreError
 from ...layout.batch import NO_PRODUCER_ID
@@ -35,8 +36,7 @@ class TransactionRules:
         return min(self.transaction_version, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerIdentity:
+class ProducerIdentity(NamedTuple):
     """A producer id and its epoch, as requests name it and answers give it."""
 
     producer_id: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupMembership, check_offset_commit
 from ...coordinator.groups.offsets import OffsetCommit, commit_records
-from ...coordinator.transactions.outcomes import TransactionMarker
+from ...coordinator.transactions.outcomes import ProducerIdentity, TransactionMarker
 from ...errors import GroupIdNotFoundError, GroupSubscribedToTopicError
 from ...folds.verification import VerificationGuard
 from ...log.append.request import AppendInfo
@@ -66,9 +66,8 @@ class GroupCommits:
         self,
         group_id: str,
         offsets: Mapping[TopicPartition, OffsetCommit],
+        identity: ProducerIdentity,
         *,
-        producer_id: int,
-        producer_epoch: int,
         member: GroupMemberIdentity = ANYBODY,
         guard: VerificationGuard | None = None,
     ) -> AppendInfo:
@@ -86,9 +85,7 @@ class GroupCommits:
             records = commit_records(
                 group_id, offsets, now_ms=now_ms, metadata_size_max=self._store.config["offset.metadata.max.bytes"]
             )
-            return partition.write_undecided(
-                records, producer_id=producer_id, producer_epoch=producer_epoch, guard=guard, now_ms=now_ms
-            )
+            return partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: TransactionMarker) -> AppendInfo:
         """Write the marker of a transaction to a partition of `__consumer_offsets`; its offsets are settled.

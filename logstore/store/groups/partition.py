@@ -15,7 +15,7 @@ from ...columns.small_batch import build_batch_from_records
 from ...coordinator.groups.membership import GroupMembership
 from ...coordinator.groups.offsets import GroupOffsets, encode_records
 from ...coordinator.groups.records import group_from_record, group_record
-from ...coordinator.transactions.outcomes import TransactionMarker
+from ...coordinator.transactions.outcomes import ProducerIdentity, TransactionMarker
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...log.append.request import AppendInfo
@@ -132,9 +132,8 @@ class GroupPartition:
     def write_undecided(
         self,
         records: Sequence[tuple[OffsetKey, CommittedOffset]],
+        identity: ProducerIdentity,
         *,
-        producer_id: int,
-        producer_epoch: int,
         guard: VerificationGuard | None,
         now_ms: int,
     ) -> AppendInfo:
@@ -146,8 +145,8 @@ class GroupPartition:
         """
         batch = build_batch_from_records(
             [(key, value, now_ms, ()) for key, value in encode_records(records)],
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
             base_sequence=0,
             is_transactional=True,
         )
@@ -155,7 +154,7 @@ class GroupPartition:
         log = self._topic.log(self.number)
         info = log.append_as_leader(batch, leader_epoch=log.leader_epoch, origin=AppendOrigin.COORDINATOR, guard=guard)
         for offset, (key, value) in enumerate(records, info.first_offset):
-            self.offsets.replay(key, value, record_offset=offset, producer_id=producer_id)
+            self.offsets.replay(key, value, record_offset=offset, producer_id=identity.producer_id)
         self._end()
         return info
 

@@ -2,11 +2,11 @@
 
     transactions = TransactionCoordinator(store, groups)
     transactions.start(was_clean=True)
-    producer_id, epoch = transactions.init_producer_id("billing", 60_000)
-    guard = transactions.begin_append("billing", producer_id, epoch, ("orders", 0), sequence=0)
+    identity = transactions.init_producer_id("billing", 60_000)
+    guard = transactions.begin_append("billing", identity, TopicPartition("orders", 0), sequence=0)
     store.log("orders", 0).append_records(…, is_transactional=True, guard=guard)
-    transactions.commit_offsets("billing", producer_id, epoch, "group", {("payments", 0): OffsetCommit(17)})
-    producer_id, epoch = transactions.end_transaction("billing", producer_id, epoch, is_commit=True)
+    transactions.commit_offsets("billing", identity, "group", {TopicPartition("payments", 0): OffsetCommit(17)})
+    identity = transactions.end_transaction("billing", identity, is_commit=True)
 
 A request logs before it answers. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers in all
 partitions, and these by the completion, so whoever asked finds the transaction over when the answer comes. Requests may
@@ -28,7 +28,7 @@ from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity
 from ...coordinator.groups.offsets import OffsetCommit
 from ...coordinator.transactions import requests
 from ...coordinator.transactions.ending import end_transaction
-from ...coordinator.transactions.outcomes import NO_IDENTITY, Answer, ProducerIdentity, TransactionRules
+from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity, TransactionRules
 from ...coordinator.transactions.transaction import Transaction
 from ...coordinator.transactions.transitions import supports_epoch_bump
 from ...errors import (
@@ -61,6 +61,9 @@ class TransactionCoordinator:
 
     Where a request has a `transaction_version`, that is 2 or 0, as the version of the client's request says (KIP-890);
     None stands for that of the clients of this process, which is what the level of `transaction.version` allows.
+
+    Attributes:
+        has_epoch_bump: it is 2 for the clients of this process: every transaction ends with another epoch.
     """
 
     def __init__(self, store: Store, groups: GroupCoordinator) -> None:
@@ -75,8 +78,7 @@ class TransactionCoordinator:
             timeout_max_ms=config["transaction.max.timeout.ms"],
             transactional_id_expiration_ms=config["transactional.id.expiration.ms"],
         )
-        #: what the clients of this process say in their requests (`TransactionVersion`)
-        self.client_version = 2 if supports_epoch_bump(self._rules.transaction_version) else 0
+        self.has_epoch_bump = supports_epoch_bump(self._rules.transaction_version)
         self._states: list[StatePartition] = []
         self._making = threading.Lock()
 
@@ -109,42 +111,40 @@ class TransactionCoordinator:
         )
 
     def init_producer_id(
-        self, transactional_id: str | None, timeout_ms: int, producer_id: int = -1, producer_epoch: int = -1
-    ) -> tuple[int, int]:
-        """The producer id and epoch of a producer that begins; one that had the transactional id before is fenced.
+        self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdentity = NO_IDENTITY
+    ) -> ProducerIdentity:
+        """Return the identity of a producer that begins; one that had the transactional id before is fenced.
 
         What that one left open is aborted first, where Kafka's answer says to come again.
 
         Args:
             transactional_id: None for a producer that is idempotent only.
-            producer_id, producer_epoch: what a producer that renews its epoch believes to be.
+            expected: what a producer that renews its epoch believes to be.
 
         Raises:
             InvalidRequestError, InvalidTxnTimeoutError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
             KafkaStorageError: the partition of `__transaction_state` cannot be written.
         """
         if transactional_id is None:
-            return self._store.next_producer_id(), 0
-        given = ProducerIdentity(producer_id, producer_epoch)
+            return ProducerIdentity(self._store.next_producer_id(), 0)
         answer = self._state_of(transactional_id).request(
             transactional_id,
             lambda current: requests.init_producer_id(
                 current,
                 transactional_id,
                 timeout_ms=timeout_ms,
-                expected=None if given == NO_IDENTITY else given,
+                expected=None if expected == NO_IDENTITY else expected,
                 rules=self._rules,
                 allocate=self._store.next_producer_id,
                 now_ms=self._store.now_ms(),
             ),
         )
-        return self._identity(answer, given)
+        return answer.identity or expected
 
     def add_partitions(
         self,
         transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
+        identity: ProducerIdentity,
         partitions: Collection[TopicPartition],
         *,
         transaction_version: int | None = None,
@@ -165,23 +165,22 @@ class TransactionCoordinator:
             lambda current: requests.add_partitions(
                 current,
                 transactional_id,
-                ProducerIdentity(producer_id, producer_epoch),
+                identity,
                 partitions,
                 client_transaction_version=self._version(transaction_version),
                 now_ms=self._store.now_ms(),
             ),
         )
 
-    def add_offsets(self, transactional_id: str, producer_id: int, producer_epoch: int, group_id: str) -> None:
+    def add_offsets(self, transactional_id: str, identity: ProducerIdentity, group_id: str) -> None:
         """The group's partition of `__consumer_offsets` joins the transaction; as `add_partitions`."""
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
-        self.add_partitions(transactional_id, producer_id, producer_epoch, [partition])
+        self.add_partitions(transactional_id, identity, [partition])
 
     def begin_append(
         self,
         transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
+        identity: ProducerIdentity,
         partition: TopicPartition,
         *,
         sequence: int,
@@ -199,25 +198,27 @@ class TransactionCoordinator:
             LogstoreError: as `add_partitions`.
         """
         log = self._store.log(*partition)
-        if log.has_ongoing_transaction(producer_id, producer_epoch):
+        if log.has_ongoing_transaction(*identity):
             return None
         has_bump = supports_epoch_bump(self._version(transaction_version))
         admit = self._join if has_bump else self._verify
         # first, so that nothing of a producer that is refused is left in the log
-        admit(transactional_id, producer_id, producer_epoch, partition)
+        admit(transactional_id, identity, partition)
         guard = log.begin_verification(
-            producer_id, sequence=sequence, producer_epoch=producer_epoch, supports_epoch_bump=has_bump
+            identity.producer_id,
+            sequence=sequence,
+            producer_epoch=identity.producer_epoch,
+            supports_epoch_bump=has_bump,
         )
         if guard is not None and not has_bump:
             # an answer from before an abort must not count behind it; with version 2 the marker's epoch sees to that
-            self._verify(transactional_id, producer_id, producer_epoch, partition)
+            self._verify(transactional_id, identity, partition)
         return guard
 
     def commit_offsets(
         self,
         transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
+        identity: ProducerIdentity,
         group_id: str,
         offsets: Mapping[TopicPartition, OffsetCommit],
         member: GroupMemberIdentity = ANYBODY,
@@ -234,27 +235,19 @@ class TransactionCoordinator:
         """
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
         guard = self.begin_append(
-            transactional_id,
-            producer_id,
-            producer_epoch,
-            partition,
-            sequence=NO_SEQUENCE,
-            transaction_version=transaction_version,
+            transactional_id, identity, partition, sequence=NO_SEQUENCE, transaction_version=transaction_version
         )
-        return self._groups.commit_transactional(
-            group_id, offsets, producer_id=producer_id, producer_epoch=producer_epoch, member=member, guard=guard
-        )
+        return self._groups.commit_transactional(group_id, offsets, identity, member=member, guard=guard)
 
     def end_transaction(
         self,
         transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
+        identity: ProducerIdentity,
         *,
         is_commit: bool,
         transaction_version: int | None = None,
-    ) -> tuple[int, int]:
-        """Commit or abort; the producer id and epoch for the next transaction, whose sequences begin at 0 (version 2).
+    ) -> ProducerIdentity:
+        """Commit or abort; return the identity for the next transaction, whose sequences begin at 0 (version 2).
 
         When the answer comes the transaction is over, unless a partition could not be written: then it is decided all
         the same, its marker is tried again, and until then the transactional id answers CONCURRENT_TRANSACTIONS.
@@ -263,7 +256,6 @@ class TransactionCoordinator:
             InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
             KafkaStorageError: the decision could not be written. Whether it was is known when the store is opened anew.
         """
-        identity = ProducerIdentity(producer_id, producer_epoch)
         answer = self._state_of(transactional_id).request(
             transactional_id,
             lambda current: end_transaction(
@@ -276,7 +268,7 @@ class TransactionCoordinator:
                 now_ms=self._store.now_ms(),
             ),
         )
-        return self._identity(answer, identity)
+        return answer.identity or identity
 
     def abort_timed_out(self) -> None:
         """Abort what takes too long, and write markers that could not be written; to be called now and then.
@@ -330,31 +322,27 @@ class TransactionCoordinator:
         ]
 
     def _version(self, transaction_version: int | None) -> int:
-        return self.client_version if transaction_version is None else transaction_version
+        if transaction_version is None:
+            return 2 if self.has_epoch_bump else 0
+        return transaction_version
 
-    def _join(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition) -> None:
+    def _join(self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition) -> None:
         """Let a partition join, with version 2."""
         try:
-            self.add_partitions(transactional_id, producer_id, producer_epoch, [partition], transaction_version=2)
+            self.add_partitions(transactional_id, identity, [partition], transaction_version=2)
         except ProducerFencedError as error:
             raise _old_epoch() from error
 
-    def _verify(self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition) -> None:
+    def _verify(self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition) -> None:
         """Raise unless the partition has joined, with version 0."""
         if not self._store.config["transaction.partition.verification.enable"]:
             return
         current = self._state_of(transactional_id).get(transactional_id)
-        identity = ProducerIdentity(producer_id, producer_epoch)
         refusal = requests.verify_partitions(current, transactional_id, identity, [partition])[partition]
         if isinstance(refusal, ProducerFencedError):
             raise _old_epoch() from refusal
         if refusal is not None:
             raise refusal
-
-    @staticmethod
-    def _identity(answer: Answer, unchanged: ProducerIdentity) -> tuple[int, int]:
-        identity = answer.identity or unchanged
-        return identity.producer_id, identity.producer_epoch
 
 
 def _old_epoch() -> InvalidProducerEpochError:
