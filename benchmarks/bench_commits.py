@@ -13,7 +13,7 @@ import pytest
 import logstore
 from benchmarks.measured import Measured, timed
 from benchmarks.sizes import scaled
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.topics.transaction_state import TransactionState
 

@@ -12,7 +12,7 @@ from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled
 from benchmarks.written import last_values, sizes_of_one
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.model import TopicPartition
 
 RECORD_COUNT = scaled(200, 5_000)

@@ -15,7 +15,7 @@ from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled
 from benchmarks.written import sizes_of_one, written
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 
 VALUE_SIZE, RECORD_SIZE = 100, 107
 KAFKA_CALLS = {1: 200, 10: 150, 1000: 30}  # transactions a round, by records each

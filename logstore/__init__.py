@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from .clock import now_ms as _now_ms
 
 if TYPE_CHECKING:
-    from .client.embedded_store import EmbeddedStore
+    from .client.store import EmbeddedStore
     from .store.read_only import ReadOnlyStore
 
 __all__ = ["open"]
@@ -76,7 +76,7 @@ def open(
         if config is not None or progress is not None or cluster_id is not None:
             raise UsageError("A store that is read_only belongs to nobody: leave config, progress and cluster_id out")
         return ReadOnlyStore(fspath(path), now_ms)
-    from .client.embedded_store import EmbeddedStore
+    from .client.store import EmbeddedStore
     from .disk.seam import SEAM
     from .store.opening.start import open_as
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Codec(IntEnum):
@@ -47,12 +47,34 @@ class ControlRecordType(IntEnum):
     KRAFT_VOTERS = 6
 
 
+class LogBounds(Protocol):
+    """A log, or what was noted of it at one moment: offsets, exclusive."""
+
+    @property
+    def log_end_offset(self) -> int:
+        """The end of all batches."""
+
+    @property
+    def high_watermark(self) -> int:
+        """The end of what consumers may see."""
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of an open transaction; without one as `high_watermark`."""
+
+
 class FetchIsolation(Enum):
     """How far a read goes (`FetchIsolation`, `IsolationLevel`); the values of the last two are configuration values."""
 
     LOG_END = "log_end"  # a replica's
     READ_UNCOMMITTED = "read_uncommitted"  # to the high watermark
     READ_COMMITTED = "read_committed"  # to the last stable offset, with the aborted transactions on the way
+
+    def end_offset(self, log: LogBounds) -> int:
+        """Return the offset up to which a read of this isolation goes, exclusive."""
+        if self is FetchIsolation.LOG_END:
+            return log.log_end_offset
+        return log.high_watermark if self is FetchIsolation.READ_UNCOMMITTED else log.last_stable_offset
 
 
 class TopicPartition(NamedTuple):

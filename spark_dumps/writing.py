@@ -17,8 +17,8 @@ import pyarrow as pa
 
 import logstore
 from logstore import clock
-from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer.config import parse_producer_config
+from logstore.client.store import EmbeddedStore
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.coordinator.transactions.outcomes import ProducerIdentity

@@ -1,29 +1,62 @@
-"""What programs name partitions and offsets by, checked: an error says what is wrong before anything is done."""
+"""What programs hand to a producer or consumer: partitions, offsets, groups; checked before anything is done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from operator import index as as_index
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..coordinator.groups.membership import NO_GENERATION
+from ..coordinator.groups.offsets import OffsetCommit
 from ..errors import UsageError
 from ..model import TopicPartition
 
+ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+NO_LEADER_EPOCH = -1
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """A member of a group in a generation: who read what a producer commits (`ConsumerGroupMetadata`).
+
+    With the group id alone nobody is fenced when the group goes on without the reader.
+    """
+
+    group_id: str
+    generation_id: int = NO_GENERATION
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset, which is the next to be read, and a text beside it (`OffsetAndMetadata`)."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int | None = None
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """A record found by its time (`OffsetAndTimestamp`); timestamp in ms."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int | None = None
+
+
+#: offsets to commit by partition: the next to be read, with or without a text
+Offsets = Mapping[tuple[str, int], int | OffsetAndMetadata] | Mapping[TopicPartition, int | OffsetAndMetadata]
+
 
 def topic_name(given: Any) -> str:
-    """A topic's name as it was given; raises UsageError if it is no text."""
+    """Return a topic's name; raises UsageError if it is no text."""
     if isinstance(given, str):
         return given if type(given) is str else str.__str__(given)  # whose hash is not the caller's code
     raise UsageError("A topic is given by its name", expected="a str", found=repr(given))
 
 
 def topic_partition(given: Any) -> TopicPartition:
-    """A partition as `TopicPartition`.
-
-    Raises:
-        UsageError: it is not a topic's name and a number.
-    """
+    """Return a partition as `TopicPartition`; raises UsageError unless it is a topic's name and a number."""
     if isinstance(given, tuple | list) and len(given) == 2:
         topic, number = given
         if isinstance(topic, str) and isinstance(number, Integral):
@@ -32,21 +65,21 @@ def topic_partition(given: Any) -> TopicPartition:
 
 
 def topic_partitions(given: Any) -> list[TopicPartition]:
-    """Several of them; raises UsageError as well if it is no list at all."""
+    """Return several partitions; raises UsageError as `topic_partition`, and if they are no list."""
     if isinstance(given, Iterable):
-        return [topic_partition(one) for one in given]
+        return [topic_partition(partition) for partition in given]
     raise UsageError("Partitions are given as a list", expected="a list", found=repr(given))
 
 
 def whole_offset(given: Any) -> int:
-    """An offset, or a time, as it was given; raises UsageError if it is not a whole number."""
+    """Return an offset, or a time, as an int; raises UsageError if it is not a whole number."""
     if isinstance(given, Integral):
         return int(given)
     raise UsageError("Offsets and times are whole numbers", expected="an int", found=repr(given))
 
 
 def not_negative(name: str, value: Any, maximum: int) -> int:
-    """`value` as an int, or refused before it comes into a batch with others (`ProducerRecord`)."""
+    """Return `value` as an int; raises UsageError unless it is from 0 to `maximum` (`ProducerRecord`)."""
     try:
         number = as_index(value)
     except TypeError:
@@ -58,5 +91,47 @@ def not_negative(name: str, value: Any, maximum: int) -> int:
         f"Invalid {name}: {value}. {what} should always be non-negative or null.",
         expected=f"an int from 0 to {maximum}",
         found=repr(value),
-        java_class="java.lang.IllegalArgumentException",
+        java_class=ILLEGAL_ARGUMENT,
     )
+
+
+def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetCommit]:
+    """Return offsets as coordinators take them.
+
+    Raises:
+        UsageError: a negative offset, or something else than partitions with offsets.
+    """
+    if not isinstance(offsets, Mapping):
+        raise UsageError("Offsets are given by partition", expected="a dict", found=repr(offsets))
+    commits: dict[TopicPartition, OffsetCommit] = {}
+    for partition, given in offsets.items():
+        value = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
+        offset = whole_offset(value.offset)
+        if offset < 0:
+            raise UsageError("Invalid negative offset", found=offset, java_class=ILLEGAL_ARGUMENT)
+        if not isinstance(value.metadata, str):
+            raise UsageError("The metadata of an offset is a text", expected="a str", found=repr(value.metadata))
+        epoch = NO_LEADER_EPOCH if value.leader_epoch is None else value.leader_epoch
+        commits[topic_partition(partition)] = OffsetCommit(offset, leader_epoch=epoch, metadata=value.metadata)
+    return commits
+
+
+def checked_group(group: ConsumerGroupMetadata | str | None) -> ConsumerGroupMetadata:
+    """Return a group given by id or by `Consumer.group_metadata` (`KafkaProducer.throwIfInvalidGroupMetadata`).
+
+    Raises:
+        UsageError: nothing, or a generation without a member.
+    """
+    if group is None:
+        raise UsageError("Consumer group metadata could not be null", java_class=ILLEGAL_ARGUMENT)
+    known = ConsumerGroupMetadata(group) if isinstance(group, str) else group
+    if not isinstance(known, ConsumerGroupMetadata):
+        raise UsageError("A group is given by its id or by Consumer.group_metadata", found=repr(group))
+    if known.generation_id > 0 and not known.member_id:
+        raise UsageError(
+            f"Passed in group metadata GroupMetadata(groupId = {known.group_id}, generationId = {known.generation_id}, "
+            f"memberId = {known.member_id}, groupInstanceId = {known.group_instance_id or ''}) has generationId > 0 "
+            "but the member.id is unknown",
+            java_class=ILLEGAL_ARGUMENT,
+        )
+    return known

@@ -83,7 +83,7 @@ def fetchable_offset_for_timestamp(
     segments: Segments, bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int, isolation: FetchIsolation
 ) -> TimestampAndOffset | None:
     """The same for a consumer (`ListOffsets`): `isolation` ends the log, so that is its latest offset."""
-    end_offset = bounds.end(isolation)
+    end_offset = isolation.end_offset(bounds)
     if timestamp == LATEST:
         return TimestampAndOffset(NO_TIMESTAMP, end_offset, epochs.latest_epoch)
     found = offset_for_timestamp(segments, bounds, epochs, timestamp)

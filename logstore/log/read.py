@@ -45,12 +45,6 @@ class ReadBounds(NamedTuple):
     high_watermark: int
     last_stable_offset: int
 
-    def end(self, isolation: FetchIsolation) -> int:
-        """The offset up to which a read of this isolation goes."""
-        if isolation is FetchIsolation.LOG_END:
-            return self.log_end_offset
-        return self.high_watermark if isolation is FetchIsolation.READ_UNCOMMITTED else self.last_stable_offset
-
 
 class OffsetMetadata(NamedTuple):
     """An offset and where its batch is (`LogOffsetMetadata`).
@@ -173,9 +167,9 @@ def _segment_of(segments: Segments, bounds: ReadBounds, offset: int) -> Segment:
 def _end_metadata(segments: Segments, bounds: ReadBounds, isolation: FetchIsolation) -> OffsetMetadata:
     """Where a read ends. The bound goes down to the beginning of the batch that it lies in."""
     try:
-        return offset_metadata(segments, bounds, bounds.end(isolation))
+        return offset_metadata(segments, bounds, isolation.end_offset(bounds))
     except OffsetOutOfRangeError:
-        return OffsetMetadata(bounds.end(isolation), -1, -1)
+        return OffsetMetadata(isolation.end_offset(bounds), -1, -1)
 
 
 def _log_end_metadata(segments: Segments, bounds: ReadBounds) -> OffsetMetadata:

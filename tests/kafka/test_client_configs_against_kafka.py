@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from logstore.client.consumer_config import parse_consumer_config
+from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.partitioner import murmur2
 from logstore.errors import UsageError

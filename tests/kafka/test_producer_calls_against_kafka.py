@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.group_metadata import ConsumerGroupMetadata
+from logstore.client.arguments import ConsumerGroupMetadata
 from logstore.client.producer import Producer
+from logstore.client.store import EmbeddedStore
 from logstore.errors import LogstoreError
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle

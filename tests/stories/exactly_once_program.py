@@ -19,9 +19,9 @@ from functools import partial
 
 import logstore
 from logstore.client.consumer import Consumer
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.consumer.records import Records
 from logstore.client.producer import Producer
-from logstore.client.record_fetcher import Records
+from logstore.client.store import EmbeddedStore
 from logstore.errors import LogstoreError, Recovery
 from logstore.model import TopicPartition
 

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.log.records import Record
 from logstore.model import FetchIsolation
 from tests.house.sources import ROOT

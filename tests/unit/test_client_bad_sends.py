@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.errors import CoordinatorLoadInProgressError, LogstoreError, Recovery, UsageError
 
 CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}

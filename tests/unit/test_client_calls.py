@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.client.arguments import OffsetAndMetadata, OffsetAndTimestamp
 from logstore.client.consumer import Consumer
-from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.group_metadata import OffsetAndMetadata, OffsetAndTimestamp
+from logstore.client.store import EmbeddedStore
 from logstore.errors import CorruptRecordError, InvalidGroupIdError, UsageError, WakeupError
 from logstore.model import TopicPartition
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client import embedded_store
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client import store as client_store
 from logstore.client.producer import Producer
+from logstore.client.store import EmbeddedStore
 from logstore.errors import (
     ConcurrentTransactionsError,
     IllegalStateError,
@@ -113,10 +113,10 @@ def test_a_store_that_fails_to_close_leaves_no_other_open(tmp_path: Path, monkey
         raise KeyboardInterrupt if len(called) == 1 else KafkaStorageError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(embedded_store, "_OPEN", stores)
+        patched.setattr(client_store, "_OPEN", stores)
         patched.setattr(EmbeddedStore, "close", close)
         with pytest.raises((KeyboardInterrupt, KafkaStorageError)):
-            embedded_store._close_all()
+            client_store._close_all()
     assert called == stores
     for store in stores:
         store.close()

@@ -10,9 +10,9 @@ from threading import Event
 import pytest
 
 import logstore
+from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
-from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.group_metadata import OffsetAndMetadata
+from logstore.client.store import EmbeddedStore
 from logstore.errors import (
     IllegalStateError,
     InvalidGroupIdError,
@@ -182,6 +182,44 @@ def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: EmbeddedSt
             consumer.poll()
     consumer.seek(T0, 3)
     assert [record.value for record in consumer.poll()[T0]] == [None, 5]
+
+
+@pytest.mark.parametrize("way", ["poll", "iteration"])
+def test_a_seek_in_a_deserializer_holds(store: EmbeddedStore, way: str) -> None:
+    fill(store, 4)
+    fill(store, 4, partition=1)
+    jumps = [(T0, 3)]
+
+    def decode(value: bytes) -> str:
+        if value == b"1" and jumps:
+            consumer.seek(*jumps.pop())
+        return value.decode()
+
+    consumer = earliest(store, T0, T1, value_deserializer=decode, consumer_timeout_ms=1)
+    if way == "poll":
+        assert [len(records) for records in consumer.poll().values()] == [4, 4]
+    else:
+        assert len([next(consumer) for _ in range(8)]) == 8
+    assert not jumps
+    assert (consumer.position(T0), consumer.position(T1)) == (3, 4)
+    assert [record.offset for record in consumer.poll()[T0]] == [3]
+
+
+def test_a_poll_looks_at_no_more_partitions_than_it_needs(
+    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_topic("wide", 50)
+    for number in range(50):
+        store.log("wide", number).append_records([b"x"] * 2)
+    consumer = earliest(store, *(TopicPartition("wide", number) for number in range(50)))
+    consumer.poll(max_records=1)
+    asked: list[TopicPartition] = []
+    log = store.log
+    monkeypatch.setattr(store, "log", lambda *partition: (asked.append(TopicPartition(*partition)), log(*partition))[1])
+    consumer.poll(max_records=1)
+    [records] = consumer.poll(max_records=1).values()
+    assert (records[0].partition, records[0].offset) == (1, 0)
+    assert len(asked) <= 2
 
 
 def test_iteration_ends_when_nothing_comes(store: EmbeddedStore) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 import logstore
 from logstore import clock
-from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer, background
 from logstore.client.producer.partitioner import partition_for_key
+from logstore.client.store import EmbeddedStore
 from logstore.errors import IllegalStateError, UsageError
 
 LONG_MS = 600_000

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer
+from logstore.client.store import EmbeddedStore
 from logstore.clock import now_ms
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import read_error

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import logstore
+from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
-from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.group_metadata import OffsetAndMetadata
+from logstore.client.store import EmbeddedStore
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
@@ -122,6 +122,6 @@ def test_enough_is_counted_without_a_deleted_topic(store: EmbeddedStore) -> None
 def test_a_topic_that_is_deleted_before_it_was_read_does_not_keep_others(store: EmbeddedStore) -> None:
     fill(store, 1, topic="other")
     consumer = store.consumer("t", "other", group_id="g", auto_offset_reset="earliest", enable_auto_commit=False)
-    consumer._share()  # it has its partitions, and no positions yet
+    consumer._member.poll(None)  # type: ignore[union-attr] # it has its partitions, and no positions yet
     store.delete_topic("t")
     assert values(consumer) == [b"old"]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import logstore
+from logstore.client.arguments import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.consumer import Consumer
-from logstore.client.embedded_store import EmbeddedStore
-from logstore.client.group_metadata import ConsumerGroupMetadata, OffsetAndMetadata
+from logstore.client.store import EmbeddedStore
 from logstore.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError, RequestTimedOutError
 from logstore.model import TopicPartition
 
@@ -182,8 +182,7 @@ def test_a_static_member_keeps_its_place(store: EmbeddedStore) -> None:
     assert store.groups.describe("g").generation == 2
 
 
-def test_a_pattern_finds_topics_that_come_later(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("logstore.client.consumer.TOPICS_AGE_MAX_S", 0.0)
+def test_a_pattern_finds_topics_that_come_later(store: EmbeddedStore) -> None:
     consumer = store.consumer(group_id="g")
     consumer.subscribe(pattern="t|t[0-9]|__.*")
     assert settle(consumer) == [[0, 1, 2, 3]]

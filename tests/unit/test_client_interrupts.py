@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
 from logstore.client.producer import Producer
+from logstore.client.store import EmbeddedStore
 from logstore.errors import (
     ConcurrentTransactionsError,
     IllegalStateError,
@@ -292,6 +292,24 @@ def test_poll_hands_out_each_record_once_wherever_it_is_interrupted(store: Embed
     assert consumer.position(("t", 0)) == 1
 
 
+def test_a_poll_that_joins_is_finished_by_the_next_wherever_it_is_interrupted(store: EmbeddedStore) -> None:
+    store.producer().send_columns("t", [b"x"])
+    line_number = 0
+    has_raised = True
+    kept = []  # or one that is dropped is finalized where the next is interrupted
+    while has_raised:
+        line_number += 1
+        consumer = store.consumer("t", group_id=f"g{line_number}", auto_offset_reset="earliest")
+        kept.append(consumer)
+        interrupter = Interrupter(line_number)
+        interrupter.run(consumer.poll)
+        has_raised = interrupter.has_raised
+        if has_raised:
+            assert len(consumer.poll(2000)) == 1, line_number
+        consumer.close()
+    assert line_number > 100
+
+
 def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: EmbeddedStore) -> None:
     store.producer().send_columns("t", [b"%d" % number for number in range(400)])
     found: list[int] = []
@@ -301,7 +319,7 @@ def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: 
     next(consumer)
     while has_raised:
         line_number += 1
-        consumer._next_poll_s = 0.0  # so that the next one polls
+        consumer._polling._next_poll_s = 0.0  # so that the next one polls
         interrupter = Interrupter(line_number)
         interrupter.run(lambda: found.append(next(consumer).offset))
         has_raised = interrupter.has_raised

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.errors import CommitFailedError
 from logstore.model import TopicPartition
 from tests.unit.test_client_groups import Clock, member, settle

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.errors import UnknownTopicOrPartitionError
 
 CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.client.consumer_config import parse_consumer_config
+from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.partitioner import StickyPartitioner, partition_for_key
 from logstore.errors import UsageError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from logstore.client.group_metadata import ConsumerGroupMetadata, OffsetAndMetadata
+from logstore.client.arguments import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.states import ProducerState

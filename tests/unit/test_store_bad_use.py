@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.embedded_store import EmbeddedStore
+from logstore.client.store import EmbeddedStore
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import read_error
 from logstore.errors import (

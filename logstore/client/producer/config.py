@@ -45,7 +45,7 @@ from ...log.config_definition import (
     gzip_level,
     one_of,
 )
-from ..config_reading import non_empty, read_config
+from ..config import non_empty, read_config
 
 ProducerConfig = dict[str, Any]
 

@@ -44,9 +44,8 @@ from ...errors import (
 from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
 from ...store.store import Store
-from ..arguments import not_negative
-from ..closing import close_in_with
-from ..group_metadata import ConsumerGroupMetadata, Offsets, checked_group
+from ..arguments import ConsumerGroupMetadata, Offsets, checked_group, not_negative
+from ..lifetime import close_in_with
 from ..serializers import Serializer, serialized
 from .batch import RecordFuture
 from .buffer import Buffer

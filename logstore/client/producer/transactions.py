@@ -34,7 +34,7 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
 from ...store.store import Store
-from ..group_metadata import ConsumerGroupMetadata, Offsets, offset_commits
+from ..arguments import ConsumerGroupMetadata, Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Backoff, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, ProducerState

@@ -9,16 +9,16 @@ import atexit
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 from ..errors import IllegalStateError
 from ..store.store import Store
-from .closing import close_in_with
 from .consumer import Consumer
-from .consumer_config import parse_consumer_config
+from .consumer.config import parse_consumer_config
+from .lifetime import close_each, close_in_with
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
@@ -105,7 +105,7 @@ class EmbeddedStore(Store):
             producers, consumers = list(self._producers), list(self._consumers)
         closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
         closes += [producer.close for producer in producers]
-        _call_all([*closes, super().close])
+        close_each([*closes, super().close])
 
     def lose(self) -> None:
         """As `Store.lose`: what producers have not written yet is the parent's to write."""
@@ -131,25 +131,6 @@ def _close_consumer(consumer: Consumer) -> None:
         consumer.wakeup()
 
 
-def _call_all(closes: Iterable[Callable[[], None]]) -> None:
-    """Call each, whatever another raised: nobody's records are lost by somebody else's error; raise the first."""
-    rest = iter(closes)
-    errors: list[Exception] = []
-    try:
-        for close in rest:
-            try:
-                close()
-            except Exception as error:
-                errors.append(error)
-    finally:
-        if others := list(rest):  # ctrl-C: whoever it hit is given up, the others are closed all the same
-            _call_all(others)
-    if errors:
-        for other in errors[1:]:
-            errors[0].add_note(f"Also: {other!r}")
-        raise errors[0]
-
-
 @atexit.register
 def _close_all() -> None:
-    _call_all([store.close for store in list(_OPEN)])
+    close_each([store.close for store in list(_OPEN)])

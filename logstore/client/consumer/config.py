@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..coordinator.groups.membership import ASSIGNORS
-from ..errors import InvalidGroupIdError, UsageError
-from ..log.config_definition import (
+from ...coordinator.groups.membership import ASSIGNORS
+from ...errors import InvalidGroupIdError, UsageError
+from ...log.config_definition import (
     CONFIG_EXCEPTION,
     Definition,
     as_boolean,
@@ -31,7 +31,7 @@ from ..log.config_definition import (
     between,
     one_of,
 )
-from .config_reading import non_empty, read_config
+from ..config import non_empty, read_config
 
 ConsumerConfig = dict[str, Any]
 

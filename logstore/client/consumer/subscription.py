@@ -1,4 +1,4 @@
-"""What a consumer reads: topics that its group shares, or partitions that the program names (`SubscriptionState`)."""
+"""What a program asks a consumer to read: topics that its group shares, or partitions (`SubscriptionState`)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..errors import IllegalStateError, UsageError
-from ..store.metadata.topics import INTERNAL_TOPICS
-from .group_metadata import ILLEGAL_ARGUMENT
+from ...errors import IllegalStateError, UsageError
+from ...store.metadata.topics import INTERNAL_TOPICS
+from ..arguments import ILLEGAL_ARGUMENT
 
 _EXCLUSIVE = "Subscription to topics, partitions and pattern are mutually exclusive"
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
-    """What was asked for: some topics, all topics of a pattern, or certain partitions; nothing yet.
+class SubscriptionState:
+    """Some topics, all topics of a pattern, or partitions by name; without any of them nothing.
 
     Attributes:
-        topics: those to read; of a pattern the ones that are there.
+        topics: those to read; with a pattern the ones that matched last.
     """
 
     topics: frozenset[str] = frozenset()
@@ -27,11 +27,11 @@ class Subscription:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the group says which partitions."""
+        """Whether the group decides which partitions the consumer reads."""
         return bool(self.topics) or self.pattern is not None
 
-    def of_topics(self, topics: Iterable[str]) -> Subscription:
-        """These topics instead.
+    def of_topics(self, topics: Iterable[str]) -> SubscriptionState:
+        """Return the state with these topics instead.
 
         Raises:
             IllegalStateError: partitions, or a pattern, were asked for before.
@@ -41,31 +41,31 @@ class Subscription:
             raise UsageError("Topics are a list of names", expected="a list", found=repr(topics))
         names = frozenset(topics)
         if not names:
-            return Subscription()
+            return SubscriptionState()
         if not all(isinstance(name, str) and name.strip() for name in names):
             raise UsageError(
                 "Topic collection to subscribe to cannot contain null or empty topic", java_class=ILLEGAL_ARGUMENT
             )
         self._require_same(self.is_assigned or self.pattern is not None)
-        return Subscription(names)
+        return SubscriptionState(names)
 
-    def of_pattern(self, pattern: str | re.Pattern[str]) -> Subscription:
-        """All topics whose whole name matches; raises IllegalStateError, and UsageError for an empty pattern."""
+    def of_pattern(self, pattern: str | re.Pattern[str]) -> SubscriptionState:
+        """Return the state with all topics whose whole name matches; raises IllegalStateError and UsageError."""
         if not pattern:
             raise UsageError("Topic pattern to subscribe to cannot be empty", java_class=ILLEGAL_ARGUMENT)
         self._require_same(self.is_assigned or (bool(self.topics) and self.pattern is None))
         try:
-            return Subscription(pattern=re.compile(pattern))
+            return SubscriptionState(pattern=re.compile(pattern))
         except (re.error, TypeError) as error:
             raise UsageError(f"The topic pattern is none: {error}", found=repr(pattern)) from error
 
-    def of_partitions(self) -> Subscription:
-        """Partitions that the program names; raises IllegalStateError."""
+    def of_partitions(self) -> SubscriptionState:
+        """Return the state of partitions that the program names; raises IllegalStateError."""
         self._require_same(self.is_shared)
-        return Subscription(is_assigned=True)
+        return SubscriptionState(is_assigned=True)
 
-    def matched(self, topics: Iterable[str], *, excludes_internal: bool) -> Subscription:
-        """With the topics that a pattern matches now."""
+    def matched(self, topics: Iterable[str], *, excludes_internal: bool) -> SubscriptionState:
+        """Return the state with those of `topics` that the pattern matches."""
         if self.pattern is None:
             return self
         names = [name for name in topics if not (excludes_internal and name in INTERNAL_TOPICS)]

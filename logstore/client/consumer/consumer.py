@@ -1,0 +1,377 @@
+"""Reads the records of topics, with the names and the guarantees of Kafka's consumer.
+
+    consumer = store.consumer("orders", group_id="audit", isolation_level="read_committed")
+    for partition, records in consumer.poll(timeout_ms=1000).items():
+        ...
+    consumer.commit()
+
+    consumer = store.consumer()
+    consumer.assign([("orders", 0)])
+    consumer.seek(("orders", 0), 100)
+    table = consumer.to_arrow()
+
+With `read_committed` nothing of an aborted transaction comes, and nothing behind the beginning of one that is open.
+Consumers of one group share the partitions of their topics; all are in this process, so a rebalance is over when each
+has polled.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from ...errors import IllegalStateError, InvalidGroupIdError, UnstableOffsetCommitError, UsageError
+from ...log.partition_log import PartitionLog
+from ...model import FetchIsolation, TopicPartition
+from ...store.store import Store
+from ..arguments import (
+    ILLEGAL_ARGUMENT,
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    Offsets,
+    offset_commits,
+    topic_partition,
+    topic_partitions,
+    whole_offset,
+)
+from ..lifetime import close_in_with
+from ..serializers import Deserializer
+from .config import ConsumerConfig
+from .fetcher import Fetcher
+from .membership import Membership, RebalanceListener
+from .polling import Polling
+from .positions import EARLIEST, LATEST, Positions
+from .records import ConsumerRecord, Lag, Records
+from .subscription import SubscriptionState
+
+_NO_GROUP = (
+    "To use the group management or offset commit APIs, you must provide a valid group.id in the consumer "
+    "configuration."
+)
+
+Partition = tuple[str, int]
+
+
+class Consumer:
+    """Made by `Store.consumer`; for one thread at a time, but for `wakeup`.
+
+    Attributes:
+        config: every configuration's value, by Kafka's names.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        config: ConsumerConfig,
+        *,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        consumer_timeout_ms: float | None = None,
+    ) -> None:
+        """See `Store.consumer`; `config`: of `parse_consumer_config`."""
+        self.config = config
+        self._store = store
+        self._positions = Positions(store, FetchIsolation(config["isolation.level"]), config["auto.offset.reset"])
+        self._member = None if config["group.id"] is None else Membership(store, config, self._positions)
+        if self._member is not None:  # a consumer that is dropped without `close` does not keep its partitions
+            weakref.finalize(self, self._member.abandon).atexit = False
+        fetcher = Fetcher(store, self._positions, config, to_key=key_deserializer, to_value=value_deserializer)
+        self._polling = Polling(
+            config, self._positions, fetcher, self._member, iteration_timeout_ms=consumer_timeout_ms
+        )
+        self._use = self._polling.use
+
+    # -- what to read -----------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Share topics with the other consumers of the group; `poll` joins it. No topics: as `unsubscribe`.
+
+        Args:
+            topics: names, instead of those before.
+            pattern: all topics whose whole name matches, those to come included.
+            listener: told of partitions that come and go.
+
+        Raises:
+            InvalidGroupIdError: the consumer has no `group.id`.
+            IllegalStateError: partitions were assigned, or the other of topics and pattern was subscribed to.
+            UsageError: an empty name or pattern.
+        """
+        with self._use:
+            member, state = self._required_member(), self._positions.subscription
+            state = state.of_topics(topics) if pattern is None else state.of_pattern(pattern)
+            if not state.is_shared:
+                self.unsubscribe()
+                return
+            self._positions.subscription, self._polling.listener = state, listener
+            member.begin_interval()
+
+    def assign(self, partitions: Iterable[Partition]) -> None:
+        """Read these partitions, whatever others read; no partitions: as `unsubscribe`.
+
+        Raises:
+            IllegalStateError: topics were subscribed to.
+            UnknownTopicOrPartitionError: there is no such partition.
+        """
+        with self._use:
+            wanted = topic_partitions(partitions)
+            if not wanted:
+                self.unsubscribe()
+                return
+            state = self._positions.subscription.of_partitions()
+            for partition in wanted:
+                self._log(partition)
+            if self._member is not None:
+                self._member.commit_automatically(is_due=True)
+                self._member.begin_interval()
+            self._positions.subscription = state
+            self._positions.assign(wanted)
+
+    def unsubscribe(self) -> None:
+        """Read nothing; the consumer leaves its group."""
+        with self._use:
+            try:
+                if self._positions.subscription.is_shared:
+                    self._required_member().leave(self._polling.listener)
+            finally:
+                self._positions.subscription, self._polling.listener = SubscriptionState(), None
+                self._positions.assign([])
+
+    def subscription(self) -> set[str]:
+        """Return the topics that are subscribed to."""
+        with self._use:
+            return set(self._positions.subscription.topics)
+
+    def assignment(self) -> set[TopicPartition]:
+        """Return the partitions that are read now."""
+        with self._use:
+            return set(self._positions)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> Records:
+        """Return the next records by partition; the consumer's positions go behind them.
+
+        Args:
+            timeout_ms: how long to wait for the first.
+            max_records: at most so many; by default `max.poll.records`.
+
+        Raises:
+            IllegalStateError: nothing is subscribed to or assigned, or another thread uses the consumer.
+            WakeupError: `wakeup` was called.
+            OffsetOutOfRangeError, NoOffsetForPartitionError: `auto.offset.reset` is none.
+            SerializationError: a deserializer failed; seek past the record to go on.
+            CorruptRecordError, LogstoreError: what is next cannot be read; all before it was given.
+        """
+        return self._polling.poll(timeout_ms, self.config["max.poll.records"] if max_records is None else max_records)
+
+    def to_arrow(self, timeout_ms: float = 0) -> Any:
+        """Return what is to be read now, up to about `fetch.max.bytes`, as a `pyarrow.Table`; waits as `poll` does.
+
+        Columns: topic, partition, and those of `columns.arrow_batches.record_schema`. Deserializers are not used.
+
+        Raises:
+            As `poll`.
+        """
+        return self._polling.to_arrow(timeout_ms)
+
+    def __iter__(self) -> Consumer:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        return self._polling.next_record()
+
+    def wakeup(self) -> None:
+        """Have the call that waits now, or the next that would, raise WakeupError; for any thread.
+
+        Those are `poll`, `to_arrow`, `commit`, `committed`, and `position` where it is not known (`KafkaConsumer`).
+        """
+        self._polling.wakeup()
+
+    def close(self) -> None:
+        """Commit, if that is automatic, and leave the group; a second call does nothing."""
+        if self._use.is_closed:
+            return
+        with self._use:
+            try:
+                if self._positions.subscription.is_shared:
+                    self.unsubscribe()
+                elif self._member is not None:
+                    self._member.commit_automatically(is_due=True)
+            finally:
+                self._polling.close()
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        close_in_with(self.close, error)
+
+    # -- offsets ----------------------------------------------------------------------------------------------------
+
+    def position(self, partition: Partition) -> int:
+        """Return the offset that is read next.
+
+        Raises:
+            IllegalStateError: the partition is not read.
+            NoOffsetForPartitionError: nothing is committed, and `auto.offset.reset` is none.
+            RequestTimedOutError: a transaction that is about to commit the offset was open for too long.
+            WakeupError: `wakeup` was called, and the offset is not known yet.
+        """
+        with self._use:
+            wanted = topic_partition(partition)
+            if wanted not in self._positions:
+                raise IllegalStateError("You can only check the position for partitions assigned to this consumer.")
+            self._positions.reset_recreated_topics()
+            position = self._positions.get(wanted)
+            if position is not None:
+                return position
+
+            def find() -> int | None:
+                self._polling.find_positions([wanted])
+                return self._positions.get(wanted)
+
+            return self._polling.answer(find, f"position for partition {wanted} could be determined")
+
+    def seek(self, partition: Partition, offset: int | OffsetAndMetadata) -> None:
+        """Read on from `offset`; raises IllegalStateError, and UsageError for a negative one."""
+        with self._use:
+            where = offset.offset if isinstance(offset, OffsetAndMetadata) else offset
+            self._positions.seek(topic_partition(partition), whole_offset(where))
+
+    def seek_to_beginning(self, *partitions: Partition) -> None:
+        """Read on from the earliest offset, in all partitions that are read if none is named."""
+        with self._use:
+            self._positions.seek_to(EARLIEST, topic_partitions(partitions) or list(self._positions))
+
+    def seek_to_end(self, *partitions: Partition) -> None:
+        """Read on from the end, in all partitions that are read if none is named."""
+        with self._use:
+            self._positions.seek_to(LATEST, topic_partitions(partitions) or list(self._positions))
+
+    def pause(self, *partitions: Partition) -> None:
+        """Let `poll` pass partitions over; raises IllegalStateError for one that is not read."""
+        with self._use:
+            self._positions.pause(topic_partitions(partitions), is_paused=True)
+
+    def resume(self, *partitions: Partition) -> None:
+        """Let `poll` read partitions again; raises IllegalStateError for one that is not read."""
+        with self._use:
+            self._positions.pause(topic_partitions(partitions), is_paused=False)
+
+    def paused(self) -> set[TopicPartition]:
+        """Return the partitions that are passed over."""
+        with self._use:
+            return set(self._positions.paused)
+
+    def commit(self, offsets: Offsets | None = None) -> None:
+        """Commit offsets for the group; on return they are in its log.
+
+        Args:
+            offsets: by partition the next offset to be read; None: all positions.
+
+        Raises:
+            InvalidGroupIdError: the consumer has no `group.id`.
+            CommitFailedError: the group has gone on without the consumer.
+            RebalanceInProgressError: call `poll`, then again.
+            UnknownTopicOrPartitionError: there is no such partition; the others are committed.
+            WakeupError: `wakeup` was called; nothing is committed.
+            FencedInstanceIdError, OffsetMetadataTooLargeError, UsageError, KafkaStorageError.
+        """
+        with self._use:
+            commits = offset_commits(self._positions.known() if offsets is None else offsets)
+            member = self._required_member()
+            if commits:
+                self._polling.raise_if_woken()
+            member.commit(commits)
+
+    def committed(self, *partitions: Partition) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return what the group has committed, None where that is nothing.
+
+        Raises:
+            InvalidGroupIdError: the consumer has no `group.id`.
+            RequestTimedOutError: with read_committed, a transaction that commits one of them was open for too long.
+            WakeupError: `wakeup` was called.
+        """
+        with self._use:
+            member, wanted = self._required_member(), topic_partitions(partitions)
+
+            def fetch() -> dict[TopicPartition, OffsetAndMetadata | None] | None:
+                try:
+                    return member.committed(wanted)
+                except UnstableOffsetCommitError:
+                    return None
+
+            return self._polling.answer(
+                fetch,
+                f"last committed offset for partitions {list(map(str, wanted))} could be determined. Try tuning "
+                "default.api.timeout.ms larger to relax the threshold.",
+            )
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return what a producer shows with the offsets of this consumer; raises InvalidGroupIdError."""
+        with self._use:
+            return self._required_member().metadata
+
+    def beginning_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
+        """Return the earliest offsets; raises UnknownTopicOrPartitionError."""
+        return {partition: self._log(partition).log_start_offset for partition in topic_partitions(partitions)}
+
+    def end_offsets(self, partitions: Iterable[Partition]) -> dict[TopicPartition, int]:
+        """Return up to where a consumer of this `isolation.level` reads, exclusive.
+
+        Raises:
+            UnknownTopicOrPartitionError: there is no such partition.
+        """
+        isolation = self._positions.isolation
+        return {partition: isolation.end_offset(self._log(partition)) for partition in topic_partitions(partitions)}
+
+    def offsets_for_times(self, timestamps: Mapping[Partition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first record at or after a time (ms) by partition, None where there is none.
+
+        Raises:
+            UsageError: a negative time.
+            UnknownTopicOrPartitionError: there is no such partition.
+        """
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+        for given, timestamp in timestamps.items():
+            partition = topic_partition(given)
+            if whole_offset(timestamp) < 0:
+                raise UsageError(
+                    f"The target time for partition {partition} is {timestamp}. The target time cannot be negative.",
+                    java_class=ILLEGAL_ARGUMENT,
+                )
+            place = self._log(partition).offset_for_timestamp(timestamp, self._positions.isolation)
+            found[partition] = place and OffsetAndTimestamp(place.offset, place.timestamp, place.leader_epoch)
+        return found
+
+    def lag(self, partition: Partition) -> Lag:
+        """Return how far the consumer is behind, in offsets and in records; raises as `position`."""
+        with self._use:
+            position, log = self.position(partition), self._log(topic_partition(partition))
+            isolation = self._positions.isolation
+            offset_count = isolation.end_offset(log) - position
+            if offset_count <= 0:
+                return Lag(offset_count, 0)
+            reader = log.records(max(position, log.log_start_offset), isolation=isolation, check_crc=False)
+            return Lag(offset_count, sum(map(len, reader.chunks())))
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _log(self, partition: TopicPartition) -> PartitionLog:
+        return self._store.log(*partition)
+
+    def _required_member(self) -> Membership:
+        if self._member is None:
+            raise InvalidGroupIdError(_NO_GROUP)
+        return self._member

@@ -1,0 +1,237 @@
+"""The next records for a consumer, of its partitions in turn (`FetchCollector`, `CompletedFetch`)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+from ... import clock
+from ...errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, SerializationError
+from ...log.partition_log import PartitionLog
+from ...log.records import RecordChunk
+from ...model import TopicPartition
+from ...store.store import Store
+from ..serializers import Deserializer, deserialized
+from .config import ConsumerConfig
+from .positions import Positions
+from .records import ConsumerRecord, NextOffsets, Records
+
+
+class PartitionFetch:
+    """Some records of a partition: decoded, made Python objects when they are handed out.
+
+    Attributes:
+        partition: where they are from.
+        position: everything before it was handed out.
+        count: records that are not handed out yet.
+        size: bytes of the records' keys and values, when they were read.
+        made: the next records as Python objects, if they are made, the next one last.
+    """
+
+    __slots__ = ("_chunk", "_chunks", "_row", "count", "made", "partition", "position", "size")
+
+    def __init__(
+        self, partition: TopicPartition, position: int, chunk: RecordChunk, chunks: Iterator[RecordChunk]
+    ) -> None:
+        self.partition, self.position = partition, position
+        self.count = len(chunk)
+        table = chunk.records
+        self.size = int(table.key_size.clip(0).sum() + table.value_size.clip(0).sum())
+        self.made: list[ConsumerRecord] = []
+        self._chunk, self._row = chunk, 0
+        self._chunks = chunks  # a reader that is dropped may use the arrays of its chunk again
+
+    def head(self, count_max: int) -> RecordChunk:
+        """Return the next records, `count_max` at most."""
+        end = min(self._row + count_max, len(self._chunk))
+        return self._chunk if end - self._row == len(self._chunk) else self._chunk.part(self._row, end)
+
+    def pass_on(self, count: int) -> None:
+        """Go behind the next `count` records, which are handed out."""
+        self._row += count
+        self.count -= count
+        chunk = self._chunk
+        self.position = int(chunk.records.offset[self._row]) if self.count else chunk.next_offset
+
+
+class Fetcher:
+    """Reads `max.partition.fetch.bytes` of a partition at a time, and hands them out piece by piece."""
+
+    def __init__(
+        self,
+        store: Store,
+        positions: Positions,
+        config: ConsumerConfig,
+        *,
+        to_key: Deserializer | None,
+        to_value: Deserializer | None,
+    ) -> None:
+        self._store, self._positions, self._config = store, positions, config
+        self._to_key, self._to_value = to_key, to_value
+        self._fetch: PartitionFetch | None = None
+        self._turn: deque[TopicPartition] = deque()  # the next partition first
+        self._turn_number = 0  # `assignment_count` of the positions that it is of
+        self._fetch_wait_s: float | None = None
+        self._change_count = 0  # of what is read and not handed out
+
+    def drop(self) -> None:
+        """Forget what is read and not handed out."""
+        self._change_count += 1
+        self._fetch = None
+
+    def collect(self, count_max: int) -> tuple[Records, NextOffsets]:
+        """Return what can be handed out now, and the positions behind it, which the caller enters when it has done so.
+
+        An error behind these records waits for the next call. A partition that a deserializer has moved by `seek` has
+        no position behind its records.
+
+        Raises:
+            IllegalStateError: a deserializer has read from the consumer that called it; those records count as given.
+            LogstoreError: what is next cannot be read.
+        """
+        self._change_count = change_count = self._change_count + 1
+        self._positions.sought.clear()
+        found: Records = {}
+        moved: NextOffsets = {}
+        fetch, self._fetch = self._fetch, None  # an interrupt drops it: it would be ahead of the positions
+        if fetch is not None and not self._is_wanted(fetch):
+            fetch = None
+        fetches = self._fetches(moved)
+        count = size = 0
+        try:
+            while count < count_max and size < max(self._config["fetch.max.bytes"], 1):
+                fetch = next(fetches, None) if fetch is None else fetch
+                if fetch is None:
+                    break
+                records = self._taken(fetch, count_max - count)
+                found.setdefault(fetch.partition, []).extend(records)
+                moved[fetch.partition] = fetch.position
+                count += len(records)
+                if not fetch.count:
+                    size += fetch.size
+                    fetch = None
+        except LogstoreError:
+            if not found:
+                raise
+        if self._change_count != change_count:
+            raise IllegalStateError("A deserializer has read from the consumer that called it")
+        self._fetch = fetch
+        for partition in self._positions.sought & moved.keys():
+            del moved[partition]
+        return found, moved
+
+    def is_enough(self) -> bool:
+        """Return whether there are `fetch.min.bytes` to be read, or `fetch.max.wait.ms` are over."""
+        size_min = self._config["fetch.min.bytes"]
+        isolation = self._positions.isolation
+        size = available_count = 0
+        if size_min > 1:
+            for _, position, log in self._positions.readable():
+                available_count += 1
+                if log.log_start_offset <= position < isolation.end_offset(log):
+                    size += log.read(position, self._config["max.partition.fetch.bytes"], isolation).data.size
+                if size >= size_min:
+                    break
+        if available_count and size < size_min:
+            now_s = clock.monotonic_s()
+            self._fetch_wait_s = now_s if self._fetch_wait_s is None else self._fetch_wait_s
+            if now_s - self._fetch_wait_s < self._config["fetch.max.wait.ms"] / 1000:
+                return False
+        if available_count:
+            self._fetch_wait_s = None
+        return True
+
+    def _is_wanted(self, fetch: PartitionFetch) -> bool:
+        """Whether the consumer is still where it was, and reads the partition."""
+        partition = fetch.partition
+        if not fetch.count or partition in self._positions.paused:
+            return False
+        return self._positions.get(partition) == fetch.position
+
+    def _fetches(self, moved: NextOffsets) -> Iterator[PartitionFetch]:
+        """Read from one partition after the other until none has anything; a poll pays for those that it looks at.
+
+        Positions in `moved` hold in place of the consumer's; those behind data that is for nobody are added.
+        """
+        self._positions.reset_recreated_topics()
+        if not self.is_enough():
+            return
+        if self._turn_number != self._positions.assignment_count:
+            self._turn_number, self._turn = self._positions.assignment_count, deque(self._positions)
+        turn = self._turn
+        idle_count = 0
+        while idle_count < len(turn):
+            partition = turn[0]
+            turn.rotate(-1)
+            idle_count += 1
+            position = moved[partition] if partition in moved else self._positions.get(partition)
+            log = None if position is None else self._positions.readable_log(partition, position)
+            if log is None or position is None:
+                continue
+            read = self._read(partition, log, position, moved)
+            if isinstance(read, PartitionFetch):
+                idle_count = 0
+                yield read
+            else:
+                moved[partition] = read
+
+    def _read(
+        self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets
+    ) -> PartitionFetch | int:
+        try:
+            return self._fetched(partition, log, position)
+        except OffsetOutOfRangeError:
+            self._positions.out_of_range(partition, position)
+        moved.pop(partition, None)
+        reset = self._positions.get(partition)
+        assert reset is not None
+        return self._fetched(partition, self._store.log(*partition), reset)
+
+    def _fetched(self, partition: TopicPartition, log: PartitionLog, position: int) -> PartitionFetch | int:
+        """The records from `position` on; without any, the position behind all that is not for the consumer."""
+        reader = log.records(
+            position,
+            isolation=self._positions.isolation,
+            check_crc=self._config["check.crcs"],
+            fetch_size=self._config["max.partition.fetch.bytes"],
+        )
+        chunks = reader.chunks()
+        chunk = next(chunks, None)
+        return reader.position if chunk is None else PartitionFetch(partition, position, chunk, chunks)
+
+    def _taken(self, fetch: PartitionFetch, count_max: int) -> list[ConsumerRecord]:
+        """The next records of a fetch, which goes behind them."""
+        if not fetch.made:
+            fetch.made = self._made(fetch.partition, fetch.head(max(count_max, self._config["max.poll.records"])))
+        taken = fetch.made[: -count_max - 1 : -1]
+        del fetch.made[-len(taken) :]
+        fetch.pass_on(len(taken))
+        return taken
+
+    def _made(self, partition: TopicPartition, chunk: RecordChunk) -> list[ConsumerRecord]:
+        """Records for the program, the last one first; up to one that cannot be deserialized."""
+        offsets, timestamps, types, keys, values, *rest = chunk.to_lists()
+        if self._to_key is not None or self._to_value is not None:
+            keys, values = self._deserialized(partition, offsets, keys, values)
+        topic, number = partition
+        columns = (repeat(topic), repeat(number), offsets, timestamps, types, keys, values, *rest)
+        made = list(map(ConsumerRecord._make, zip(*columns, strict=False)))  # up to the last of the values
+        made.reverse()
+        return made
+
+    def _deserialized(
+        self, partition: TopicPartition, offsets: list[int], keys: list[Any], values: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        made_keys: list[Any] = []
+        made_values: list[Any] = []
+        try:
+            for offset, key, value in zip(offsets, keys, values, strict=True):
+                made_key = deserialized(self._to_key, "key", partition, offset, key)
+                made_values.append(deserialized(self._to_value, "value", partition, offset, value))
+                made_keys.append(made_key)
+        except SerializationError:
+            if not made_keys:
+                raise
+        return made_keys, made_values

@@ -1,0 +1,199 @@
+"""How a consumer hands out records, by `poll`, as a table and one by one: keep up, wait, hand out, go behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ... import clock
+from ...errors import IllegalStateError, RequestTimedOutError, WakeupError
+from ...model import TopicPartition
+from ..lifetime import OneThread
+from .arrow import read_table
+from .config import ConsumerConfig
+from .fetcher import Fetcher
+from .membership import Membership, RebalanceListener
+from .positions import Positions
+from .records import ConsumerRecord, Iteration, NextOffsets, Records
+
+_WAIT_MIN_S, _WAIT_MAX_S = 0.001, 0.05
+_POLL_INTERVAL_S = 0.05  # between two looks at the group, while records are iterated over
+_NOTHING = Iteration({}, {}, 0)
+
+T = TypeVar("T")
+
+
+class Polling:
+    """Of one consumer.
+
+    Attributes:
+        use: held in every call of the consumer; on entry the positions go behind what an iteration has handed out.
+        listener: told of partitions that come and go.
+    """
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        positions: Positions,
+        fetcher: Fetcher,
+        member: Membership | None,
+        *,
+        iteration_timeout_ms: float | None,
+    ) -> None:
+        """`iteration_timeout_ms`: when an iteration ends that nothing comes for; None: never."""
+        self.use = OneThread(self._settle)
+        self.listener: RebalanceListener | None = None
+        self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
+        self._timeout_ms = float("inf") if iteration_timeout_ms is None else iteration_timeout_ms
+        self._woken = threading.Event()
+        self._iteration = _NOTHING
+        self._next_poll_s = 0.0
+
+    def poll(self, timeout_ms: float, count_max: int) -> Records:
+        """See `Consumer.poll`."""
+        return self._handed_out(timeout_ms, lambda: self._fetcher.collect(count_max), len)
+
+    def to_arrow(self, timeout_ms: float) -> Any:
+        """See `Consumer.to_arrow`."""
+
+        def read() -> tuple[Any, NextOffsets]:
+            self._fetcher.drop()
+            return read_table(self._positions, self._config, is_enough=self._fetcher.is_enough())
+
+        return self._handed_out(timeout_ms, read, lambda table: table.num_rows)
+
+    def next_record(self) -> ConsumerRecord:
+        """Return the next record of an iteration; raises as `poll`, and StopIteration when nothing comes."""
+        iteration = self._iteration
+        if (
+            iteration.row >= len(iteration.records)
+            or clock.monotonic_s() >= self._next_poll_s
+            or iteration.change_count != self._positions.change_count
+            or threading.get_ident() != self.use.owner
+        ):
+            iteration = self._next_iteration()
+        row = iteration.row
+        try:
+            iteration.row = row + 1
+            return iteration.records[row]
+        except BaseException:  # an interrupt: it was not handed out
+            iteration.row = row
+            raise
+
+    def wakeup(self) -> None:
+        """See `Consumer.wakeup`."""
+        self._woken.set()
+
+    def raise_if_woken(self) -> None:
+        """Raise WakeupError if another thread has asked for it, once (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
+        if self._woken.is_set():
+            self._woken.clear()
+            raise WakeupError("The consumer was woken up")
+
+    def answer(self, ask: Callable[[], T | None], text: str) -> T:
+        """Return what `ask` answers when that is not None any more.
+
+        Raises:
+            RequestTimedOutError: it is None for `default.api.timeout.ms`; `text` says before what the time was up.
+            WakeupError: see `raise_if_woken`.
+        """
+        timeout_ms = self._config["default.api.timeout.ms"]
+
+        def attempt() -> tuple[T | None, bool]:
+            self.raise_if_woken()
+            given = ask()
+            return given, given is not None
+
+        answer = self._wait(timeout_ms, attempt)
+        if answer is None:
+            raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
+        return answer
+
+    def find_positions(self, partitions: list[TopicPartition]) -> None:
+        """Let partitions begin where the group is, or `auto.offset.reset` says; raises as `Positions.reset`."""
+        member = self._member
+        self._positions.find(partitions, (lambda partition: None) if member is None else member.committed_offset)
+
+    def close(self) -> None:
+        """Hand out nothing any more; the consumer is held in `use`."""
+        self._iteration = _NOTHING
+        self.use.is_closed = True
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _handed_out(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]) -> T:
+        """What `read` gives, as `_awaited`; the positions go behind it, but for an interrupt before it is returned."""
+        before = None
+        try:
+            with self.use:
+                self._iteration = _NOTHING
+                found, moved = self._awaited(timeout_ms, read, count)
+                before = self._positions.current
+                self._positions.advance_all(moved)
+                return found
+        except BaseException:
+            if before is not None:
+                self._positions.take_back(before)
+            raise
+
+    def _awaited(
+        self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]
+    ) -> tuple[T, NextOffsets]:
+        """What `read` gives when that is something, or the time is up, and the positions behind it."""
+
+        def attempt() -> tuple[tuple[T, NextOffsets], bool]:
+            self._keep_up()
+            found, moved = read()
+            is_something = count(found) > 0
+            if not is_something:  # the positions pass over what is for nobody
+                self._positions.advance_all(moved)
+            return (found, moved), is_something
+
+        return self._wait(timeout_ms, attempt)
+
+    def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]]) -> T:
+        """The first answer of `attempt` that is final, or the last one when the time is up; a wakeup ends a pause."""
+        end_s, wait_s = clock.monotonic_s() + timeout_ms / 1000, _WAIT_MIN_S
+        while True:
+            answer, is_final = attempt()
+            left_s = end_s - clock.monotonic_s()
+            if is_final or left_s <= 0:
+                return answer
+            self._woken.wait(min(wait_s, left_s))
+            wait_s = min(wait_s * 2, _WAIT_MAX_S)
+
+    def _next_iteration(self) -> Iteration:
+        """Records to be handed out, of which there is one: what is left of those there are, or others."""
+        with self.use:
+            iteration = self._iteration
+            if iteration.row < len(iteration.records):
+                self._keep_up()
+            if iteration.row >= len(iteration.records) or iteration.change_count != self._positions.change_count:
+                count_max = self._config["max.poll.records"]
+                found, moved = self._awaited(self._timeout_ms, lambda: self._fetcher.collect(count_max), len)
+                if not found:
+                    raise StopIteration
+                iteration = self._iteration = Iteration(found, moved, self._positions.change_count)
+            self._next_poll_s = clock.monotonic_s() + _POLL_INTERVAL_S
+            return iteration
+
+    def _settle(self) -> None:
+        iteration = self._iteration
+        if iteration.settled_row != iteration.row and iteration.change_count == self._positions.change_count:
+            self._positions.advance_all(iteration.positions())
+            iteration.settled_row = iteration.row
+
+    def _keep_up(self) -> None:
+        """Do all that comes before records are read: the group, commits, positions."""
+        self.raise_if_woken()
+        state = self._positions.subscription
+        if self._member is not None and state.is_shared:
+            self._member.poll(self.listener)
+        elif not state.is_assigned:
+            raise IllegalStateError("Consumer is not subscribed to any topics or assigned any partitions")
+        if self._member is not None:
+            self._member.commit_automatically()
+        unknown = self._positions.unknown()
+        if unknown:
+            self.find_positions(unknown)

@@ -1,0 +1,240 @@
+"""What a consumer reads now, and up to where it has (`SubscriptionState`, `OffsetFetcher`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ...errors import (
+    IllegalStateError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
+    UnstableOffsetCommitError,
+    UsageError,
+)
+from ...log.partition_log import PartitionLog
+from ...model import FetchIsolation, TopicPartition
+from ...store.metadata.topics import TopicDescription
+from ...store.store import Store
+from ..arguments import ILLEGAL_ARGUMENT
+from .subscription import SubscriptionState
+
+EARLIEST, LATEST = "earliest", "latest"
+_LOGGER = logging.getLogger("logstore")
+
+
+class Positions:
+    """The partitions of one consumer, each with the next offset to be read.
+
+    Attributes:
+        subscription: what the program asked for, of which these partitions follow.
+        isolation: how far the consumer reads.
+        paused: partitions that are passed over.
+        change_count: incremented by every change that is not made by handing records out.
+        assignment_count: incremented by every other set of partitions.
+        sought: partitions that were moved by `seek` since the records were read that are handed out now.
+    """
+
+    def __init__(self, store: Store, isolation: FetchIsolation, reset_policy: str) -> None:
+        """`reset_policy`: `auto.offset.reset`."""
+        self.subscription = SubscriptionState()
+        self.isolation = isolation
+        self.paused: set[TopicPartition] = set()
+        self.change_count = self.assignment_count = 0
+        self.sought: set[TopicPartition] = set()
+        self._store, self._reset_policy = store, reset_policy
+        self._positions: dict[TopicPartition, int | None] = {}
+        self._topics: Mapping[str, TopicDescription] = {}  # when positions were last compared with them
+        self._topic_ids: dict[TopicPartition, str | None] = {}  # of the topic that a position is in
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._positions)
+
+    def __contains__(self, partition: object) -> bool:
+        return partition in self._positions
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these; those that were read already go on where they are."""
+        self.change_count += 1
+        self.assignment_count += 1
+        known = self._positions
+        self._positions = {partition: known.get(partition) for partition in partitions}
+        self.paused &= self._positions.keys()
+
+    def get(self, partition: TopicPartition) -> int | None:
+        """Return the next offset to be read; None if it is not known yet, or the partition is not read."""
+        return self._positions.get(partition)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go on at an offset.
+
+        Raises:
+            UsageError: a negative offset.
+            IllegalStateError: the partition is not read.
+        """
+        if offset < 0:
+            raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
+        self.require(partition)
+        self.change_count += 1
+        self._note_topic_id(partition)
+        self.sought.add(partition)
+        self._positions[partition] = offset
+
+    def seek_to(self, policy: str, partitions: Iterable[TopicPartition]) -> None:
+        """Go on at the earliest or the latest offset; raises IllegalStateError for a partition that is not read."""
+        for partition in partitions:
+            self.require(partition)
+            self.seek(partition, self._bound(partition, policy))
+
+    def pause(self, partitions: Iterable[TopicPartition], *, is_paused: bool) -> None:
+        """Pass partitions over, or not any more; raises IllegalStateError for one that is not read."""
+        wanted = set(partitions)
+        for partition in wanted:
+            self.require(partition)
+        self.change_count += 1
+        self.paused = self.paused | wanted if is_paused else self.paused - wanted
+
+    def require(self, partition: TopicPartition) -> None:
+        """Raise IllegalStateError unless the partition is read."""
+        if partition not in self._positions:
+            raise IllegalStateError(f"No current assignment for partition {partition}")
+
+    def unknown(self) -> list[TopicPartition]:
+        """Return the partitions without a position."""
+        if None not in self._positions.values():
+            return []
+        return [partition for partition, position in self._positions.items() if position is None]
+
+    def known(self) -> dict[TopicPartition, int]:
+        """Return all positions there are."""
+        self.reset_recreated_topics()
+        return {partition: position for partition, position in self._positions.items() if position is not None}
+
+    def find(self, partitions: Iterable[TopicPartition], committed: Callable[[TopicPartition], int | None]) -> None:
+        """Begin where the group is, else where `auto.offset.reset` says; later where that is about to change.
+
+        Args:
+            committed: the group's offset, or None; raises UnstableOffsetCommitError.
+
+        Raises:
+            As `reset`.
+        """
+        uncommitted = []
+        for partition in partitions:
+            self._note_topic_id(partition)
+            try:
+                offset = committed(partition)
+            except UnstableOffsetCommitError:
+                continue
+            if offset is None:
+                uncommitted.append(partition)
+            else:
+                self._advance(partition, offset)
+        self.reset(uncommitted)
+
+    def reset_recreated_topics(self) -> None:
+        """Forget positions in topics that were deleted and made anew under their names.
+
+        They are looked for again: where the group is, or `auto.offset.reset` says (`Metadata.updateLatestMetadata`).
+        """
+        topics = self._store.topics
+        if topics is self._topics:  # the store makes another mapping with every change of a topic
+            return
+        for partition, position in self._positions.items():
+            topic = topics.get(partition.topic)
+            if position is None or topic is None or topic.topic_id == self._topic_ids.get(partition):
+                continue
+            _LOGGER.warning("Topic of %s was made anew: forgetting position %d in the old one", partition, position)
+            self.change_count += 1
+            self._positions[partition] = None
+        self._topics = topics
+
+    def readable(self) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
+        """Return each partition that has something to be read, its position and log; raises as `readable_log`."""
+        self.reset_recreated_topics()
+        for partition, position in self._positions.items():
+            if position is not None and (log := self.readable_log(partition, position)) is not None:
+                yield partition, position, log
+
+    def readable_log(self, partition: TopicPartition, position: int) -> PartitionLog | None:
+        """Return the log of a partition that is not paused and has something behind `position`, or does not reach it.
+
+        Raises:
+            UnknownTopicOrPartitionError: it is gone; not for a partition of a group, which will share others.
+        """
+        if partition in self.paused:
+            return None
+        try:
+            log = self._store.log(*partition)
+        except UnknownTopicOrPartitionError:
+            if not self.subscription.is_shared:
+                raise
+            return None
+        has_more = position != self.isolation.end_offset(log) or position < log.log_start_offset
+        return log if has_more else None
+
+    @property
+    def current(self) -> dict[TopicPartition, int | None]:
+        """All positions, for `take_back`."""
+        return self._positions
+
+    def advance_all(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Go behind what was handed out, or is for nobody; in one step, which leaves `current` as it was."""
+        if offsets:
+            known = self._positions
+            self._positions = known | {partition: offset for partition, offset in offsets.items() if partition in known}
+
+    def take_back(self, before: dict[TopicPartition, int | None]) -> None:
+        """Go back to the positions `before` the last step: an interrupt came, and nothing was handed out."""
+        self._positions = before
+
+    def reset(self, partitions: Iterable[TopicPartition]) -> None:
+        """Begin where `auto.offset.reset` says.
+
+        Raises:
+            NoOffsetForPartitionError: it says none.
+            UnknownTopicOrPartitionError: one of them is gone; not for those of a group.
+        """
+        wanted = list(partitions)
+        if wanted and self._reset_policy not in (EARLIEST, LATEST):
+            names = ", ".join(map(str, wanted))
+            raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
+        for partition in wanted:
+            self._note_topic_id(partition)
+            self.change_count += 1
+            try:
+                self._advance(partition, self._bound(partition, self._reset_policy))
+            except UnknownTopicOrPartitionError:
+                if not self.subscription.is_shared:
+                    raise
+
+    def out_of_range(self, partition: TopicPartition, position: int) -> None:
+        """Begin anew where the log does not have `position` any more, or not yet.
+
+        Raises:
+            OffsetOutOfRangeError: `auto.offset.reset` is none.
+        """
+        if self._reset_policy not in (EARLIEST, LATEST):
+            log = self._store.log(*partition)
+            raise OffsetOutOfRangeError(
+                f"Fetch position {position} is out of range for partition {partition}",
+                offset=position,
+                expected=f"{log.log_start_offset} to {self.isolation.end_offset(log)}",
+                found=position,
+                advice="seek, or set auto.offset.reset",
+            )
+        self.reset([partition])
+
+    def _bound(self, partition: TopicPartition, policy: str) -> int:
+        log = self._store.log(*partition)
+        return log.log_start_offset if policy == EARLIEST else self.isolation.end_offset(log)
+
+    def _advance(self, partition: TopicPartition, offset: int) -> None:
+        if partition in self._positions:  # it may be gone meanwhile
+            self._positions[partition] = offset
+
+    def _note_topic_id(self, partition: TopicPartition) -> None:
+        """Note which topic the next position will be in; before that is known, or it may be in a later topic."""
+        topic = self._store.topics.get(partition.topic)
+        self._topic_ids[partition] = None if topic is None else topic.topic_id
