@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from os import PathLike
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 class Recovery(Enum):
@@ -18,6 +18,16 @@ class Recovery(Enum):
     ABORT = "abort the transaction, then begin again"
     CLOSE = "close this producer and open another"
     MEND = "mend the call: nothing was done, and all is as before it"
+
+
+class RecordError(NamedTuple):
+    """Why one record of a refused batch was refused (`ProduceResponse.RecordError`); `batch_index` counts from 0."""
+
+    batch_index: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"RecordError(batchIndex={self.batch_index}, message='{self.message}')"
 
 
 class LogstoreError(Exception):
@@ -42,6 +52,8 @@ class LogstoreError(Exception):
 
     def __init_subclass__(cls) -> None:
         cls.__module__ = "logstore.errors"  # tracebacks name the place to import it from
+        if cls.kafka_code is not None and cls.java_class is None:
+            cls.java_class = f"org.apache.kafka.common.errors.{cls.__name__.removesuffix('Error')}Exception"
 
     def __init__(
         self,

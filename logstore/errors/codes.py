@@ -1,10 +1,10 @@
-"""Answers of the transaction and group coordinators other than success."""
+"""Errors that have a code in Kafka's `Errors`, in its order; `java_class` where its name is another one than here."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .error import LogstoreError, Recovery
+from .error import LogstoreError, RecordError, Recovery
 
 
 class CoordinatorError(LogstoreError):
@@ -14,6 +14,55 @@ class CoordinatorError(LogstoreError):
 
     def __init__(self, message: str | None = None, **where: Any) -> None:
         super().__init__(self.kafka_message if message is None else message, **where)
+
+
+class IllegalTransitionError(CoordinatorError, RuntimeError):
+    """A change of a transaction's state that must not happen, whatever was asked: something is broken."""
+
+    kafka_name, kafka_code = "UNKNOWN_SERVER_ERROR", -1
+    java_class = "java.lang.IllegalStateException"
+    kafka_message = "The server experienced an unexpected error when processing the request."
+    recovery = Recovery.CLOSE
+
+
+class OffsetOutOfRangeError(LogstoreError, ValueError):
+    """A read of an offset before the log's start or behind its end (`OffsetOutOfRangeException`)."""
+
+    kafka_name, kafka_code = "OFFSET_OUT_OF_RANGE", 1
+
+
+class CorruptRecordError(LogstoreError, ValueError):
+    """A batch header or checksum is wrong (`CorruptRecordException`)."""
+
+    kafka_name, kafka_code = "CORRUPT_MESSAGE", 2
+
+
+class UnknownTopicOrPartitionError(LogstoreError, LookupError):
+    """There is no such topic or partition (`UnknownTopicOrPartitionException`)."""
+
+    kafka_name, kafka_code = "UNKNOWN_TOPIC_OR_PARTITION", 3
+    recovery = Recovery.RETRY
+
+
+class RequestTimedOutError(LogstoreError, TimeoutError):
+    """What was asked for did not come about in time (`TimeoutException`)."""
+
+    kafka_name, kafka_code = "REQUEST_TIMED_OUT", 7
+    java_class = "org.apache.kafka.common.errors.TimeoutException"
+    recovery = Recovery.RETRY
+
+
+class BufferExhaustedError(RequestTimedOutError):
+    """`buffer.memory` is full of records that could not be written for `max.block.ms` (`BufferExhaustedException`)."""
+
+    java_class = "org.apache.kafka.clients.producer.BufferExhaustedException"
+
+
+class RecordTooLargeError(LogstoreError, ValueError):
+    """A batch larger than `max.message.bytes` (`RecordTooLargeException`)."""
+
+    kafka_name, kafka_code = "MESSAGE_TOO_LARGE", 10
+    recovery = Recovery.ABORT
 
 
 class OffsetMetadataTooLargeError(CoordinatorError, ValueError):
@@ -29,7 +78,6 @@ class CoordinatorLoadInProgressError(CoordinatorError, RuntimeError):
     """The coordinator still reads its log, or has no producer id at hand (`CoordinatorLoadInProgressException`)."""
 
     kafka_name, kafka_code = "COORDINATOR_LOAD_IN_PROGRESS", 14
-    java_class = "org.apache.kafka.common.errors.CoordinatorLoadInProgressException"
     kafka_message = "The coordinator is loading and hence can't process requests."
     recovery = Recovery.RETRY
 
@@ -38,7 +86,6 @@ class CoordinatorNotAvailableError(CoordinatorError, RuntimeError):
     """The coordinator could not write its log (`CoordinatorNotAvailableException`)."""
 
     kafka_name, kafka_code = "COORDINATOR_NOT_AVAILABLE", 15
-    java_class = "org.apache.kafka.common.errors.CoordinatorNotAvailableException"
     kafka_message = "The coordinator is not available."
     recovery = Recovery.RETRY
 
@@ -47,16 +94,28 @@ class NotCoordinatorError(CoordinatorError, RuntimeError):
     """The coordinator does not have this partition of its topic (`NotCoordinatorException`)."""
 
     kafka_name, kafka_code = "NOT_COORDINATOR", 16
-    java_class = "org.apache.kafka.common.errors.NotCoordinatorException"
     kafka_message = "This is not the correct coordinator."
     recovery = Recovery.RETRY
+
+
+class InvalidTopicError(LogstoreError, ValueError):
+    """A name that no topic may have (`InvalidTopicException`)."""
+
+    kafka_name, kafka_code = "INVALID_TOPIC_EXCEPTION", 17
+    recovery = Recovery.CLOSE
+
+
+class RecordBatchTooLargeError(LogstoreError, ValueError):
+    """Batches of one append that are larger than a segment may be (`RecordBatchTooLargeException`)."""
+
+    kafka_name, kafka_code = "RECORD_LIST_TOO_LARGE", 18
+    recovery = Recovery.ABORT
 
 
 class IllegalGenerationError(CoordinatorError, RuntimeError):
     """The group went on to another generation (`IllegalGenerationException`)."""
 
     kafka_name, kafka_code = "ILLEGAL_GENERATION", 22
-    java_class = "org.apache.kafka.common.errors.IllegalGenerationException"
     kafka_message = "Specified group generation id is not valid."
     recovery = Recovery.ABORT
 
@@ -65,7 +124,6 @@ class InconsistentGroupProtocolError(CoordinatorError, ValueError):
     """A member has no assignment protocol that all others have (`InconsistentGroupProtocolException`)."""
 
     kafka_name, kafka_code = "INCONSISTENT_GROUP_PROTOCOL", 23
-    java_class = "org.apache.kafka.common.errors.InconsistentGroupProtocolException"
     kafka_message = (
         "The group member's supported protocols are incompatible with those of existing members or first "
         "group member tried to join with empty protocol type or empty protocol list."
@@ -76,7 +134,6 @@ class InvalidGroupIdError(CoordinatorError, ValueError):
     """A group id that is empty where members join (`InvalidGroupIdException`)."""
 
     kafka_name, kafka_code = "INVALID_GROUP_ID", 24
-    java_class = "org.apache.kafka.common.errors.InvalidGroupIdException"
     recovery = Recovery.MEND
     kafka_message = "The group id is invalid."
 
@@ -85,7 +142,6 @@ class UnknownMemberIdError(CoordinatorError, LookupError):
     """The group does not have this member, or not any more (`UnknownMemberIdException`)."""
 
     kafka_name, kafka_code = "UNKNOWN_MEMBER_ID", 25
-    java_class = "org.apache.kafka.common.errors.UnknownMemberIdException"
     kafka_message = "The coordinator is not aware of this member."
     recovery = Recovery.ABORT
 
@@ -94,16 +150,44 @@ class RebalanceInProgressError(CoordinatorError, RuntimeError):
     """The member has to join the new generation first (`RebalanceInProgressException`)."""
 
     kafka_name, kafka_code = "REBALANCE_IN_PROGRESS", 27
-    java_class = "org.apache.kafka.common.errors.RebalanceInProgressException"
     kafka_message = "The group is rebalancing, so a rejoin is needed."
     recovery = Recovery.RETRY
+
+
+class InvalidTimestampError(LogstoreError, ValueError):
+    """Records whose timestamps a log does not take (`InvalidTimestampException`).
+
+    Attributes:
+        record_errors: the records to blame, those with other faults included.
+    """
+
+    kafka_name, kafka_code = "INVALID_TIMESTAMP", 32
+    recovery = Recovery.ABORT
+    record_errors: tuple[RecordError, ...] = ()
+
+
+class TopicExistsError(LogstoreError, ValueError):
+    """A topic of that name is there already (`TopicExistsException`)."""
+
+    kafka_name, kafka_code = "TOPIC_ALREADY_EXISTS", 36
+
+
+class InvalidPartitionsError(LogstoreError, ValueError):
+    """A number of partitions that a topic cannot have (`InvalidPartitionsException`)."""
+
+    kafka_name, kafka_code = "INVALID_PARTITIONS", 37
+
+
+class InvalidConfigurationError(LogstoreError, ValueError):
+    """A configuration that a topic cannot have (`InvalidConfigurationException`)."""
+
+    kafka_name, kafka_code = "INVALID_CONFIG", 40
 
 
 class InvalidRequestError(CoordinatorError, ValueError):
     """A request that no sound client makes, such as one with an empty transactional id (`InvalidRequestException`)."""
 
     kafka_name, kafka_code = "INVALID_REQUEST", 42
-    java_class = "org.apache.kafka.common.errors.InvalidRequestException"
     kafka_message = (
         "This most likely occurs because of a request being malformed by the client library or the message "
         "was sent to an incompatible broker. See the broker logs for more details."
@@ -111,11 +195,37 @@ class InvalidRequestError(CoordinatorError, ValueError):
     recovery = Recovery.CLOSE
 
 
+class PolicyViolationError(LogstoreError, ValueError):
+    """A request that the topic's configuration does not allow (`PolicyViolationException`)."""
+
+    kafka_name, kafka_code = "POLICY_VIOLATION", 44
+
+
+class OutOfOrderSequenceError(LogstoreError, ValueError):
+    """A producer's batch that does not follow on its last one (`OutOfOrderSequenceException`)."""
+
+    kafka_name, kafka_code = "OUT_OF_ORDER_SEQUENCE_NUMBER", 45
+    recovery = Recovery.ABORT
+
+
+class InvalidProducerEpochError(LogstoreError, ValueError):
+    """A producer that a newer one has replaced (`InvalidProducerEpochException`)."""
+
+    kafka_name, kafka_code = "INVALID_PRODUCER_EPOCH", 47
+    recovery = Recovery.CLOSE
+
+
+class InvalidTxnStateError(LogstoreError, ValueError):
+    """A batch that its producer's transaction does not allow (`InvalidTxnStateException`)."""
+
+    kafka_name, kafka_code = "INVALID_TXN_STATE", 48
+    recovery = Recovery.CLOSE
+
+
 class InvalidPidMappingError(CoordinatorError, LookupError):
     """The transactional id is unknown, or has another producer id (`InvalidPidMappingException`)."""
 
     kafka_name, kafka_code = "INVALID_PRODUCER_ID_MAPPING", 49
-    java_class = "org.apache.kafka.common.errors.InvalidPidMappingException"
     kafka_message = (
         "The producer attempted to use a producer id which is not currently assigned to its transactional id."
     )
@@ -126,7 +236,6 @@ class InvalidTxnTimeoutError(CoordinatorError, ValueError):
     """`transaction.timeout.ms` is not within 1 and `transaction.max.timeout.ms` (`InvalidTxnTimeoutException`)."""
 
     kafka_name, kafka_code = "INVALID_TRANSACTION_TIMEOUT", 50
-    java_class = "org.apache.kafka.common.errors.InvalidTxnTimeoutException"
     kafka_message = (
         "The transaction timeout is larger than the maximum value allowed by the broker (as configured by "
         "transaction.max.timeout.ms)."
@@ -138,12 +247,34 @@ class ConcurrentTransactionsError(CoordinatorError, RuntimeError):
     """Another request or transaction of the transactional id is not finished (`ConcurrentTransactionsException`)."""
 
     kafka_name, kafka_code = "CONCURRENT_TRANSACTIONS", 51
-    java_class = "org.apache.kafka.common.errors.ConcurrentTransactionsException"
     kafka_message = (
         "The producer attempted to update a transaction while another concurrent operation on the same "
         "transaction was ongoing."
     )
     recovery = Recovery.RETRY
+
+
+class TransactionCoordinatorFencedError(LogstoreError, ValueError):
+    """A marker of a coordinator that a newer one has replaced (`TransactionCoordinatorFencedException`)."""
+
+    kafka_name, kafka_code = "TRANSACTION_COORDINATOR_FENCED", 52
+
+
+class DataDirectoryError(LogstoreError, OSError):
+    """A file or directory that is missing, unreadable, or not what it should be."""
+
+    kafka_name, kafka_code = "KAFKA_STORAGE_ERROR", 56
+    java_class = "java.nio.file.NoSuchFileException"
+
+
+class KafkaStorageError(LogstoreError, OSError):
+    """A log that could not be written, and is not written any more until it is opened anew (`KafkaStorageException`).
+
+    What was acknowledged can still be read.
+    """
+
+    kafka_name, kafka_code = "KAFKA_STORAGE_ERROR", 56
+    recovery = Recovery.CLOSE
 
 
 class NonEmptyGroupError(CoordinatorError, RuntimeError):
@@ -158,15 +289,21 @@ class GroupIdNotFoundError(CoordinatorError, LookupError):
     """There is no such group (`GroupIdNotFoundException`)."""
 
     kafka_name, kafka_code = "GROUP_ID_NOT_FOUND", 69
-    java_class = "org.apache.kafka.common.errors.GroupIdNotFoundException"
     kafka_message = "The group id does not exist."
+
+
+class UnsupportedCompressionTypeError(LogstoreError, ValueError):
+    """A codec id that Kafka does not know."""
+
+    kafka_name, kafka_code = "UNSUPPORTED_COMPRESSION_TYPE", 76
+    java_class = "java.lang.IllegalArgumentException"
+    recovery = Recovery.ABORT
 
 
 class FencedInstanceIdError(CoordinatorError, RuntimeError):
     """Another member took over the `group.instance.id` (`FencedInstanceIdException`)."""
 
     kafka_name, kafka_code = "FENCED_INSTANCE_ID", 82
-    java_class = "org.apache.kafka.common.errors.FencedInstanceIdException"
     kafka_message = (
         "The broker rejected this static consumer since another consumer with the same group.instance.id has "
         "registered with a different member.id."
@@ -178,15 +315,26 @@ class GroupSubscribedToTopicError(CoordinatorError, RuntimeError):
     """Offsets of a topic that the group reads cannot be deleted (`GroupSubscribedToTopicException`)."""
 
     kafka_name, kafka_code = "GROUP_SUBSCRIBED_TO_TOPIC", 86
-    java_class = "org.apache.kafka.common.errors.GroupSubscribedToTopicException"
     kafka_message = "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
+
+
+class InvalidRecordError(LogstoreError, ValueError):
+    """The records inside a batch do not parse, or a log does not take them (`InvalidRecordException`).
+
+    Attributes:
+        record_errors: the records to blame, when it is single records; then the whole batch is refused.
+    """
+
+    kafka_name, kafka_code = "INVALID_RECORD", 87
+    java_class = "org.apache.kafka.common.InvalidRecordException"
+    recovery = Recovery.ABORT
+    record_errors: tuple[RecordError, ...] = ()
 
 
 class UnstableOffsetCommitError(CoordinatorError, RuntimeError):
     """An offset that an open transaction is about to replace (`UnstableOffsetCommitException`)."""
 
     kafka_name, kafka_code = "UNSTABLE_OFFSET_COMMIT", 88
-    java_class = "org.apache.kafka.common.errors.UnstableOffsetCommitException"
     kafka_message = "There are unstable offsets that need to be cleared."
     recovery = Recovery.RETRY
 
@@ -195,16 +343,20 @@ class ProducerFencedError(CoordinatorError, RuntimeError):
     """A newer producer has the transactional id (`ProducerFencedException`)."""
 
     kafka_name, kafka_code = "PRODUCER_FENCED", 90
-    java_class = "org.apache.kafka.common.errors.ProducerFencedException"
     kafka_message = "There is a newer producer with the same transactionalId which fences the current one."
     recovery = Recovery.CLOSE
+
+
+class InconsistentTopicIdError(LogstoreError, ValueError):
+    """A partition's directory that belongs to another topic (`InconsistentTopicIdException`)."""
+
+    kafka_name, kafka_code = "INCONSISTENT_TOPIC_ID", 103
 
 
 class TransactionalIdNotFoundError(CoordinatorError, LookupError):
     """There is no such transactional id (`TransactionalIdNotFoundException`)."""
 
     kafka_name, kafka_code = "TRANSACTIONAL_ID_NOT_FOUND", 105
-    java_class = "org.apache.kafka.common.errors.TransactionalIdNotFoundException"
     kafka_message = "The transactionalId could not be found."
 
 
@@ -212,18 +364,8 @@ class TransactionAbortableError(CoordinatorError, RuntimeError):
     """The partition is not in the producer's transaction (`TransactionAbortableException`)."""
 
     kafka_name, kafka_code = "TRANSACTION_ABORTABLE", 120
-    java_class = "org.apache.kafka.common.errors.TransactionAbortableException"
     kafka_message = (
         "The server encountered an error with the transaction. The client can abort the transaction to "
         "continue using this transactional ID."
     )
     recovery = Recovery.ABORT
-
-
-class IllegalTransitionError(CoordinatorError, RuntimeError):
-    """A change of a transaction's state that must not happen, whatever was asked: something is broken."""
-
-    kafka_name, kafka_code = "UNKNOWN_SERVER_ERROR", -1
-    java_class = "java.lang.IllegalStateException"
-    kafka_message = "The server experienced an unexpected error when processing the request."
-    recovery = Recovery.CLOSE
