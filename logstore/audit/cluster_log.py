@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..errors import SchemaError
+from ..messages.schema import Value
 from ..topics.cluster_metadata import TOPIC, decode_value
-from ..topics.schema import Value
 from . import rules
 from .finding import Finding
 from .markers import Marker

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections import deque
 
 from ..errors import CoordinatorLoadInProgressError, IllegalTransitionError, SchemaError
+from ..messages.schema import Value
 from ..topics.cluster_metadata import encode_value
-from ..topics.schema import Value
 
 BLOCK_SIZE = 1000
 _LONG_MAX = 2**63 - 1

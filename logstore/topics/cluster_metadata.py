@@ -11,10 +11,11 @@ Keys are null. A value comes as its message and a dict whose keys are the fields
 
 from __future__ import annotations
 
-from logstore.errors import SchemaError
-from logstore.topics.cursor import errors_at
-from logstore.topics.metadata_frame import MetadataRecord, read_record, write_record
-from logstore.topics.schema import Value, family
+from ..errors import SchemaError
+from ..messages.cursor import errors_at
+from ..messages.schema import Value
+from . import family
+from .frames import MetadataRecord, read_record, write_record
 
 TOPIC = "__cluster_metadata"
 

@@ -14,8 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid
-from logstore.topics.coordinator_record import (
+from ..layout.kafka_uuid import ZERO_UUID, format_uuid
+from ..messages.cursor import Cursor, errors_at, underflow
+from ..messages.reader import read_from
+from ..messages.schema import Value
+from ..messages.writer import write
+from . import family
+from .frames import (
     CoordinatorKey,
     CoordinatorValue,
     read_key,
@@ -23,10 +28,6 @@ from logstore.topics.coordinator_record import (
     write_key,
     write_value,
 )
-from logstore.topics.cursor import Cursor, errors_at, underflow
-from logstore.topics.reader import read_from
-from logstore.topics.schema import Value, family
-from logstore.topics.writer import write
 
 TOPIC = "__consumer_offsets"
 
@@ -34,6 +35,33 @@ _TABLE = "consumer_offsets"
 _LEGACY_OFFSET_COMMIT, _OFFSET_COMMIT, _GROUP_METADATA = 0, 1, 2
 _OFFSET_COMMIT_VERSION, _OFFSET_COMMIT_VERSION_WITH_EXPIRY, _GROUP_METADATA_VERSION = 4, 1, 3
 _NO_TOPIC_ID = format_uuid(ZERO_UUID)
+
+# Our attributes by the fields that they have in the table.
+_OFFSET_FIELDS = {
+    "offset": "offset",
+    "leader_epoch": "leaderEpoch",
+    "metadata": "metadata",
+    "commit_timestamp_ms": "commitTimestamp",
+    "expire_timestamp_ms": "expireTimestamp",
+}
+_LEGACY_DEFAULTS = {"leaderEpoch": -1, "expireTimestamp": -1, "topicId": _NO_TOPIC_ID}
+_GROUP_FIELDS = {
+    "protocol_type": "protocolType",
+    "generation": "generation",
+    "protocol": "protocol",
+    "leader": "leader",
+    "state_timestamp_ms": "currentStateTimestamp",
+}
+_MEMBER_FIELDS = {
+    "member_id": "memberId",
+    "group_instance_id": "groupInstanceId",
+    "client_id": "clientId",
+    "client_host": "clientHost",
+    "rebalance_timeout_ms": "rebalanceTimeout",
+    "session_timeout_ms": "sessionTimeout",
+    "subscription": "subscription",
+    "assignment": "assignment",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,73 +209,31 @@ def _record_type(key: OffsetKey | GroupKey | CoordinatorKey) -> int:
 
 
 def _committed_offset(fields: Value) -> CommittedOffset:
-    topic_id = fields.get("topicId", _NO_TOPIC_ID)
-    return CommittedOffset(
-        offset=fields["offset"],
-        leader_epoch=fields.get("leaderEpoch", -1),
-        metadata=fields["metadata"],
-        commit_timestamp_ms=fields["commitTimestamp"],
-        expire_timestamp_ms=fields.get("expireTimestamp", -1),
-        topic_id=None if topic_id == _NO_TOPIC_ID else topic_id,
-    )
+    fields = {**_LEGACY_DEFAULTS, **fields}
+    topic_id = fields["topicId"]
+    values = {name: fields[field_name] for name, field_name in _OFFSET_FIELDS.items()}
+    return CommittedOffset(**values, topic_id=None if topic_id == _NO_TOPIC_ID else topic_id)
 
 
 def _offset_fields(value: CommittedOffset) -> Value:
-    return {
-        "offset": value.offset,
-        "leaderEpoch": value.leader_epoch,
-        "metadata": value.metadata,
-        "commitTimestamp": value.commit_timestamp_ms,
-        "expireTimestamp": value.expire_timestamp_ms,
-        "topicId": _NO_TOPIC_ID if value.topic_id is None else value.topic_id,
-    }
+    fields = {field_name: getattr(value, name) for name, field_name in _OFFSET_FIELDS.items()}
+    return {**fields, "topicId": _NO_TOPIC_ID if value.topic_id is None else value.topic_id}
 
 
 def _group_metadata(fields: Value) -> GroupMetadata:
-    return GroupMetadata(
-        protocol_type=fields["protocolType"],
-        generation=fields["generation"],
-        protocol=fields["protocol"],
-        leader=fields["leader"],
-        state_timestamp_ms=fields["currentStateTimestamp"],
-        members=tuple(map(_group_member, fields["members"])),
-    )
-
-
-def _group_member(fields: Value) -> GroupMember:
-    return GroupMember(
-        member_id=fields["memberId"],
-        group_instance_id=fields["groupInstanceId"],
-        client_id=fields["clientId"],
-        client_host=fields["clientHost"],
-        rebalance_timeout_ms=fields["rebalanceTimeout"],
-        session_timeout_ms=fields["sessionTimeout"],
-        subscription=fields["subscription"],
-        assignment=fields["assignment"],
-    )
+    members = [
+        GroupMember(**{name: member[field_name] for name, field_name in _MEMBER_FIELDS.items()})
+        for member in fields["members"]
+    ]
+    values = {name: fields[field_name] for name, field_name in _GROUP_FIELDS.items()}
+    return GroupMetadata(**values, members=tuple(members))
 
 
 def _group_fields(value: GroupMetadata) -> Value:
-    return {
-        "protocolType": value.protocol_type,
-        "generation": value.generation,
-        "protocol": value.protocol,
-        "leader": value.leader,
-        "currentStateTimestamp": value.state_timestamp_ms,
-        "members": [
-            {
-                "memberId": member.member_id,
-                "groupInstanceId": member.group_instance_id,
-                "clientId": member.client_id,
-                "clientHost": member.client_host,
-                "rebalanceTimeout": member.rebalance_timeout_ms,
-                "sessionTimeout": member.session_timeout_ms,
-                "subscription": member.subscription,
-                "assignment": member.assignment,
-            }
-            for member in value.members
-        ],
-    }
+    members = [
+        {field_name: getattr(member, name) for name, field_name in _MEMBER_FIELDS.items()} for member in value.members
+    ]
+    return {**{field_name: getattr(value, name) for name, field_name in _GROUP_FIELDS.items()}, "members": members}
 
 
 def _write_embedded(message_name: str, fields: Value, version: int) -> bytes:

@@ -10,12 +10,13 @@ records a body that begins with its own version. Kafka reads every body as versi
 
 from __future__ import annotations
 
-from logstore.errors import InvalidRecordError
-from logstore.model import ControlRecordType
-from logstore.topics.cursor import underflow
-from logstore.topics.reader import read
-from logstore.topics.schema import Message, Value, family
-from logstore.topics.writer import write
+from ..errors import InvalidRecordError
+from ..messages.cursor import underflow
+from ..messages.reader import read
+from ..messages.schema import Message, Value
+from ..messages.writer import write
+from ..model import ControlRecordType
+from . import family
 
 _KEY_SIZE = 4
 

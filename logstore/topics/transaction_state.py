@@ -17,8 +17,11 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from logstore.errors import SchemaError
-from logstore.topics.coordinator_record import (
+from ..errors import SchemaError
+from ..messages.cursor import errors_at
+from ..messages.schema import Value
+from . import record_types
+from .frames import (
     is_known_type,
     read_key,
     read_type,
@@ -27,8 +30,6 @@ from logstore.topics.coordinator_record import (
     write_key,
     write_value,
 )
-from logstore.topics.cursor import errors_at
-from logstore.topics.schema import Value, record_types
 
 TOPIC = "__transaction_state"
 
@@ -36,6 +37,22 @@ _TABLE = "transaction_state"
 _TRANSACTION_LOG = 0
 _HEAD = struct.Struct(">hqhib")  # version, producer id, epoch, timeout, state; then the partitions
 _TIMES = struct.Struct(">qq")  # last update, start; then the tagged fields
+
+# Our attributes by the fields that they have in the table; state and partitions are others there.
+_FIELDS_OF_VERSION_0 = {
+    "producer_id": "producerId",
+    "producer_epoch": "producerEpoch",
+    "transaction_timeout_ms": "transactionTimeoutMs",
+    "start_timestamp_ms": "transactionStartTimestampMs",
+    "last_update_timestamp_ms": "transactionLastUpdateTimestampMs",
+    "client_transaction_version": "clientTransactionVersion",
+}
+_FIELDS = {
+    **_FIELDS_OF_VERSION_0,
+    "previous_producer_id": "previousProducerId",
+    "next_producer_id": "nextProducerId",
+    "next_producer_epoch": "nextProducerEpoch",
+}
 
 
 class TransactionState(IntEnum):
@@ -139,6 +156,7 @@ def encode_value(metadata: TransactionMetadata, *, version: int = 1) -> bytes:
         )
     if version != 1:
         return _written(metadata, version)
+    # Three records of every transaction: a struct is 1 µs where the schema is 10; what varies rarely the schema writes.
     try:
         head = _HEAD.pack(
             version,
@@ -175,20 +193,10 @@ def _tagged_bytes(
 
 def _written(metadata: TransactionMetadata, version: int) -> bytes:
     """A value as the schema writes it."""
-    fields: Value = {
-        "producerId": metadata.producer_id,
-        "producerEpoch": metadata.producer_epoch,
-        "transactionTimeoutMs": metadata.transaction_timeout_ms,
-        "transactionStatus": metadata.state.value,
-        "transactionPartitions": _topics(metadata.partitions) if metadata.state else None,
-        "transactionLastUpdateTimestampMs": metadata.last_update_timestamp_ms,
-        "transactionStartTimestampMs": metadata.start_timestamp_ms,
-        "clientTransactionVersion": metadata.client_transaction_version,
-    }
-    if version >= 1:
-        fields["previousProducerId"] = metadata.previous_producer_id
-        fields["nextProducerId"] = metadata.next_producer_id
-        fields["nextProducerEpoch"] = metadata.next_producer_epoch
+    names = _FIELDS if version >= 1 else _FIELDS_OF_VERSION_0
+    fields: Value = {field_name: getattr(metadata, name) for name, field_name in names.items()}
+    fields["transactionStatus"] = metadata.state.value
+    fields["transactionPartitions"] = _topics(metadata.partitions) if metadata.state else None
     return write_value(_TABLE, _TRANSACTION_LOG, version, fields)
 
 
@@ -200,23 +208,13 @@ def _topics(partitions: tuple[tuple[str, int], ...]) -> list[Value]:
 
 
 def _metadata(fields: Value) -> TransactionMetadata:
-    return TransactionMetadata(
-        producer_id=fields["producerId"],
-        producer_epoch=fields["producerEpoch"],
-        state=_state(fields["transactionStatus"]),
-        transaction_timeout_ms=fields["transactionTimeoutMs"],
-        partitions=tuple(
-            (topic["topic"], partition)
-            for topic in fields["transactionPartitions"] or ()
-            for partition in topic["partitionIds"]
-        ),
-        start_timestamp_ms=fields["transactionStartTimestampMs"],
-        last_update_timestamp_ms=fields["transactionLastUpdateTimestampMs"],
-        previous_producer_id=fields["previousProducerId"],
-        next_producer_id=fields["nextProducerId"],
-        next_producer_epoch=fields["nextProducerEpoch"],
-        client_transaction_version=fields["clientTransactionVersion"],
+    partitions = tuple(
+        (topic["topic"], partition)
+        for topic in fields["transactionPartitions"] or ()
+        for partition in topic["partitionIds"]
     )
+    values = {name: fields[field_name] for name, field_name in _FIELDS.items()}
+    return TransactionMetadata(**values, state=_state(fields["transactionStatus"]), partitions=partitions)
 
 
 def _state(status: int) -> TransactionState:

@@ -12,11 +12,23 @@ from tests.house.sources import Module, product_modules, sample
 # A layer of logstore may import itself and what stands to its left.
 LAYERS = [
     *("errors", "model", "clock", "layout", "jit", "kernels", "codec", "columns", "folds"),
-    *("disk", "topics", "log", "coordinator", "store", "client"),
+    *("disk", "messages", "topics", "log", "coordinator", "store", "client"),
 ]
 MAY_IMPORT = {layer: set(LAYERS[: index + 1]) for index, layer in enumerate(LAYERS)}
 MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("topics") + 1], "audit"}
-SPARK_MAY_IMPORT = ("errors", "model", "clock", "layout", "columns", "folds", "disk", "topics", "audit", "spark_dumps")
+SPARK_MAY_IMPORT = (
+    "errors",
+    "model",
+    "clock",
+    "layout",
+    "columns",
+    "folds",
+    "disk",
+    "messages",
+    "topics",
+    "audit",
+    "spark_dumps",
+)
 MAY_IMPORT["spark_dumps"] = set(SPARK_MAY_IMPORT)
 MODULES_MAY_IMPORT = {  # what single modules may import besides
     "logstore.jit.build": {"kernels"},  # it compiles all of them
@@ -130,11 +142,11 @@ def test_every_exception_is_needed() -> None:
         ("logstore.layout.batch", "from logstore.disk.files import read_file"),
         ("logstore.errors", "from . import model"),
         ("logstore.codec.gzip", "def inflate():\n    from ..columns.batch_table import scan"),
-        ("logstore.disk.files", "import logstore.topics.reader"),
+        ("logstore.disk.files", "import logstore.messages.reader"),
         ("logstore.disk.files", "import logstore"),
         ("logstore.disk.files", "from logstore import client"),
         ("logstore.audit.txns", "from ..log import append"),
-        ("logstore.topics.reader", "from logstore_tools.dump import run"),
+        ("logstore.messages.reader", "from logstore_tools.dump import run"),
         ("spark_dumps.batches", "from logstore.kernels import scan"),
         ("spark_dumps.sink", "from logstore.store.opening import open_as"),
         ("spark_dumps.writing", "from logstore.kernels import scan"),
@@ -143,8 +155,8 @@ def test_every_exception_is_needed() -> None:
         ("logstore.disk.files", "import click"),
         ("logstore_tools.main", "from pyspark.sql import SparkSession"),
         ("logstore.codec.gzip", "import mmap"),
-        ("logstore.topics.reader", "open('x')"),
-        ("logstore.topics.reader", "import os\nos.open('x', 0)"),
+        ("logstore.messages.reader", "open('x')"),
+        ("logstore.messages.reader", "import os\nos.open('x', 0)"),
         ("logstore.log.append", "from os import fsync\nfsync(0)"),
         ("logstore.log.append", "import os\nos.replace('x', 'y')"),
         ("logstore_tools.main", "import pathlib\npathlib.Path('x').read_bytes()"),

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import SchemaError
-from logstore.topics.reader import read
-from logstore.topics.schema import family
-from logstore.topics.writer import write
+from logstore.messages.reader import read
+from logstore.messages.writer import write
+from logstore.topics import family
 from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
 

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from logstore.errors import LogstoreError
 from logstore.layout.utf8 import java_utf8
-from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
-from logstore.topics.cursor import java_int
-from logstore.topics.java_double import java_double
-from logstore.topics.json_form import string_text
-from logstore.topics.schema import record_types
+from logstore.messages.cursor import java_int
+from logstore.messages.java_double import java_double
+from logstore.messages.json_form import string_text
+from logstore.topics import cluster_metadata, consumer_offsets, record_types, transaction_state
 from logstore_tools.dump.decoders import control_record_text, message_parser
 
 COORDINATORS = {

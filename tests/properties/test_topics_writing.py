@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from logstore.errors import SchemaError
 from logstore.layout.kafka_uuid import format_uuid
-from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
-from logstore.topics.coordinator_record import read_value, write_value
-from logstore.topics.reader import UNKNOWN_TAGGED_FIELDS, read
-from logstore.topics.schema import Field, Message, Struct, family
+from logstore.messages.reader import UNKNOWN_TAGGED_FIELDS, read
+from logstore.messages.schema import Field, Message, Struct
+from logstore.messages.writer import write
+from logstore.topics import cluster_metadata, consumer_offsets, family, transaction_state
+from logstore.topics.frames import read_value, write_value
 from logstore.topics.transaction_state import TransactionState
-from logstore.topics.writer import write
 
 TABLES = ["consumer_offsets", "transaction_state", "cluster_metadata", "consumer_protocol", "share_group_state"]
 MESSAGES = [message for table in TABLES for message in family(table).values()]

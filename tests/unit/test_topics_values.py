@@ -7,7 +7,7 @@ import pytest
 from logstore.errors import SchemaError
 from logstore.topics import cluster_metadata, consumer_offsets, transaction_state
 from logstore.topics.consumer_offsets import CommittedOffset, GroupKey, GroupMember, GroupMetadata, OffsetKey
-from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue
+from logstore.topics.frames import CoordinatorKey, CoordinatorValue
 from logstore.topics.transaction_state import TransactionMetadata, TransactionState
 
 TIMESTAMP_MS = 1_600_000_000_000

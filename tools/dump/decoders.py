@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 from logstore.errors import LogstoreError, SchemaError
 from logstore.layout.utf8 import java_utf8
+from logstore.messages import json_form
+from logstore.messages.cursor import Cursor, underflow
+from logstore.messages.json_form import JsonText
+from logstore.messages.reader import read_from
+from logstore.messages.schema import Value
 from logstore.model import ControlRecordType
-from logstore.topics import control_records, coordinator_record, json_form, metadata_frame
-from logstore.topics.coordinator_record import CoordinatorKey, CoordinatorValue
-from logstore.topics.cursor import Cursor, underflow
-from logstore.topics.json_form import JsonText
-from logstore.topics.reader import read_from
-from logstore.topics.schema import Value, family
+from logstore.topics import control_records, family, frames
+from logstore.topics.frames import CoordinatorKey, CoordinatorValue
 
 MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
@@ -118,13 +119,13 @@ def _coordinator_parser(topic: str) -> MessageParser:
                 java_class="java.lang.RuntimeException",
             )
         try:
-            record_type = coordinator_record.read_type(key)
-            if not coordinator_record.is_known_type(topic, record_type):
+            record_type = frames.read_type(key)
+            if not frames.is_known_type(topic, record_type):
                 return f"Unknown record type {record_type} at offset {offset}, skipping.", None
-            key_text = _key_text(coordinator_record.read_key(topic, key))
+            key_text = _key_text(frames.read_key(topic, key))
             if value is None:
                 return key_text, "<DELETE>"
-            return key_text, _value_text(coordinator_record.read_value(topic, record_type, value))
+            return key_text, _value_text(frames.read_value(topic, record_type, value))
         except SchemaError as error:
             return f"Error at offset {offset}, skipping. {_reason(error)}", None
 
@@ -162,7 +163,7 @@ def _expand(member: Value, name: str, message_name: str) -> None:
 def _parse_cluster_metadata(offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
     try:
         # the real tool meets a missing value while it reads the frame, as it meets an empty one
-        record = metadata_frame.read_record("cluster_metadata", value or b"")
+        record = frames.read_record("cluster_metadata", value or b"")
     except SchemaError as error:
         return None, f"Error at {offset}, skipping. {_reason(error)}"
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
@@ -224,7 +225,7 @@ def _remote_log_metadata_text(value: bytes | None) -> str:
             '"org.apache.kafka.common.record.internal.Record.value()" is null',
             java_class=_NULL_POINTER,
         )
-    record = metadata_frame.read_record("remote_log_metadata", value)
+    record = frames.read_record("remote_log_metadata", value)
     return _TEXTS[record.message.name](record.fields)
 
 

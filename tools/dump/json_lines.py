@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from logstore.topics.json_form import JsonText
+from logstore.messages.json_form import JsonText
 
 from .decoders import ControlRecord
 from .index_text import Row

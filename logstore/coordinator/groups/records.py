@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...messages.schema import Value
 from ...model import TopicPartition
 from ...topics.consumer_offsets import (
     GroupKey,
@@ -16,7 +17,6 @@ from ...topics.consumer_offsets import (
     encode_assignment,
     encode_subscription,
 )
-from ...topics.schema import Value
 from .membership import CONSUMER_PROTOCOL_TYPE, GroupMembership, GroupState, Joining, Member
 
 #: the version that the Java client of 4.3.1 writes

@@ -30,7 +30,7 @@ from ...topics.consumer_offsets import (
     encode_key,
     encode_value,
 )
-from ...topics.coordinator_record import CoordinatorKey, is_known_type, read_type
+from ...topics.frames import CoordinatorKey, is_known_type, read_type
 from ..internal_topic import CoordinatorTopic
 from ..replaying import ReplayedMarker, ReplayedRecord, errors_of, replayed
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...columns.batch_table import ByteArray
 from ...columns.small_batch import build_batch_from_records
+from ...messages.schema import Value
 from ...model import ControlRecordType
 from ...topics.control_records import write_kraft_record
-from ...topics.schema import Value
 
 _CONTROL_KEY = struct.Struct(">hh")
 _CONTROL_KEY_VERSION = 0

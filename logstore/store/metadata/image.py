@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from ...coordinator.producer_ids import ProducerIds
 from ...errors import SchemaError
+from ...messages.schema import Value
 from ...topics.cluster_metadata import decode_value
-from ...topics.metadata_frame import MetadataRecord
-from ...topics.schema import Value
+from ...topics.frames import MetadataRecord
 
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # of a ConfigRecord
 METADATA_VERSION = "metadata.version"

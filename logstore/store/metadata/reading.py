@@ -26,9 +26,9 @@ from ...layout import partition_metadata
 from ...layout.batch import CONTROL_FLAG
 from ...log.read import Fetched, ReadBounds
 from ...log.reader import PartitionReader
+from ...messages.schema import Value
 from ...model import ControlRecordType, FetchIsolation
 from ...topics.control_records import read_kraft_record, read_type
-from ...topics.schema import Value
 from .image import MetadataImage
 
 READ_SIZE = 1 << 24

@@ -16,8 +16,8 @@ from typing import Any
 
 from ...errors import InvalidConfigurationError, UsageError
 from ...log.config import LogConfig, parse_config
+from ...messages.schema import Value
 from ...topics.cluster_metadata import encode_value
-from ...topics.schema import Value
 from ..broker_config import topic_defaults
 from .image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 

@@ -25,9 +25,9 @@ from ...errors import (
     UnknownTopicOrPartitionError,
 )
 from ...layout.file_names import METADATA_TOPIC
+from ...messages.schema import Value
 from ...topics import consumer_offsets, transaction_state
 from ...topics.cluster_metadata import encode_value
-from ...topics.schema import Value
 from .image import METADATA_VERSION, MetadataImage, TopicImage
 from .topic_configs import config_records, config_text, require_valid_config
 

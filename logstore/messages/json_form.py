@@ -3,8 +3,8 @@
 Fields stand in the schema's order; those that the version does not have are left out, and so are tagged
 fields that hold their default. bytes are base64, uuids are text, numbers print as Java prints them.
 
->>> from logstore.topics.reader import read
->>> from logstore.topics.schema import family
+>>> from logstore.messages.reader import read
+>>> from logstore.topics import family
 >>> message = family("transaction_state")["TransactionLogKey"]
 >>> text(message, 0, read(message, 0, b"\\x00\\x04a\\"\\x1b\\xff"))
 '{"transactionalId":"a\\\\"\\\\u001B\ufffd"}'
@@ -19,8 +19,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from logstore.topics.java_double import java_double
-from logstore.topics.schema import Field, Message, Struct, Value
+from .java_double import java_double
+from .schema import Field, Message, Struct, Value
 
 _ESCAPED = re.compile('["\\\\\x00-\x1f]')
 _ESCAPES = {chr(code): f"\\u{code:04X}" for code in range(0x20)} | {

@@ -5,7 +5,7 @@ write is refused with its message and `java_class`: null where it is not allowed
 a value that is not the default of a field which the version does not have (unless the field is ignorable), and
 unknown tagged fields out of order. A name that the schema does not have and a value of another type are refused too.
 
->>> from logstore.topics.schema import family
+>>> from logstore.topics import family
 >>> message = family("consumer_offsets")["OffsetCommitValue"]
 >>> write(message, 3, {"offset": 42, "leaderEpoch": 5, "metadata": "m", "commitTimestamp": 1600000000000}).hex()
 '000000000000002a0000000500016d00000174876e8000'
@@ -18,10 +18,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from logstore.errors import LogstoreError, SchemaError
-from logstore.layout.kafka_uuid import parse_uuid
-from logstore.topics.reader import UNKNOWN_TAGGED_FIELDS
-from logstore.topics.schema import Field, Message, Struct, Value
+from ..errors import LogstoreError, SchemaError
+from ..layout.kafka_uuid import parse_uuid
+from .reader import UNKNOWN_TAGGED_FIELDS
+from .schema import Field, Message, Struct, Value
 
 _RUNTIME = "java.lang.RuntimeException"
 _UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionException"

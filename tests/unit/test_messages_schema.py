@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.topics.schema import Versions, family, parse_table, record_types
+from logstore.messages.schema import Versions, parse_table
+from logstore.topics import family, record_types
 
 TABLE = """
 # a comment

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from logstore.errors import SchemaError
+from ..errors import SchemaError
 
 
 class Cursor:

@@ -1,4 +1,4 @@
-"""Message schemas as data: the tables in `tables/*.txt`, parsed when first needed.
+"""Message schemas as data: tables of text, such as `topics/tables/*.txt`, parsed when first needed.
 
 A table states what Kafka's own message definitions state, in a grammar of one line a field:
 
@@ -17,11 +17,12 @@ versions. A field with a `tag` is an optional tagged field. `ignorable`: a write
 the version has no place for it. Fields stand in the order of Kafka's definitions, which is the order on disk
 (tagged fields behind all others) and in JSON. A shared struct is told before those that use it.
 
->>> marker = family("control_records")["EndTxnMarker"]
+>>> marker = parse_table("EndTxnMarker: type 0, versions 0\\n  coordinatorEpoch: int32")["EndTxnMarker"]
 >>> marker.versions, marker.flexible, [(f.name, f.kind) for f in marker.root.fields]
 (Versions(low=0, high=0), None, [('coordinatorEpoch', 'int32')])
->>> family("transaction_state")["TransactionLogValue"].root.fields[1]  # doctest: +NORMALIZE_WHITESPACE
-Field(name='previousProducerId', kind='int64', is_array=False, is_nullable=False, struct=None,
+>>> parse_table("Log: versions 0-1, flexible 1+\\n  id: int64, versions 1+, tag 0, default -1")["Log"].root.fields[0]
+... # doctest: +NORMALIZE_WHITESPACE
+Field(name='id', kind='int64', is_array=False, is_nullable=False, struct=None,
       versions=Versions(low=1, high=1), tag=0, default=-1, is_ignorable=False)
 """
 
@@ -30,10 +31,9 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from logstore.layout.kafka_uuid import ZERO_UUID, format_uuid
+from ..layout.kafka_uuid import ZERO_UUID, format_uuid
 
 #: A record read by its schema: field name to value. See `reader` for the Python types.
 Value = dict[str, Any]
@@ -114,23 +114,12 @@ class Message:
         return self.flexible is not None and version >= self.flexible
 
 
-@cache
-def family(name: str) -> dict[str, Message]:
-    """All messages of one table by name, e.g. `family("consumer_offsets")["OffsetCommitKey"]`."""
-    table = pkgutil.get_data(__package__, f"tables/{name}.txt")
+def read_table(package: str, name: str) -> dict[str, Message]:
+    """Parse the table `tables/<name>.txt` of a package; messages by name."""
+    table = pkgutil.get_data(package, f"tables/{name}.txt")
     if table is None:
         raise FileNotFoundError(f"tables/{name}.txt")
     return parse_table(table.decode("ascii"))
-
-
-@cache
-def record_types(name: str, suffix: str = "") -> dict[int, Message]:
-    """The messages of one table by record type, only those whose name ends in `suffix` (`Key`, `Value`)."""
-    return {
-        message.record_type: message
-        for message in family(name).values()
-        if message.record_type is not None and message.name.endswith(suffix)
-    }
 
 
 def parse_table(text: str) -> dict[str, Message]:

@@ -9,7 +9,7 @@ What Kafka accepts is accepted (a version beyond the last one, bytes behind the 
 does not fit it), what it refuses raises SchemaError with the message and `java_class` of the exception it
 throws. No length allocates before it was compared with the bytes that are left.
 
->>> from logstore.topics.schema import family
+>>> from logstore.topics import family
 >>> message = family("consumer_offsets")["OffsetCommitValue"]
 >>> value = read(message, 0, bytes.fromhex("000000000000002a 0002 6d64 0000000000000007"))
 >>> value["offset"], value["metadata"], value["leaderEpoch"]
@@ -24,12 +24,12 @@ from functools import cache
 from struct import Struct as Packed
 from typing import Any
 
-from logstore.errors import SchemaError
-from logstore.layout.kafka_uuid import SIZE as UUID_SIZE
-from logstore.layout.kafka_uuid import format_uuid
-from logstore.layout.utf8 import java_utf8
-from logstore.topics.cursor import Cursor, java_int, underflow
-from logstore.topics.schema import Field, Message, Struct, Value
+from ..errors import SchemaError
+from ..layout.kafka_uuid import SIZE as UUID_SIZE
+from ..layout.kafka_uuid import format_uuid
+from ..layout.utf8 import java_utf8
+from .cursor import Cursor, java_int, underflow
+from .schema import Field, Message, Struct, Value
 
 UNKNOWN_TAGGED_FIELDS = "_unknownTaggedFields"
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from logstore.topics.json_form import JsonText, string_text, text
-from logstore.topics.schema import Value, parse_table
+from logstore.messages.json_form import JsonText, string_text, text
+from logstore.messages.schema import Value, parse_table
 
 MESSAGES = parse_table("""
 Sample: versions 0-1, flexible 1+

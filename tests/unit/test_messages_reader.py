@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from logstore.errors import SchemaError
-from logstore.topics.cursor import Cursor
-from logstore.topics.reader import read
-from logstore.topics.schema import parse_table
+from logstore.messages.cursor import Cursor
+from logstore.messages.reader import read
+from logstore.messages.schema import parse_table
 
 MESSAGES = parse_table("""
 Old: versions 0-2

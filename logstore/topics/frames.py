@@ -1,0 +1,184 @@
+"""How records of internal topics are framed: what stands before the body of a key or value.
+
+Coordinators' topics (`__consumer_offsets`, `__transaction_state`, `__share_group_state`; `CoordinatorRecordSerde`) have
+keys of a type and a body, values of a version and a body; both are an int16. A null value is a tombstone. Keys have one
+version only; bytes behind a body are ignored, as Kafka does.
+
+`__cluster_metadata` and `__remote_log_metadata` (`AbstractApiMessageSerde`) have null keys, and values of a frame
+version, which is 1, a record type and a version as unsigned varints, then the body. A body of an unknown version is
+read as the nearest known one, and bytes behind the body are an error.
+
+>>> record = read_record("cluster_metadata", bytes.fromhex("01 14 00 00"))
+>>> record.message.name, record.version, record.fields
+('NoOpRecord', 0, {})
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import SchemaError
+from ..messages.cursor import Cursor
+from ..messages.reader import read_from
+from ..messages.schema import Message, Value
+from ..messages.writer import unsigned_varint, write
+from . import family, record_types
+
+_FRAME_VERSION = 1
+
+_PARSE_ERROR = "org.apache.kafka.server.common.serialization.MetadataParseException"
+_SHORT_MAX = 0x7FFF
+
+
+class CoordinatorKey(NamedTuple):
+    """A key: its type, the type's message and the fields."""
+
+    record_type: int
+    message: Message
+    fields: Value
+
+
+class CoordinatorValue(NamedTuple):
+    """A value: its version, its message and the fields."""
+
+    version: int
+    message: Message
+    fields: Value
+
+
+class MetadataRecord(NamedTuple):
+    """A record: its version as written, its message and the fields."""
+
+    version: int
+    message: Message
+    fields: Value
+
+
+def read_type(key: bytes) -> int:
+    """The record type that a key begins with; it may be one that no table knows."""
+    return _read_int16(key, "key")
+
+
+def read_version(value: bytes) -> int:
+    """The version that a value begins with; it may be one that no table knows."""
+    return _read_int16(value, "value")
+
+
+def is_known_type(topic: str, record_type: int) -> bool:
+    """Whether the table of `topic` (`consumer_offsets`, …) has records of this type."""
+    return record_type in record_types(topic, "Key")
+
+
+def read_key(topic: str, key: bytes) -> CoordinatorKey:
+    """Read a key of `topic`; raises SchemaError for an unknown type and for a broken body."""
+    record_type = read_type(key)
+    message = _message(topic, record_type, "Key")
+    return CoordinatorKey(record_type, message, _read_body(message, record_type, key, "key"))
+
+
+def read_value(topic: str, record_type: int, value: bytes) -> CoordinatorValue:
+    """Read the value of a `record_type`; raises SchemaError for an unknown version and a broken body."""
+    message = _message(topic, record_type, "Value")
+    version = read_version(value)
+    if version not in message.versions:
+        raise SchemaError(
+            f"Found an unknown record version {version} for {record_type} type",
+            expected=f"{message.name} of version {message.versions.low} to {message.versions.high}",
+            found=version,
+        )
+    return CoordinatorValue(version, message, _read_body(message, version, value, "value"))
+
+
+def write_key(topic: str, record_type: int, fields: Value) -> bytes:
+    """The key of a `record_type` of `topic`; raises SchemaError for an unknown type and what the schema refuses."""
+    message = _message(topic, record_type, "Key")
+    return record_type.to_bytes(2) + write(message, message.versions.high, fields)
+
+
+def write_value(topic: str, record_type: int, version: int, fields: Value) -> bytes:
+    """The value of a `record_type` in a version of it; raises SchemaError like `write_key`."""
+    message = _message(topic, record_type, "Value")
+    return version.to_bytes(2, signed=True) + write(message, version, fields)
+
+
+def read_record(topic: str, value: bytes) -> MetadataRecord:
+    """Read a framed record of `topic` (`cluster_metadata` or `remote_log_metadata`).
+
+    Raises SchemaError for a frame that is cut or not of version 1, an unknown record type, a broken body, and
+    garbage behind it.
+    """
+    cursor = Cursor(value)
+    _check_frame_version(_read_short(cursor, "frame version"))
+    record_type = _read_short(cursor, "type")
+    version = cursor.version = _read_short(cursor, "version")
+    message = record_types(topic).get(record_type)
+    if message is None:
+        raise _frame_error(
+            f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {record_type}"
+        )
+    try:
+        fields = read_from(cursor, message)
+    except SchemaError as error:
+        raise _frame_error(f"Failed to deserialize record with type {record_type}") from error
+    if cursor.remaining_bytes:
+        raise _frame_error(f"Found {cursor.remaining_bytes} byte(s) of garbage after {record_type}")
+    return MetadataRecord(version, message, fields)
+
+
+def write_record(topic: str, name: str, version: int, fields: Value) -> bytes:
+    """A framed record of the message `name` of `topic`; raises SchemaError for what the schema refuses."""
+    message = family(topic).get(name)
+    if message is None or message.record_type is None:
+        raise SchemaError(f"{name} is no record of {topic}", expected=", ".join(family(topic)), found=name)
+    frame = unsigned_varint(_FRAME_VERSION) + unsigned_varint(message.record_type) + unsigned_varint(version & 0xFFFF)
+    return frame + write(message, version, fields)
+
+
+def _message(topic: str, record_type: int, suffix: str) -> Message:
+    message = record_types(topic, suffix).get(record_type)
+    if message is None:
+        raise SchemaError(f"Found an unknown record type {record_type}", found=record_type)
+    return message
+
+
+def _read_int16(data: bytes, name: str) -> int:
+    if len(data) < 2:
+        raise SchemaError(f"Could not read version from {name}'s buffer.")
+    return int.from_bytes(data[:2], signed=True)
+
+
+def _read_body(message: Message, version: int, data: bytes, name: str) -> Value:
+    try:
+        return read_from(Cursor(data, version, position=2), message)
+    except SchemaError as error:
+        reason = "null" if error.message is None else error.message
+        raise SchemaError(
+            f"Could not read record with version {version} from {name}'s buffer due to: {reason}."
+        ) from error
+
+
+def _check_frame_version(frame_version: int) -> None:
+    if frame_version == 0:
+        raise _frame_error(
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from the preview "
+            "release of KRaft in 2.8 to newer versions are not supported."
+        )
+    if frame_version != _FRAME_VERSION:
+        raise _frame_error(
+            f"Could not deserialize metadata record due to unknown frame version {frame_version}"
+            "(only frame version 1 is supported)"
+        )
+
+
+def _read_short(cursor: Cursor, entity: str) -> int:
+    try:
+        value = cursor.unsigned_varint()
+    except SchemaError as error:
+        raise _frame_error(f"Error while reading {entity}") from error
+    if value > _SHORT_MAX:
+        raise _frame_error(f"Value for {entity} was too large.")
+    return ((value & 0xFFFF) ^ 0x8000) - 0x8000
+
+
+def _frame_error(message: str) -> SchemaError:
+    return SchemaError(message, java_class=_PARSE_ERROR)
