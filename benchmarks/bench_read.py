@@ -30,13 +30,13 @@ from logstore.folds import committed_filter
 from logstore.folds.committed_filter import CommittedFilter
 from logstore.kernels import scan
 from logstore.layout.batch import HEADER_SIZE, TRANSACTIONAL_FLAG
-from logstore.log import records as record_reader
-from logstore.log.follower import LogFollower
 from logstore.log.partition_log import PartitionLog
-from logstore.log.read import INT_MAX
-from logstore.log.reader import PartitionReader
-from logstore.log.window_decoder import WindowDecoder
 from logstore.model import FetchIsolation
+from logstore.view import records as record_reader
+from logstore.view.follower import LogFollower
+from logstore.view.partition_reader import PartitionReader
+from logstore.view.read import INT_MAX
+from logstore.view.window_decoder import WindowDecoder
 
 SIZE = scaled(256 * KIB, 64 * MIB)
 TRANSACTION_COUNT = scaled(20, 2000)

@@ -22,8 +22,8 @@ from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
 from logstore.columns.window_scan import PARALLEL_SIZE_MIN
+from logstore.log.load.recover import recover_partition
 from logstore.log.partition_log import PartitionLog
-from logstore.log.recover import recover_partition
 
 INDEX_SIZES = {".index": 10 * MIB, ".timeindex": 10 * MIB - 4}  # `segment.index.bytes` in whole entries
 THREADS = {1: "one thread", 2: "two threads"}

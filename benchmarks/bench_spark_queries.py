@@ -23,8 +23,8 @@ from benchmarks.segments import write_segment
 from benchmarks.sizes import MIB, SCALE, scaled
 from logstore.errors import UsageError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.recover import recover_partition
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
 from tests.kafka.oracle import OracleUnavailableError
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from benchmarks.segments import write_segment
 from benchmarks.sizes import MIB, SCALE, scaled
 from logstore.errors import UsageError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.recover import recover_partition
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
 from spark_dumps.session import check_java
 from tests.spark.standalone import QUICK_START, cluster
 

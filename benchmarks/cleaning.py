@@ -13,7 +13,7 @@ from benchmarks.peers.warm_kafka import WarmKafka
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 
 NOW_MS = 1_700_000_000_000

@@ -8,8 +8,8 @@ from pathlib import Path
 from logstore.columns.in_order import in_order
 from logstore.columns.record_windows import RecordWindow
 from logstore.disk.mapped import MappedFile
-from logstore.log.read import Fetched, OffsetMetadata, ReadBounds
-from logstore.log.window_decoder import WindowDecoder
+from logstore.view.read import Fetched, OffsetMetadata, ReadBounds
+from logstore.view.window_decoder import WindowDecoder
 
 INT64_MAX = 2**63 - 1
 

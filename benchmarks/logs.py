@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.page_cache import read_again
 from logstore.clock import now_ms
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 
 NAME = "t-0"

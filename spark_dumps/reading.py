@@ -11,9 +11,9 @@ from logstore.columns.batch_table import FIELD_NAMES, BatchTable, BoolArray, Byt
 from logstore.columns.legacy import legacy_entry
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
-from logstore.disk.segment_walk import find_batch
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from logstore.view.walk import find_batch
 
 from .arrow_records import RecordColumns
 from .damage import DamageRule

@@ -9,7 +9,7 @@ from functools import cached_property
 from logstore.columns.batch_table import BatchTable, scan_chunk
 from logstore.disk.directory import SegmentFiles
 from logstore.disk.mapped import MappedFile
-from logstore.disk.segment_walk import find_batch
+from logstore.view.walk import find_batch
 
 from .directories import Partition
 from .walking import IndexEntries, read_entries

@@ -11,8 +11,8 @@ from logstore.audit import partition as audit
 from logstore.audit.log_pass import run_checks
 from logstore.audit.partition_transactions import PartitionTransactions, Transaction
 from logstore.disk.directory import SegmentFiles
-from logstore.disk.segment_walk import Damage, Tail
 from logstore.errors import CorruptRecordError, LogstoreError
+from logstore.view.walk import Damage, Tail
 
 from .directories import Partition
 from .options import Options

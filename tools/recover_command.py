@@ -12,7 +12,7 @@ import click
 from .audit_options import errors_as_failure, form_option, time_or_clock
 
 if TYPE_CHECKING:
-    from logstore.log.recovered import RecoveredLog
+    from logstore.log.load.recovered import RecoveredLog
 
 
 @click.command("recover")
@@ -40,8 +40,8 @@ def command(
     from logstore.disk.lock import data_directory_lock
     from logstore.disk.names import absolute_path, parent
     from logstore.log.config import parse_config
-    from logstore.log.loader import LoadSettings
-    from logstore.log.recover import recover_partition
+    from logstore.log.load.loader import LoadSettings
+    from logstore.log.load.recover import recover_partition
 
     with errors_as_failure():
         path = absolute_path(directory)
@@ -85,13 +85,13 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _print_json(recovered: RecoveredLog) -> None:
-    from logstore.log.recovered import as_json
+    from logstore.log.load.recovered import as_json
 
     click.echo(json.dumps(as_json(recovered)))
 
 
 def _print_text(recovered: RecoveredLog) -> None:
-    from logstore.log.recovered import as_json
+    from logstore.log.load.recovered import as_json
 
     values: dict[str, Any] = as_json(recovered)
     lists = {name: values.pop(name) for name in ("segments", "leaderEpochs", "producers", "repaired")}

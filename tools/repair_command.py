@@ -20,7 +20,7 @@ def command(source: str, destination: str | None, now: int | None, form: str) ->
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
     lost more than that is refused with exit code 1: see `logstore salvage`. Without a DESTINATION nothing is written.
     """
-    from logstore.log.salvage import losses, plan_salvage
+    from logstore.log.salvage.salvage import losses, plan_salvage
 
     from .salvage_text import print_plan, write_copy
 

@@ -21,7 +21,7 @@ def command(source: str, destination: str | None, now: int | None, form: str) ->
     their offsets; indexes, snapshots and epochs are made anew. Readers pass over the holes; a transaction whose marker
     was lost stays open, see `logstore txns`. The exit code is 1 if something has to be left out.
     """
-    from logstore.log.salvage import plan_salvage
+    from logstore.log.salvage.salvage import plan_salvage
 
     from .salvage_text import print_plan, write_copy
 

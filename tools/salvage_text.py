@@ -10,15 +10,15 @@ import click
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from logstore.log.salvage import Piece
+    from logstore.log.salvage.salvage import Piece
 
 
 def write_copy(source: str, destination: str, pieces: list[Piece], now_ms: int) -> None:
     """Make `destination`; raises LogstoreError."""
     from logstore.audit.partition import open_partition
     from logstore.log.config import parse_config
-    from logstore.log.loader import LoadSettings
-    from logstore.log.salvage import salvage
+    from logstore.log.load.loader import LoadSettings
+    from logstore.log.salvage.salvage import salvage
 
     settings = LoadSettings(
         was_clean=False,

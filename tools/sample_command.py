@@ -24,8 +24,8 @@ def command(source: str, destination: str, offset: int | None, batches: int, red
     """
     from logstore.audit.partition import open_partition
     from logstore.log.config import parse_config
-    from logstore.log.loader import LoadSettings
-    from logstore.log.sample import Redaction, sample
+    from logstore.log.load.loader import LoadSettings
+    from logstore.log.salvage.sample import Redaction, sample
 
     with errors_as_usage():
         first_offset = open_partition(source).first_offset if offset is None else offset

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..disk.segment_walk import MAGIC_V2, OFFSET_SPAN, Damage, Run, Tail
 from ..kernels import scan as fields
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import Codec
+from ..view.walk import MAGIC_V2, OFFSET_SPAN, Damage, Run, Tail
 from . import rules
 from .finding import Rule
 from .log_pass import SegmentEnd

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..disk.directory import SegmentFiles
-from ..disk.segment_walk import MAGIC_V2, Damage, Run, Tail
 from ..disk.side_files import read_leader_epoch_checkpoint
 from ..errors import CheckpointFormatError
 from ..kernels import scan as fields
 from ..layout import leader_epoch_checkpoint
+from ..view.walk import MAGIC_V2, Damage, Run, Tail
 from . import rules
 from .log_pass import SegmentEnd
 from .partition import Partition, Report, unless_gone

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..disk.segment_walk import Damage, Run, Tail, is_ascending
 from ..disk.side_files import read_offset_index, read_time_index
 from ..layout import offset_index, time_index
+from ..view.walk import Damage, Run, Tail, is_ascending
 from . import rules
 from .finding import Rule
 from .log_pass import SegmentEnd

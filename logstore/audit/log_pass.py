@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
-from ..disk.segment_walk import Damage, Run, Tail, walk
+from ..view.walk import Damage, Run, Tail, walk
 from .partition import Partition, unless_gone
 
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..columns.batch_table import Int64Array
-from ..disk.segment_walk import MAGIC_V2, Run
 from ..errors import LogstoreError
 from ..folds.transaction_marker import read_marker
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, RECORDS, TRANSACTIONAL_FLAG
 from ..model import ControlRecordType
+from ..view.walk import MAGIC_V2, Run
 
 _SIZE = 78  # bytes of a marker batch
 _RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")

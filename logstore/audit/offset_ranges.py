@@ -17,9 +17,9 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..disk.segment_walk import MAGIC_V2, Damage, Run, Tail
 from ..kernels import scan as fields
 from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ..view.walk import MAGIC_V2, Damage, Run, Tail
 from . import rules
 from .log_pass import SegmentEnd
 from .partition import Partition, Report

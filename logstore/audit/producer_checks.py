@@ -11,7 +11,6 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..disk.segment_walk import Damage, Run, Tail, has_gaps, is_ascending
 from ..disk.side_files import read_producer_snapshot, read_transaction_index
 from ..errors import CorruptIndexError, CorruptSnapshotError, LogstoreError
 from ..folds import aborted_transactions, producer_update
@@ -19,6 +18,7 @@ from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.open_transactions import CompletedTransactions
 from ..folds.producer_state import ProducerState
 from ..layout.producer_snapshot import ProducerSnapshot
+from ..view.walk import Damage, Run, Tail, has_gaps, is_ascending
 from . import rules
 from .log_pass import SegmentEnd
 from .partition import Partition, Report, unless_gone

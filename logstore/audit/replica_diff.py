@@ -15,7 +15,7 @@ import numpy as np
 
 from ..columns.batch_table import FIELD_NAMES, Int64Array
 from ..disk.mapped import MappedFile
-from ..disk.segment_walk import Run, walk
+from ..view.walk import Run, walk
 from .partition import Partition, open_partition, unless_gone
 
 # Of two equal batches all columns are equal but the position; the checksum stands for the records.

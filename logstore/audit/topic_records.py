@@ -9,9 +9,9 @@ import numpy as np
 
 from ..columns.record_table import BatchRecords
 from ..disk.mapped import MappedFile
-from ..disk.segment_walk import MAGIC_V2, Run, walk
 from ..errors import LogstoreError
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ..view.walk import MAGIC_V2, Run, walk
 from . import rules
 from .markers import Marker, marker_rows, read_markers
 from .partition import Partition, Report, unless_gone

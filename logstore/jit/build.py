@@ -19,9 +19,9 @@ import tempfile
 import xxhash
 
 from .. import kernels
-from ..jit.kernel import KERNELS
 from . import cpu
 from .fingerprint import compiler_versions, sources_hash
+from .kernel import KERNELS
 from .library import LIBRARY_SUFFIX, MANIFEST_SUFFIX, OBJECT_SUFFIX, Manifest
 
 _LINKER = {"darwin": ["cc", "-dynamiclib", "-undefined", "dynamic_lookup"]}.get(

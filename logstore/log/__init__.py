@@ -1,1 +1,1 @@
-"""One partition: its configuration and its recovery."""
+"""One partition that is written: opened, appended to, kept in bounds, cleaned, and salvaged when it is damaged."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from ..errors import OffsetOutOfRangeError
 from ..folds.open_transactions import OpenTransactions
 from ..kernels.append_struct import NO_OFFSET, LogStruct
-from .segments import Segments
+from ..view.segments import Segments
+from .segment.log_segment import LogSegment
 
 
 class Offsets:
@@ -20,7 +21,9 @@ class Offsets:
         struct: where they are; the size of the active segment is there as well.
     """
 
-    def __init__(self, struct: LogStruct, segments: Segments, transactions: OpenTransactions, name: str) -> None:
+    def __init__(
+        self, struct: LogStruct, segments: Segments[LogSegment], transactions: OpenTransactions, name: str
+    ) -> None:
         """Take over a loaded log; `begin` says where it starts and ends.
 
         Args:

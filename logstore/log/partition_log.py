@@ -20,24 +20,26 @@ from typing import TYPE_CHECKING
 from .. import clock
 from ..disk.lock import lose_when_forked
 from ..disk.seam import SEAM, Seam
+from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
 from ..kernels.append_struct import LogStruct
-from .active_segment import ActiveSegment, sync_segment
+from ..view.log_view import LogView, ReadableLog
+from ..view.read import ReadBounds
 from .append.appender import Appender
 from .append.rules import ValidationRules
 from .config import DEDUPE_BUFFER_SIZE, LogConfig
-from .directory import PartitionDirectory
 from .failure import Failure
-from .flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
-from .loader import LoadSettings, LogLoader
+from .load.loader import LoadSettings, LogLoader
 from .log_appends import LogAppends
-from .log_reads import LogReads
+from .maintain.flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
+from .maintain.restart import truncate_fully_and_start_at
+from .maintain.retain import DeletedSegment, delete_old_segments, delete_records
+from .maintain.roll import roll, roll_jitter_ms, segment_ms_max
+from .maintain.swap import DeletedFiles
 from .offsets import Offsets
-from .replace_segments import DeletedFiles
-from .restart import truncate_fully_and_start_at
-from .retain import DeletedSegment, delete_old_segments, delete_records
-from .roll import roll, roll_jitter_ms, segment_ms_max
+from .segment.active_segment import ActiveSegment, sync_segment
+from .segment.writable_folder import WritableFolder
 
 if TYPE_CHECKING:
     from .cleaner.choice import Cleanable
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 Later = Callable[[Callable[[], None]], object]
 
 
-class PartitionLog(LogAppends, LogReads):
+class PartitionLog(LogAppends, ReadableLog):
     """The running log; made by `open`.
 
     Attributes:
@@ -68,7 +70,7 @@ class PartitionLog(LogAppends, LogReads):
 
     def __init__(
         self,
-        directory: PartitionDirectory,
+        directory: WritableFolder,
         topic_partition: str,
         loader: LogLoader,
         struct: LogStruct,
@@ -147,6 +149,19 @@ class PartitionLog(LogAppends, LogReads):
         with self.lock:
             return sum(segment.size for segment in self.segments)
 
+    def view(self) -> LogView:
+        """Return the log as it is now, for readers."""
+        with self.lock:
+            struct = self.offsets.struct
+            bounds = ReadBounds(
+                self.topic_partition,
+                struct.log_start_offset,
+                struct.log_end_offset,
+                struct.high_watermark,
+                self.offsets.last_stable_offset,
+            )
+            return LogView(self.segments.view(), bounds, LeaderEpochs(self.epochs.entries))
+
     def invalidate_fast_path(self) -> None:
         """Have the fast path look at the log anew: it was changed otherwise. The caller holds the lock."""
         appender: Appender | None = vars(self).get("appender")
@@ -216,7 +231,7 @@ class PartitionLog(LogAppends, LogReads):
             InconsistentTopicIdError: the directory is another topic's.
             LogstoreError: as `recover.recover_partition`.
         """
-        from .opening import open_log
+        from .load.opening import open_log
 
         return open_log(
             path,

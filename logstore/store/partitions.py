@@ -17,7 +17,7 @@ from ..disk.seam import Seam
 from ..errors import LogstoreError
 from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
 from ..log.config import LogConfig, parse_config
-from ..log.loader import LoadSettings
+from ..log.load.loader import LoadSettings
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from .broker_config import BrokerConfig, topic_defaults

@@ -23,7 +23,7 @@ from ..errors import DataDirectoryError, OffsetOutOfRangeError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
 from ..layout.meta_properties import MetaProperties
-from ..log.reader import PartitionReader
+from ..view.partition_reader import PartitionReader
 from .metadata.image import MetadataImage, PartitionImage, TopicImage
 from .metadata.log import DIRECTORY_NAME
 from .metadata.reading import MetadataState, topic_id_of
@@ -131,12 +131,12 @@ class ReadOnlyStore:
         else:
             self._metadata.refresh()
         try:
-            self._state.read_log(self._metadata, self._metadata.bounds)
+            self._state.read_log(self._metadata.view())
         except OffsetOutOfRangeError:
             self._state = MetadataState()
             self._state.read_snapshots(list_partition_directory(path))
             self._metadata.refresh()
-            self._state.read_log(self._metadata, self._metadata.bounds)
+            self._state.read_log(self._metadata.view())
 
     def _listed(self) -> MetadataImage:
         """The topics whose partitions are here."""

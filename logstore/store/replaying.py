@@ -18,10 +18,10 @@ from ..columns.window_scan import scan_windows
 from ..errors import SchemaError
 from ..folds.transaction_marker import read_marker
 from ..layout.batch import CONTROL_FLAG
-from ..log.batch_checks import bad_batch, first_bad_row, located
 from ..log.partition_log import PartitionLog
-from ..log.read import INT_MAX, Fetched
 from ..model import ControlRecordType, FetchIsolation
+from ..view.batch_checks import bad_batch, first_bad_row, located
+from ..view.read import INT_MAX, Fetched
 
 
 class ReplayedRecord(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from logstore.disk.seam import Seam
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
 from tests.naive.dice import Dice

@@ -9,7 +9,7 @@ import numpy as np
 
 from logstore.columns.any_columns import record_columns
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.acknowledged import Transaction
 from tests.crash.interrupted_world import World, records_of

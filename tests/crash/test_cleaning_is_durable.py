@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.log.config import LogConfig
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
 from tests.crash.test_cleaning_is_interrupted import batches_of

@@ -12,24 +12,11 @@ from tests.house.sources import Module, product_modules, sample
 # A layer of logstore may import itself and what stands to its left.
 LAYERS = [
     *("errors", "model", "clock", "layout", "jit", "kernels", "codec", "columns", "folds"),
-    *("disk", "messages", "topics", "log", "coordinator", "store", "client"),
+    *("disk", "messages", "topics", "view", "log", "coordinator", "store", "client"),
 ]
 MAY_IMPORT = {layer: set(LAYERS[: index + 1]) for index, layer in enumerate(LAYERS)}
-MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("topics") + 1], "audit"}
-SPARK_MAY_IMPORT = (
-    "errors",
-    "model",
-    "clock",
-    "layout",
-    "columns",
-    "folds",
-    "disk",
-    "messages",
-    "topics",
-    "audit",
-    "spark_dumps",
-)
-MAY_IMPORT["spark_dumps"] = set(SPARK_MAY_IMPORT)
+MAY_IMPORT["audit"] = {*LAYERS[: LAYERS.index("view") + 1], "audit"}
+MAY_IMPORT["spark_dumps"] = {*LAYERS[: LAYERS.index("view") + 1], "audit", "spark_dumps"} - {"jit", "kernels", "codec"}
 MODULES_MAY_IMPORT = {  # what single modules may import besides
     "logstore.jit.build": {"kernels"},  # it compiles all of them
     "spark_dumps.writing": {"log", "coordinator", "store", "client", "logstore"},  # a job is a producer in a store

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from logstore.disk.seam import Seam
 from logstore.log.config import LogConfig, parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive import legacy
 from tests.naive.dice import Dice

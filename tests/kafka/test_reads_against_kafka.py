@@ -21,12 +21,12 @@ from logstore.errors import LogstoreError
 from logstore.kernels.crc32c import crc32c
 from logstore.layout.file_names import parse_partition_directory
 from logstore.log.config import parse_config
-from logstore.log.directory import PartitionDirectory
-from logstore.log.loader import LoadSettings, LogLoader
-from logstore.log.offset_for_timestamp import offset_for_timestamp
-from logstore.log.read import ReadBounds, read
-from logstore.log.records import Record, RecordReader
+from logstore.log.load.loader import LoadSettings, LogLoader
+from logstore.log.segment.writable_folder import WritableFolder
 from logstore.model import FetchIsolation
+from logstore.view.offset_for_timestamp import offset_for_timestamp
+from logstore.view.read import ReadBounds, read
+from logstore.view.records import Record, RecordReader
 from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
 from tests.naive.encoder import SOME_TIME
@@ -75,7 +75,7 @@ class Ours:
         name = parse_partition_directory(directory.name)
         assert name is not None
         topic_partition = f"{name.topic}-{name.partition}"
-        loader = LogLoader(PartitionDirectory(str(directory), UnsyncedSeam()), topic_partition, settings)
+        loader = LogLoader(WritableFolder(str(directory), UnsyncedSeam()), topic_partition, settings)
         loader.load()
         return cls(loader, topic_partition)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from logstore.layout.file_names import parse_partition_directory
-from logstore.log.reader import PartitionReader
-from logstore.log.records import Record
 from logstore.model import FetchIsolation
+from logstore.view.partition_reader import PartitionReader
+from logstore.view.records import Record
 from tests.kafka.broker import Broker
 from tests.kafka.make_golden import RECIPES
 from tests.kafka.oracle import Oracle

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.salvage import salvage
+from logstore.log.load.loader import LoadSettings
+from logstore.log.salvage.salvage import salvage
 from tests.kafka.oracle import Oracle
 from tests.recovery.cases import damaged_cases
 from tests.recovery.comparison import files

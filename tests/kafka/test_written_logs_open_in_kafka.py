@@ -24,7 +24,7 @@ import pytest
 
 from logstore.errors import LogstoreError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.judge import Asked, Judge
 from tests.kafka.oracle import Oracle

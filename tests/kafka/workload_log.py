@@ -18,9 +18,9 @@ from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recovered import RecoveredLog, as_json, describe_segment
 from logstore.log.partition_log import PartitionLog
-from logstore.log.recovered import RecoveredLog, as_json, describe_segment
 from tests.kafka.workloads import Step
 from tests.recovery.comparison import UnsyncedSeam
 

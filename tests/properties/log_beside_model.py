@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 from logstore.columns.record_columns import RecordColumns
 from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.partition import ABORT, COMMIT, Partition, Producer, Written
 from tests.recovery.comparison import UnsyncedSeam

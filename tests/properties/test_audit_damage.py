@@ -17,9 +17,9 @@ from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_partition
 from logstore.errors import LogstoreError, UsageError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.recover import recover_partition
-from logstore.log.salvage import salvage
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
+from logstore.log.salvage.salvage import salvage
 from tests.recovery.cases import Case, damaged_cases
 from tests.recovery.comparison import UnsyncedSeam
 

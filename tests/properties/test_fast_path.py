@@ -27,7 +27,7 @@ from logstore.log.append.records import RecordsRequest
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case

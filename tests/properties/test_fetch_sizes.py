@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from logstore.columns.small_batch import build_batch_from_records
 from logstore.log.partition_log import PartitionLog
-from logstore.log.records import Record
 from logstore.model import Codec, FetchIsolation
+from logstore.view.records import Record
 from tests.unit.small_store import SmallStore, TransactionalClient
 
 SIZES = st.integers(0, 400)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from logstore.errors import OffsetOutOfRangeError
-from logstore.log.retain import UP_TO_HIGH_WATERMARK
+from logstore.log.maintain.retain import UP_TO_HIGH_WATERMARK
 from logstore.model import FetchIsolation
 from tests.properties.log_producer_rules import ProducersBesideModel
 

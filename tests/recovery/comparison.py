@@ -10,9 +10,9 @@ from typing import Any
 from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.recover import recover_partition
-from logstore.log.recovered import as_json
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
+from logstore.log.load.recovered import as_json
 from tests.recovery.cases import Case
 
 Answer = dict[str, Any]

@@ -13,7 +13,7 @@ import numpy as np
 
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.dice import Dice
 from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec

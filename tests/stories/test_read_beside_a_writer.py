@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from logstore.errors import DataDirectoryError
-from logstore.log.reader import PartitionReader
 from logstore.model import FetchIsolation
+from logstore.view.partition_reader import PartitionReader
 from tests.stories.busy_writer import open_log
 
 ROUND_COUNT = int(os.environ.get("LOGSTORE_WRITER_ROUNDS", "400"))

@@ -10,7 +10,7 @@ from typing import Any
 from logstore.disk.seam import Seam
 from logstore.errors import UnknownTopicOrPartitionError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.store.broker_config import parse_broker_config

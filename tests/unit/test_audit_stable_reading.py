@@ -16,7 +16,7 @@ from logstore.audit.partition import open_partition
 from logstore.audit.stable_reading import READING_COUNT_MAX, read_until_stable
 from logstore.audit.verify import verify_directory, verify_partition, verify_partition_directory
 from logstore.disk.mapped import MappedFile
-from logstore.disk.segment_walk import Damage, Run, Tail, walk
+from logstore.view.walk import Damage, Run, Tail, walk
 from tests.unit.audit_faults import FAULTS, ROLLED
 from tests.unit.test_audit_verify import Golden
 

@@ -30,9 +30,9 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
 )
 from logstore.log.partition_log import PartitionLog
-from logstore.log.records import Record
 from logstore.model import TopicPartition
 from logstore.store.store import Store
+from logstore.view.records import Record
 
 LONG_MS = 600_000
 

@@ -12,7 +12,7 @@ import pytest
 from logstore.disk.reserved_space import ReservedSpace
 from logstore.disk.seam import SEAM, Seam
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 
 NOW_MS = 10**13

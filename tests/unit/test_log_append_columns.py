@@ -21,7 +21,7 @@ from logstore.errors import (
 )
 from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.naive.dice import Dice

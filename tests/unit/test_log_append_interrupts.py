@@ -21,14 +21,14 @@ from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.disk.seam import Seam
 from logstore.errors import InvalidTxnStateError, KafkaStorageError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.naive.encoder import SOME_TIME
 from tests.recovery.comparison import UnsyncedSeam
 
 SETTINGS = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
-FOLDERS = ("/logstore/log/", "/logstore/folds/", "/logstore/disk/")
+FOLDERS = ("/logstore/view/", "/logstore/log/", "/logstore/folds/", "/logstore/disk/")
 
 
 def interrupted_at(line_count: int, call: Callable[[], object]) -> bool:

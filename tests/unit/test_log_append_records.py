@@ -12,7 +12,7 @@ from logstore.errors import UsageError
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.fast import FastPath
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME, Batch, Rec
 

@@ -13,7 +13,7 @@ from logstore.folds import segment_indexes
 from logstore.folds.producer_update import ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
 from tests.recovery.comparison import UnsyncedSeam

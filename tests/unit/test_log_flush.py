@@ -12,10 +12,10 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.config import parse_config
-from logstore.log.flush import flush_closed
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
+from logstore.log.maintain.flush import flush_closed
+from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
-from logstore.log.roll import roll
 from tests.crash.lossy_disk import LossyDisk
 from tests.naive.encoder import SOME_TIME
 

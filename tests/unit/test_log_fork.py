@@ -8,7 +8,7 @@ from pathlib import Path
 
 from logstore.disk.seam import SEAM
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.unit.small_store import START_MS
 
@@ -18,7 +18,7 @@ from logstore.disk.lock import data_directory_lock
 from logstore.disk.seam import SEAM
 from logstore.errors import KafkaStorageError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 
 root = sys.argv[1]

@@ -13,7 +13,7 @@ import pytest
 from logstore.errors import LogstoreError
 from logstore.layout.file_names import LOG_SUFFIX
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
 from tests.recovery.comparison import UnsyncedSeam

@@ -19,9 +19,9 @@ from logstore.errors import (
 )
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
+from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
-from logstore.log.roll import roll
 from tests.naive.encoder import SOME_TIME, Batch, Rec
 from tests.recovery.comparison import UnsyncedSeam
 

@@ -14,16 +14,16 @@ import pytest
 
 from logstore.columns import batch_table
 from logstore.errors import CorruptRecordError, DataDirectoryError, InvalidNameError, InvalidTxnStateError
-from logstore.log import records
 from logstore.log.config import parse_config
-from logstore.log.directory import PartitionDirectory
-from logstore.log.follower import settled_names
-from logstore.log.live_segment import DirectoryChangedError
-from logstore.log.loader import LoadSettings
-from logstore.log.reader import PartitionReader
-from logstore.log.recover import recover_partition
-from logstore.log.recovered import RecoveredLog
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.recover import recover_partition
+from logstore.log.load.recovered import RecoveredLog
 from logstore.model import FetchIsolation
+from logstore.view import records
+from logstore.view.folder import PartitionFolder
+from logstore.view.follower import settled_names
+from logstore.view.live_segment import DirectoryChangedError
+from logstore.view.partition_reader import PartitionReader
 from tests.naive.encoder import TRANSACTIONAL, Batch, Rec
 from tests.naive.transactional_log import TransactionalLog, transactional_log
 
@@ -319,7 +319,7 @@ def test_a_time_index_of_another_cleaning_is_not_believed(directory: Path, log: 
 CUT = """
 import os, sys
 from logstore.errors import DataDirectoryError
-from logstore.log.reader import PartitionReader
+from logstore.view.partition_reader import PartitionReader
 
 reader = PartitionReader(sys.argv[1])
 for name in os.listdir(sys.argv[1]):
@@ -348,9 +348,9 @@ def test_a_log_that_is_cut_in_place_ends_a_read_but_not_the_process(directory: P
 
 def test_names_that_never_settle_are_given_up(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = iter(range(10**6))
-    monkeypatch.setattr(PartitionDirectory, "names", lambda self: [f"{next(numbers):020}.log"])
+    monkeypatch.setattr(PartitionFolder, "names", lambda self: [f"{next(numbers):020}.log"])
     with pytest.raises(DirectoryChangedError):
-        settled_names(PartitionDirectory(str(directory), None))  # type: ignore[arg-type]
+        settled_names(PartitionFolder(str(directory)))
     with pytest.raises(DataDirectoryError, match="changes all the time"):
         PartitionReader(str(directory))
 

@@ -15,7 +15,7 @@ from logstore.disk import mapped
 from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
@@ -89,7 +89,7 @@ def test_batches_between_those_left_out_come_together(log: PartitionLog) -> None
 def test_a_read_stays_as_it_was_when_the_log_goes_on(log: PartitionLog) -> None:
     for number in range(30):
         log.append_as_leader(batch(b"%03d" % number))
-    segments, bounds = log.readable()
+    segments, bounds = log.view().segments, log.view().bounds
     fetched = log.read(80, 10_000)
     before, content = fetched.data.copy(), values(log)
     for number in range(200):
@@ -104,10 +104,10 @@ def test_a_read_stays_as_it_was_when_the_log_goes_on(log: PartitionLog) -> None:
 
 def test_an_unchanged_log_is_looked_at_once(log: PartitionLog) -> None:
     log.append_as_leader(batch(b"a"))
-    seen, _ = log.readable()
-    assert log.readable()[0] is seen
+    seen = log.view().segments
+    assert log.view().segments is seen
     log.append_as_leader(batch(b"b"))
-    assert log.readable()[0] is not seen
+    assert log.view().segments is not seen
 
 
 def test_what_is_deleted_is_still_there_for_who_reads_it(log: PartitionLog) -> None:
@@ -201,7 +201,7 @@ def test_records_of_a_range(log: PartitionLog) -> None:
     columns = chunks[0].columns()
     assert columns.values is not None
     assert columns.values.value(0) == b"001-2"
-    assert np.shares_memory(columns.values.data, log.readable()[0].floor(7).data)  # type: ignore[union-attr]
+    assert np.shares_memory(columns.values.data, log.view().segments.floor(7).data)  # type: ignore[union-attr]
 
 
 def test_a_wrong_checksum_is_told_after_the_records_before_it(log: PartitionLog) -> None:

@@ -22,15 +22,15 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.layout.offset_index import OffsetIndex
-from logstore.log import loader
-from logstore.log import segment as segments
 from logstore.log.config import parse_config, segment_size_max
-from logstore.log.loader import LoadSettings
-from logstore.log.producers import PartitionProducers
-from logstore.log.recover import recover_partition
-from logstore.log.recovered import RecoveredLog
-from logstore.log.segment import Segment
-from logstore.log.segment_recovery import recover_segment
+from logstore.log.load import loader
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.producers import PartitionProducers
+from logstore.log.load.recover import recover_partition
+from logstore.log.load.recovered import RecoveredLog
+from logstore.log.load.segment_recovery import recover_segment
+from logstore.log.segment.log_segment import LogSegment
+from logstore.view import segment as segments
 from logstore_tools.recover_command import command
 from tests.naive.dice import Dice
 from tests.recovery.cases import NOW_MS, move_last_offset
@@ -165,7 +165,7 @@ def test_segments_without_indexes_are_read_once(
     twin = Path(shutil.copytree(rolled, tmp_path / "twin" / rolled.name))
     read: list[int] = []
 
-    def counted(segment: Segment, *arguments: Any) -> int:
+    def counted(segment: LogSegment, *arguments: Any) -> int:
         read.append(segment.base_offset)
         return recover_segment(segment, *arguments)
 
@@ -202,13 +202,13 @@ def test_indexes_below_a_segment_without_one_are_read(rolled: Path) -> None:
     bases = sorted(int(log.stem) for log in rolled.glob("*.log"))
     read: list[int] = []
 
-    class Told(Segment):
+    class Told(LogSegment):
         def read_indexes(self) -> None:
             read.append(self.base_offset)
             super().read_indexes()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loader, "Segment", Told)
+        patch.setattr(loader, "LogSegment", Told)
         recover(rolled)
     assert set(read[: len(bases) - 1]) == set(bases[:-1])
 
@@ -217,7 +217,7 @@ def test_a_segment_is_read_again_after_other_producers(rolled: Path, monkeypatch
     (rolled / f"{LAST_BASE}.index").unlink()
     read: list[int] = []
 
-    def counted(segment: Segment, *arguments: Any) -> int:
+    def counted(segment: LogSegment, *arguments: Any) -> int:
         read.append(segment.base_offset)
         return recover_segment(segment, *arguments)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
 from tests.recovery.comparison import UnsyncedSeam

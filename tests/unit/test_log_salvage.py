@@ -16,8 +16,8 @@ from logstore.audit.replica_diff import compare
 from logstore.audit.verify import verify_partition
 from logstore.errors import UsageError
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.salvage import losses, plan_salvage, salvage
+from logstore.log.load.loader import LoadSettings
+from logstore.log.salvage.salvage import losses, plan_salvage, salvage
 from logstore_tools.repair_command import command as repair_command
 from logstore_tools.salvage_command import command as salvage_command
 from tests.naive.batch import scan

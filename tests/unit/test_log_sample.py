@@ -15,8 +15,8 @@ from logstore.columns.record_table import BatchRecords
 from logstore.errors import DataDirectoryError, UsageError
 from logstore.layout.batch import CODEC_MASK
 from logstore.log.config import parse_config
-from logstore.log.loader import LoadSettings
-from logstore.log.sample import Redaction, sample
+from logstore.log.load.loader import LoadSettings
+from logstore.log.salvage.sample import Redaction, sample
 from logstore_tools.sample_command import command
 from tests.naive.encoder import SOME_TIME
 from tests.unit.test_audit_verify import Golden

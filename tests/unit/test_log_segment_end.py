@@ -13,9 +13,9 @@ import pytest
 from logstore.errors import LogstoreError
 from logstore.layout.batch import HEADER_SIZE, LOG_OVERHEAD_SIZE
 from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
-from logstore.log.batch_search import quick_end
-from logstore.log.directory import PartitionDirectory
-from logstore.log.segment import Segment
+from logstore.log.segment.log_segment import LogSegment
+from logstore.log.segment.writable_folder import WritableFolder
+from logstore.view.batch_search import quick_end
 from tests.recovery.comparison import UnsyncedSeam
 
 GOLDENS = ("random", "transactions", "killed", "edges", "legacy", "compacted")
@@ -25,10 +25,10 @@ DAMAGE_COUNT = 20  # of each segment
 def end_of(path: Path, *, is_quick: bool, monkeypatch: pytest.MonkeyPatch) -> str:
     with monkeypatch.context() as patch:
         if not is_quick:
-            patch.setattr(Segment, "_quick_end", lambda self, offset: None)
-        directory = PartitionDirectory(str(path.parent), UnsyncedSeam())
+            patch.setattr(LogSegment, "_quick_end", lambda self, offset: None)
+        directory = WritableFolder(str(path.parent), UnsyncedSeam())
         try:
-            return str(Segment.open(directory, base_offset_of(path.name)).end())
+            return str(LogSegment.open(directory, base_offset_of(path.name)).end())
         except LogstoreError as error:
             return f"{type(error).__name__}: {error}"
 
@@ -58,8 +58,8 @@ def test_both_ways_find_the_same_end(
                 copy.with_suffix(OFFSET_INDEX_SUFFIX).write_bytes(entries if number % 2 else damaged(entries, draw))
             ends = [end_of(copy, is_quick=is_quick, monkeypatch=monkeypatch) for is_quick in (True, False)]
             assert ends[0] == ends[1], (log, number)
-        directory = PartitionDirectory(str(log.parent), UnsyncedSeam())
-        segment = Segment.open(directory, base_offset_of(log.name))
+        directory = WritableFolder(str(log.parent), UnsyncedSeam())
+        segment = LogSegment.open(directory, base_offset_of(log.name))
         index_read = segment.offset_index
         last = int(index_read.offsets[-1]) if index_read.entry_count else segment.base_offset
         quick_count += segment._quick_end(last) is not None

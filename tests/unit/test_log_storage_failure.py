@@ -17,11 +17,11 @@ import pytest
 from logstore.disk import seam
 from logstore.errors import KafkaStorageError
 from logstore.log.config import parse_config
-from logstore.log.directory import PartitionDirectory
-from logstore.log.loader import LoadSettings
+from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from logstore.log.segment import Segment
-from logstore.log.segments import Segments
+from logstore.log.segment.log_segment import LogSegment
+from logstore.log.segment.writable_folder import WritableFolder
+from logstore.view.segments import Segments
 from tests.naive.encoder import SOME_TIME, Batch, Rec
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.test_log_append_interrupts import interrupted_at
@@ -151,8 +151,8 @@ def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path
 @pytest.mark.parametrize("kind", ["add", "remove", "clear"])
 def test_segments_can_be_gone_over_after_an_interrupt_at_any_line(kind: str, tmp_path: Path) -> None:
     """The log is let go of then, and each of its segments with it."""
-    directory = PartitionDirectory(str(tmp_path), UnsyncedSeam())
-    made = [Segment(directory, base_offset, "", 0, reads_indexes=False) for base_offset in (0, 5, 9)]
+    directory = WritableFolder(str(tmp_path), UnsyncedSeam())
+    made = [LogSegment(directory, base_offset, "", 0, reads_indexes=False) for base_offset in (0, 5, 9)]
     line_count, was_interrupted = 0, True
     while was_interrupted:
         segments = Segments()

@@ -21,9 +21,9 @@ from logstore.errors import (
     UnknownMemberIdError,
 )
 from logstore.log.partition_log import PartitionLog
-from logstore.log.read import INT_MAX
 from logstore.model import FetchIsolation
 from logstore.topics.transaction_state import TransactionState
+from logstore.view.read import INT_MAX
 from tests.recovery.cutting import cut_log
 from tests.unit.small_store import SmallStore, TransactionalClient
 

@@ -18,7 +18,7 @@ from logstore.disk.seam import SEAM, Seam
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.log.cleaner import map_building
-from logstore.log.segment import Segment
+from logstore.log.segment.log_segment import LogSegment
 from logstore.store.opening.start import open_as
 from logstore.store.store import Store
 from logstore.store.timers import Timers
@@ -230,7 +230,7 @@ def test_a_close_does_not_wait_for_a_cleaning(
     fill(store, "t", 5)
     is_cleaning, read = threading.Event(), map_building.tables
 
-    def endless(segment: Segment, *, position: int) -> Iterator[Any]:
+    def endless(segment: LogSegment, *, position: int) -> Iterator[Any]:
         is_cleaning.set()
         while True:
             yield from read(segment, position=position)

@@ -10,9 +10,9 @@ from typing import Any
 from ... import clock
 from ...errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
-from ...log.records import RecordChunk
 from ...model import TopicPartition
 from ...store.store import Store
+from ...view.records import RecordChunk
 from ..serializers import Deserializer, deserialized
 from .config import ConsumerConfig
 from .positions import Positions

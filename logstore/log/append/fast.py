@@ -23,7 +23,7 @@ from ...kernels.append_struct import FastPathStruct, RequestStruct
 from ...kernels.append_validation import ROW_COUNT
 from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...model import Codec, TimestampType
-from ..flush import flush
+from ..maintain.flush import flush
 from .records import RequestRows
 from .request import AppendInfo, AppendRequest
 

@@ -15,9 +15,9 @@ from ...folds.open_transactions import CompletedTransactions
 from ...folds.producer_update import Duplicate, ProducerUpdate
 from ...kernels import scan as fields
 from ...layout.batch import NO_PRODUCER_ID, NO_TIMESTAMP
-from ..flush import flush
-from ..roll import roll, should_roll
-from ..segment import RELATIVE_OFFSET_MAX
+from ..maintain.flush import flush
+from ..maintain.roll import roll, should_roll
+from ..segment.log_segment import RELATIVE_OFFSET_MAX
 from .analyze import require_room
 from .request import AppendInfo, AppendRequest
 from .validate import Validated

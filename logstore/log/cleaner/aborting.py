@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...errors import KafkaStorageError, LogCleaningAbortedError, LogstoreError
-from ..segment import Segment
+from ..segment.log_segment import LogSegment
 
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
@@ -25,7 +25,7 @@ def require_going_on(log: PartitionLog) -> None:
         )
 
 
-def require_unchanged(log: PartitionLog, segments: Sequence[Segment]) -> None:
+def require_unchanged(log: PartitionLog, segments: Sequence[LogSegment]) -> None:
     """Check that the log still has these segments; the log's lock is held.
 
     Raises:
@@ -43,7 +43,7 @@ def require_unchanged(log: PartitionLog, segments: Sequence[Segment]) -> None:
 
 
 @contextmanager
-def reading(log: PartitionLog, segments: Sequence[Segment]) -> Iterator[None]:
+def reading(log: PartitionLog, segments: Sequence[LogSegment]) -> Iterator[None]:
     """A `with` block that reads these segments without the lock: what fails because they went is an abortion.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..segment import Segment
+from ..segment.log_segment import LogSegment
 
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
@@ -74,17 +74,17 @@ def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanab
         )
 
 
-def segments_between(log: PartitionLog, start: int, end: int) -> list[Segment]:
+def segments_between(log: PartitionLog, start: int, end: int) -> list[LogSegment]:
     """The segment that holds `start`, or the first one above, and all up to base offset `end`, exclusive."""
     return [] if start >= end else log.segments.between(start, end)
 
 
-def closed_segments_from(log: PartitionLog, offset: int) -> list[Segment]:
+def closed_segments_from(log: PartitionLog, offset: int) -> list[LogSegment]:
     """The segment that holds `offset` and those behind, but the active one (`nonActiveLogSegmentsFrom`)."""
     return segments_between(log, offset, log.active.base_offset)
 
 
-def _first_uncleanable_offset(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
+def _first_uncleanable_offset(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:
     """What no transaction can change, is not written any more, and is old enough."""
     bounds = [log.last_stable_offset, log.active.base_offset]
     lag_ms = log.config[MIN_COMPACTION_LAG_MS]
@@ -100,12 +100,12 @@ def _round_down(log: PartitionLog, offset: int) -> int:
     return closed[0].base_offset if closed else log.active.base_offset
 
 
-def _compaction_delay_ms(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
+def _compaction_delay_ms(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:
     """By the first batch of each segment (`maxCompactionDelay`); 0 if nothing is late."""
     timestamps = [timestamp for segment in dirty if (timestamp := segment.load_first_timestamp()) > 0]
     clean_until_ms = now_ms - max(log.config[MAX_COMPACTION_LAG_MS], 0)
     return max(clean_until_ms - min(timestamps), 0) if timestamps else 0
 
 
-def _size(segments: list[Segment]) -> int:
+def _size(segments: list[LogSegment]) -> int:
     return sum(segment.size for segment in segments)

@@ -24,7 +24,7 @@ from ...layout.file_names import (
     segment_file_name,
 )
 from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
-from ..directory import PartitionDirectory
+from ..segment.writable_folder import WritableFolder
 
 _REASON = "a cleaned segment is made"
 _PIECES_MAX = 4  # that are written one by one; to copy many is quicker
@@ -39,7 +39,7 @@ class CleanedFiles:
         size: bytes of the `.log` so far.
     """
 
-    def __init__(self, directory: PartitionDirectory, base_offset: int, config: LogConfig) -> None:
+    def __init__(self, directory: WritableFolder, base_offset: int, config: LogConfig) -> None:
         """Make the `.log`, empty, in place of what another cleaning left."""
         self.base_offset = base_offset
         self.size = 0
@@ -115,7 +115,7 @@ class CleanedFiles:
             self._directory.seam.close(descriptor)
 
 
-def discard_cleaned_files(directory: PartitionDirectory) -> None:
+def discard_cleaned_files(directory: WritableFolder) -> None:
     """Remove what an interrupted round left: a load takes each later `.swap` at or above it for one that did not begin.
 
     Raises:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
 from ...layout.batch import CONTROL_FLAG
-from ..segment import Segment
+from ..segment.log_segment import LogSegment
 from .aborting import reading, require_going_on
 from .batch_records import BatchReader, BatchRun
 from .choice import segments_between
@@ -44,7 +44,7 @@ def build_offset_map(
 
 def _read_into_map(
     log: PartitionLog,
-    segments: Sequence[Segment],
+    segments: Sequence[LogSegment],
     transactions: CleanedTransactions,
     start_offset: int,
     end_offset: int,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...layout import offset_index, time_index
 from ..config import DEDUPE_BUFFER_SIZE, SEGMENT_INDEX_BYTES, segment_size_max
-from ..segment import RELATIVE_OFFSET_MAX, Segment
+from ..segment.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from .choice import Cleanable, segments_between
 from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
@@ -94,8 +94,8 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) 
 
 
 def group_segments(
-    segments: Sequence[Segment], *, size_max: int, index_size_max: int, first_uncleanable_offset: int
-) -> list[list[Segment]]:
+    segments: Sequence[LogSegment], *, size_max: int, index_size_max: int, first_uncleanable_offset: int
+) -> list[list[LogSegment]]:
     """Return the segments that are cleaned into one, for each (`Cleaner.groupSegmentsBySize`).
 
     They are runs that, uncleaned, are not larger than one segment may be, and whose offsets one can hold.
@@ -105,7 +105,7 @@ def group_segments(
         size_max, index_size_max: bytes of a `.log`, and of each of its indexes.
         first_uncleanable_offset: no segment reaches it.
     """
-    groups: list[list[Segment]] = []
+    groups: list[list[LogSegment]] = []
     sizes = index_sizes = time_index_sizes = 0
     for number, segment in enumerate(segments):
         size = segment.size

@@ -16,10 +16,12 @@ from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError
 from ...kernels import scan as fields
 from ...layout.file_names import LOG_SUFFIX
-from ..segment import Segment
+from ..segment.log_segment import LogSegment
 
 
-def tables(segment: Segment, *, position: int = 0, is_checked: bool = False) -> Iterator[tuple[ByteArray, BatchTable]]:
+def tables(
+    segment: LogSegment, *, position: int = 0, is_checked: bool = False
+) -> Iterator[tuple[ByteArray, BatchTable]]:
     """The bytes of the segment and the next batches in them, from `position` to the end.
 
     Args:
@@ -49,12 +51,12 @@ def tables(segment: Segment, *, position: int = 0, is_checked: bool = False) -> 
         )
 
 
-def record_count_max(segment: Segment) -> int:
+def record_count_max(segment: LogSegment) -> int:
     """How many records the segment has, or more: by the headers of its batches; no checksum is looked at."""
     return sum(_record_count_max(table) for _, table in _tables(segment, 0))
 
 
-def _tables(segment: Segment, position: int) -> Iterator[tuple[MappedFile, BatchTable]]:
+def _tables(segment: LogSegment, position: int) -> Iterator[tuple[MappedFile, BatchTable]]:
     path = segment.path(LOG_SUFFIX)
     with MappedFile(path) as log:
         while True:

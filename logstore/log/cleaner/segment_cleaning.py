@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import LogCleaningAbortedError, OffsetOverflowError
 from ...layout.file_names import LOG_SUFFIX
-from ..replace_segments import delete_snapshots, replace_segments
-from ..segment import Segment
-from ..split import split_overflowed_segment
+from ..load.split import split_overflowed_segment
+from ..maintain.swap import delete_snapshots, replace_segments
+from ..segment.log_segment import LogSegment
 from .aborting import reading, require_going_on, require_unchanged
 from .batch_records import BatchReader
 from .cleaned_files import CleanedFiles
@@ -45,7 +45,7 @@ class SegmentCleaning:
         self._transactions = CleanedTransactions()
         self._reader = BatchReader()
 
-    def clean_group(self, group: Sequence[Segment]) -> None:
+    def clean_group(self, group: Sequence[LogSegment]) -> None:
         """Clean closed segments, ascending, into one.
 
         Raises:
@@ -58,7 +58,7 @@ class SegmentCleaning:
             cleaned = self._write(group)
         self._replace(cleaned, group)
 
-    def _write(self, group: Sequence[Segment]) -> CleanedFiles:
+    def _write(self, group: Sequence[LogSegment]) -> CleanedFiles:
         log, current = self._log, group[0]
         cleaned = CleanedFiles(log.directory, group[0].base_offset, log.config)
         try:
@@ -81,7 +81,7 @@ class SegmentCleaning:
             raise
         return cleaned
 
-    def _clean_segment(self, segment: Segment, end_offset: int, cleaned: CleanedFiles) -> None:
+    def _clean_segment(self, segment: LogSegment, end_offset: int, cleaned: CleanedFiles) -> None:
         transactions = self._transactions
         with self._log.lock:
             require_unchanged(self._log, [segment])
@@ -94,7 +94,7 @@ class SegmentCleaning:
             cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader, self.statistics))
             cleaned.add_aborted(transactions.take_needed())
 
-    def _replace(self, cleaned: CleanedFiles, group: Sequence[Segment]) -> None:
+    def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
         log = self._log
         with log.lock, log.poisoned_by("Error while replacing segments of"):
             try:
@@ -105,7 +105,7 @@ class SegmentCleaning:
             replace_segments(log, cleaned.base_offset, group, self._round.now_ms)
         self.statistics.written_size += cleaned.size
 
-    def _split(self, segment: Segment) -> None:
+    def _split(self, segment: LogSegment) -> None:
         log = self._log
         with log.lock, log.poisoned_by("Error while splitting a segment of"):
             require_unchanged(log, [segment])

@@ -23,7 +23,7 @@ from ...layout import quorum_state
 from ...layout.file_names import METADATA_TOPIC
 from ...layout.quorum_state import QuorumState
 from ...log.config import parse_config
-from ...log.loader import LoadSettings
+from ...log.load.loader import LoadSettings
 from ...log.partition_log import PartitionLog
 from ...topics.cluster_metadata import encode_value
 from .batches import Voter, control_batch, data_batch, dynamic_quorum, leader_change
@@ -166,8 +166,7 @@ class MetadataLog:
         state.read_snapshots(list_partition_directory(self.path))
         if state.next_offset > self.log.log_end_offset:
             self.log.truncate_fully_and_start_at(state.next_offset)
-        _, bounds = self.log.readable()
-        state.read_log(self.log, bounds)
+        state.read_log(self.log.view())
         return state
 
     def _read_quorum(self) -> QuorumState:

@@ -9,7 +9,7 @@ Beside the image there is what KRaft writes about itself: `kraft.version`, the v
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,24 +24,15 @@ from ...errors import CorruptRecordError, DataDirectoryError
 from ...kernels import scan as fields
 from ...layout import partition_metadata
 from ...layout.batch import CONTROL_FLAG
-from ...log.read import Fetched, ReadBounds
-from ...log.reader import PartitionReader
 from ...messages.schema import Value
 from ...model import ControlRecordType, FetchIsolation
 from ...topics.control_records import read_kraft_record, read_type
+from ...view.log_view import LogView
+from ...view.partition_reader import PartitionReader
 from .image import MetadataImage
 
 READ_SIZE = 1 << 24
 NO_OFFSET = -1
-
-
-class ReadableLog(Protocol):
-    """What of a log is needed: a `PartitionLog`, or a `PartitionReader` beside the process that writes it."""
-
-    def read(
-        self, start_offset: int, max_size: int, isolation: FetchIsolation = ..., *, min_one_message: bool = ...
-    ) -> Fetched:
-        """As `PartitionLog.read`."""
 
 
 class Entry(NamedTuple):
@@ -89,14 +80,14 @@ class MetadataState:
                 self._take(entry, end_offset - 1)
         self.next_offset, self.leader_epoch = end_offset, max(epoch, self.leader_epoch)
 
-    def read_log(self, log: ReadableLog, bounds: ReadBounds) -> None:
+    def read_log(self, log: LogView) -> None:
         """Take in what the log has from `next_offset` on.
 
         Raises:
             LogstoreError: a batch that cannot be read, a record that makes no sense; OffsetOutOfRangeError if the log
                 begins behind `next_offset`.
         """
-        while self.next_offset < bounds.log_end_offset:
+        while self.next_offset < log.bounds.log_end_offset:
             fetched = log.read(self.next_offset, READ_SIZE, FetchIsolation.LOG_END)
             start = self.next_offset
             for entry in entries(fetched.data, fetched.path or ""):
@@ -108,7 +99,7 @@ class MetadataState:
                     "A metadata log ends before its end offset",
                     path=fetched.path,
                     offset=start,
-                    expected=f"records up to offset {bounds.log_end_offset}",
+                    expected=f"records up to offset {log.bounds.log_end_offset}",
                     found="none",
                 )
 
@@ -150,7 +141,7 @@ def read_metadata(directory: str) -> MetadataState:
     state = MetadataState()
     state.read_snapshots(list_partition_directory(directory))
     reader = PartitionReader(directory)
-    state.read_log(reader, reader.bounds)
+    state.read_log(reader.view())
     return state
 
 

@@ -1,0 +1,1 @@
+"""A partition directory loaded, and repaired on the way (`LogLoader`)."""

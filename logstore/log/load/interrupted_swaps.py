@@ -1,0 +1,88 @@
+"""What an interrupted cleaning or deletion left behind (`LogLoader.load`, its first part).
+
+The cleaner writes `.cleaned` files, renames them to `.swap` from the highest base offset down when all are complete,
+removes what they replace, and drops the suffix. So a `.cleaned` file at or below a `.swap` file tells that the swap did
+not begin for good, and a `.swap` file without one that it must be finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...errors import InvalidNameError
+from ...layout.file_names import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    KRAFT_DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+    base_offset_of,
+)
+from ..segment.log_segment import LogSegment
+from ..segment.writable_folder import WritableFolder
+
+
+def finish_left_overs(directory: WritableFolder) -> None:
+    """Remove what was to be deleted or is incomplete, and finish a swap that had begun.
+
+    Safe to run again after a crash: swaps are judged before the files they are judged by are removed, and a `.log` gets
+    its name before its indexes do.
+
+    Raises:
+        InvalidNameError: a `.cleaned` or `.swap` file without an offset in its name.
+        DataDirectoryError, CorruptRecordError: a `.log.swap` cannot be read to its end.
+    """
+    swaps = _remove_unfinished(directory)
+    _remove_replaced(directory, swaps)
+    logs_first = sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX))
+    for name in logs_first:
+        directory.rename(name, name.removesuffix(SWAP_SUFFIX), "finished an interrupted swap")
+    directory.sync()
+
+
+def _remove_unfinished(directory: WritableFolder) -> list[str]:
+    """Delete `.deleted` and `.cleaned` files, and `.swap` files whose swap had not begun; the other `.swap` files."""
+    names = directory.names()
+    for name in names:
+        if name.endswith(DELETED_SUFFIX) and not name.endswith(KRAFT_DELETED_SUFFIX):
+            directory.delete(name, "was to be deleted")
+    cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
+    swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
+    first_cleaned_offset = min(map(base_offset_of, cleaned), default=None)
+    valid_swaps = []
+    for name in swaps:
+        if first_cleaned_offset is not None and base_offset_of(name) >= first_cleaned_offset:
+            directory.delete(name, f"belongs to an unfinished cleaning from offset {first_cleaned_offset}")
+        else:
+            valid_swaps.append(name)
+    directory.sync()
+    for name in cleaned:
+        directory.delete(name, "belongs to an unfinished cleaning")
+    directory.sync()
+    return valid_swaps
+
+
+def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
+    """Delete the files of segments that the swapped-in ones replace, producer snapshots among them."""
+    segments = [
+        LogSegment.open(directory, base_offset_of(name), suffix=SWAP_SUFFIX)
+        for name in swaps
+        if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)
+    ]
+    if not segments:
+        return
+    start = min(segment.base_offset for segment in segments)
+    end = max(segment.next_offset() for segment in segments)
+    for name in directory.names():
+        if not name.endswith(SWAP_SUFFIX) and _is_between(name, start, end):
+            directory.delete(name, f"was replaced by cleaned segments of offsets {start} to {end}")
+    directory.sync()
+
+
+def _is_between(name: str, start: int, end: int) -> bool:
+    if "." not in name:
+        return False
+    try:
+        return start <= base_offset_of(name) < end
+    except InvalidNameError:
+        return False

@@ -1,0 +1,377 @@
+"""Segments, epochs and producers of a partition from its files, repaired on the way (`LogLoader`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from ...disk.side_files import read_leader_epoch_checkpoint
+from ...errors import CorruptIndexError, InvalidOffsetError, LogstoreError, OffsetOverflowError
+from ...folds.leader_epochs import LeaderEpochs
+from ...layout import leader_epoch_checkpoint
+from ...layout.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    base_offset_of,
+    segment_file_name,
+)
+from ...layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
+from ...layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
+from ...view.segments import Segments
+from ..config import PRODUCER_ID_EXPIRATION_MS, SEGMENT_INDEX_BYTES, LogConfig
+from ..segment.log_segment import LogSegment
+from ..segment.writable_folder import WritableFolder
+from .interrupted_swaps import finish_left_overs
+from .producers import PartitionProducers
+from .segment_recovery import cut, empty_segment, recover_segment
+from .split import split_overflowed_segment
+
+T = TypeVar("T")
+
+KEPT_PRODUCER_COUNT_MAX = 1000  # of more nothing is kept; there is a snapshot a segment
+_OFFSET_END = 1 << 63
+_INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What a load goes by, beside the directory.
+
+    Attributes:
+        was_clean: whether the broker that wrote the directory was stopped cleanly; then little is checked.
+        recovery_point: the first offset that may not be on the disk, of `recovery-point-offset-checkpoint`.
+        log_start_offset: of `log-start-offset-checkpoint`; 0 without an entry.
+        now_ms: the time, for producers that expire.
+        config: of `config.parse_config`.
+    """
+
+    was_clean: bool
+    recovery_point: int
+    log_start_offset: int
+    now_ms: int
+    config: LogConfig
+
+
+class _OverflowedError(Exception):
+    """A segment turned out to hold offsets too far above its base: it is split, and the step done again."""
+
+    def __init__(self, segment: LogSegment) -> None:
+        super().__init__()
+        self.segment = segment
+
+
+class _Recovered(NamedTuple):
+    """What a recovery of a segment began with and came to; from the same beginning it would come to the same.
+
+    Attributes:
+        before: digest of the producers that led up to the segment.
+        end_offset: of the batches that were followed.
+        snapshot: the producers then.
+    """
+
+    before: bytes
+    end_offset: int
+    snapshot: bytes
+
+
+class LogLoader:
+    """One load; `load` is called once.
+
+    Attributes:
+        segments, epochs, producers: what was loaded.
+        end_offset, start_offset, recovery_point: of the log; as of `load`.
+        checkpointed_recovery_point: as the settings told it; it may be above the log's end.
+        end_position: bytes of the last segment up to the end of its last whole batch.
+        has_made_segment: there was no segment, so the only one is new.
+    """
+
+    def __init__(
+        self,
+        directory: WritableFolder,
+        topic_partition: str,
+        settings: LoadSettings,
+        *,
+        recovers_lost_end: bool = False,
+    ) -> None:
+        """Read the epochs and list the snapshots.
+
+        Args:
+            recovers_lost_end: recover the last segment, after a clean start too, if its index leads to no batch. Kafka
+                lets such a log end at the segment's base offset, and writes its offsets again.
+        """
+        self.segments = Segments[LogSegment]()
+        self._directory = directory
+        self._topic_partition = topic_partition
+        self._settings = settings
+        self._recovers_lost_end = recovers_lost_end
+        directory.remember_names()
+        self.epochs = self._read_epochs()
+        self.producers = self._new_producers()
+        self.recovery_point = self.checkpointed_recovery_point = settings.recovery_point
+        self.end_offset = self.start_offset = self.end_position = 0
+        self.has_made_segment = False
+        self._recovered: dict[LogSegment, _Recovered] = {}
+        self._unread: set[LogSegment] = set()  # whose indexes were not read, for they are to be made anew
+
+    def load(self) -> None:
+        """Repair and load; raises as `recover.recover_partition`."""
+        finish_left_overs(self._directory)
+        self._split_overflowed(self._load_segments)
+        self.end_offset = self._split_overflowed(self._recover_log)
+        first, active = self._ends()
+        self._require_index_room(active)
+        self.epochs.truncate_from_end(self.end_offset)
+        self.epochs.truncate_from_start(self._settings.log_start_offset)
+        self._write_epochs()
+        self.start_offset = max(self._settings.log_start_offset, first.base_offset)
+        self.recovery_point = max(self.recovery_point, self.start_offset)
+        self.producers.remove_stray_snapshots(self.segments.base_offsets)
+        self.producers.rebuild(
+            self.segments,
+            log_start_offset=self.start_offset,
+            end_offset=self.end_offset,
+            is_after_clean_shutdown=self._settings.was_clean,
+        )
+        self.first_unstable_offset()
+        self._trim_indexes()
+        self._directory.sync()
+        self._directory.forget_names()
+
+    def _ends(self) -> tuple[LogSegment, LogSegment]:
+        """The first segment and the active one; `_recover_log` has made one if there was none."""
+        first, active = self.segments.first, self.segments.last
+        assert first is not None
+        assert active is not None
+        return first, active
+
+    def _new_producers(self) -> PartitionProducers:
+        return PartitionProducers(
+            self._directory,
+            self._topic_partition,
+            now_ms=self._settings.now_ms,
+            expiration_ms=self._settings.config[PRODUCER_ID_EXPIRATION_MS],
+        )
+
+    def _read_epochs(self) -> LeaderEpochs:
+        name = leader_epoch_checkpoint.FILE_NAME
+        if not self._directory.exists(name):
+            return LeaderEpochs()
+        return LeaderEpochs(read_leader_epoch_checkpoint(self._directory.file(name)))
+
+    def _write_epochs(self, *, is_needed: bool = False) -> None:
+        if self.epochs.is_changed or is_needed:
+            self._directory.write_epochs(self.epochs.entries, "epochs as of the recovered log")
+            self.epochs.is_changed = False
+        elif not self._directory.exists(leader_epoch_checkpoint.FILE_NAME):
+            self._directory.replace(leader_epoch_checkpoint.FILE_NAME, b"", "was missing")
+
+    def _split_overflowed(self, step: Callable[[], T]) -> T:
+        """`step`, again and again until no segment has to be split for it (`retryOnOffsetOverflow`)."""
+        while True:
+            try:
+                return step()
+            except _OverflowedError as overflowed:
+                old = overflowed.segment
+                new = split_overflowed_segment(old, self._settings.config)
+                self.segments.remove(old.base_offset)
+                for segment in new:
+                    self.segments.add(segment)
+                if all(segment.base_offset != old.base_offset for segment in new):
+                    self.producers.remove_snapshots_of([old])
+
+    def _load_segments(self) -> None:
+        self.segments.clear()
+        self._unread.clear()
+        names = self._directory.names()
+        first_unflushed = self._first_unflushed(names)
+        for name in names:
+            if name.endswith(_INDEX_SUFFIXES):
+                if not self._directory.exists(segment_file_name(base_offset_of(name), LOG_SUFFIX)):
+                    self._directory.delete(name, "is an index without a log")
+            elif name.endswith(LOG_SUFFIX):
+                base_offset = base_offset_of(name)
+                is_read = base_offset < first_unflushed
+                segment = LogSegment.open(self._directory, base_offset, reads_indexes=is_read)
+                if not is_read:
+                    self._unread.add(segment)
+                if not self._has_sane_indexes(segment):
+                    self._recover_segment(segment)
+                    cut(segment)
+                self.segments.add(segment)
+
+    def _first_unflushed(self, names: Sequence[str]) -> int:
+        """The base offset from which on all segments are recovered; what indexes they have is never looked at."""
+        if self._settings.was_clean:
+            return _OFFSET_END
+        bases = [base_offset_of(name) for name in names if name.endswith(LOG_SUFFIX)]
+        return max((base for base in bases if base <= self.recovery_point), default=0)
+
+    def _has_sane_indexes(self, segment: LogSegment) -> bool:
+        """What a load checks of the indexes (`LogSegment.sanityCheck`): little; False if they are to be made anew."""
+        if not segment.has(OFFSET_INDEX_SUFFIX):
+            return False
+        if not segment.has(TIME_INDEX_SUFFIX):
+            self._directory.replace(segment.file_name(TIME_INDEX_SUFFIX), b"", "was missing; lookups scan instead")
+        try:
+            segment.transaction_index.sanity_check(segment.base_offset)
+        except CorruptIndexError as error:
+            if error.java_class != CorruptIndexError.java_class:
+                raise
+            return False
+        return True
+
+    def _recover_segment(self, segment: LogSegment) -> int:
+        """Bytes to be cut; a producer state of its own leads up to the segment.
+
+        A segment without indexes that was not flushed is recovered twice, as in Kafka, but read once: it was cut since.
+        """
+        for other in [each for each in self._unread if each.base_offset < segment.base_offset]:
+            other.read_indexes()  # as they are, they lead to its batches
+            self._unread.discard(other)
+        self._unread.discard(segment)
+        producers = self._new_producers()
+        producers.rebuild(
+            self.segments,
+            log_start_offset=self._settings.log_start_offset,
+            end_offset=segment.base_offset,
+            is_after_clean_shutdown=False,
+        )
+        known = self._recovered.pop(segment, None)
+        before = producers.digest() if len(producers.state) <= KEPT_PRODUCER_COUNT_MAX else None
+        if known is not None and known.before == before:
+            producers.put_snapshot(known.end_offset, known.snapshot)
+            segment.problem = None
+            return 0
+        try:
+            truncated_size = recover_segment(segment, producers.state, self.epochs, self._settings.config)
+        except OffsetOverflowError:
+            raise _OverflowedError(segment) from None
+        except LogstoreError as error:
+            error.path = error.path or segment.path(LOG_SUFFIX)
+            raise
+        producers.take_snapshot()
+        if before is not None and len(producers.state) <= KEPT_PRODUCER_COUNT_MAX:
+            snapshot = producers.state.to_snapshot_bytes()
+            self._recovered[segment] = _Recovered(before, producers.state.map_end_offset, snapshot)
+        return truncated_size
+
+    def _recover_log(self) -> int:
+        """Recover what was not flushed; the log end offset."""
+        if not self._settings.was_clean:
+            self._recover_unflushed()
+        end_offset = self._end_offset()
+        if end_offset is None:
+            self._add_empty_segment(self._settings.log_start_offset)
+            self.end_position = 0
+            end_offset = self._settings.log_start_offset
+            self.recovery_point = min(self.recovery_point, end_offset)
+        else:
+            self.recovery_point = end_offset if self._settings.was_clean else min(self.recovery_point, end_offset)
+        return end_offset
+
+    def _recover_unflushed(self) -> None:
+        unflushed = self.segments.between(self.recovery_point)
+        for number, segment in enumerate(unflushed):
+            try:
+                truncated_size = self._recover_segment(segment)
+            except InvalidOffsetError as error:
+                if error.java_class != InvalidOffsetError.java_class:
+                    raise
+                truncated_size = empty_segment(segment)
+                segment.problem = error
+            if truncated_size:
+                # first what is removed because of the cut, then the cut
+                self._remove(unflushed[number + 1 :], f"lies behind the cut in segment {segment.base_offset}")
+                cut(segment)
+                return
+            cut(segment)
+
+    def _end_offset(self) -> int | None:
+        """The offset behind the last segment's last batch; None, and no segments, if the log starts only behind it."""
+        last = self.segments.last
+        if last is None:
+            return None
+        end_offset, self.end_position = last.end()
+        if self._recovers_lost_end and last.size and end_offset == last.base_offset:
+            self._recover_segment(last)
+            cut(last)
+            end_offset, self.end_position = last.end()
+        if end_offset < 0:
+            raise OffsetOverflowError(
+                f"No offset can follow on the last batch of segment {last.base_offset}",
+                path=last.path(LOG_SUFFIX),
+                expected=f"offsets from {last.base_offset} on",
+                found=end_offset - 1 + 2**64,
+                advice="its offset is damaged, which no checksum covers; a broker would delete the whole log",
+            )
+        if end_offset >= self._settings.log_start_offset:
+            return end_offset
+        reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
+        # the segments last: as long as one is there, the next load comes here again
+        self.epochs.clear()
+        self._write_epochs(is_needed=True)
+        self.producers.start_at(self._settings.log_start_offset)
+        self._remove(list(self.segments), reason)
+        return None
+
+    def _remove(self, segments: Sequence[LogSegment], reason: str) -> None:
+        """Remove segments and their snapshots, the last first, so that no crash leaves a gap."""
+        for segment in reversed(segments):
+            for kind in SEGMENT_SUFFIXES:
+                self._directory.delete(segment.file_name(kind), reason)
+            self.segments.remove(segment.base_offset)
+        self.producers.remove_snapshots_of(segments)
+        self._directory.sync()
+
+    def _add_empty_segment(self, base_offset: int) -> None:
+        for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            self._directory.replace(segment_file_name(base_offset, kind), b"", "there was no segment")
+        self.has_made_segment = True
+        self.segments.add(LogSegment.open(self._directory, base_offset))
+
+    def _require_index_room(self, active: LogSegment) -> None:
+        """The active segment's indexes must fit their configured size (`AbstractIndex.resize`)."""
+        size_max = self._settings.config[SEGMENT_INDEX_BYTES]
+        for kind, entry_count, entry_size in _index_sizes(active):
+            limit = size_max // entry_size * entry_size
+            if entry_count * entry_size > limit:
+                raise CorruptIndexError(
+                    f"newPosition > limit: ({entry_count * entry_size} > {limit})",
+                    path=active.path(kind),
+                    expected=f"at most {limit} bytes by {SEGMENT_INDEX_BYTES}",
+                    found=entry_count * entry_size,
+                    advice=f"give a larger {SEGMENT_INDEX_BYTES}, or recover the directory as not cleanly closed",
+                    java_class="java.lang.IllegalArgumentException",
+                )
+
+    def first_unstable_offset(self) -> int | None:
+        """Where readers of committed data stop; see `Segments.batch_base_offset`.
+
+        Raises:
+            CorruptRecordError: it cannot be found, as a clean start has not looked at the log before.
+        """
+        offset = self.producers.state.transactions.first_unstable_offset
+        if offset is None:
+            return None
+        return self.segments.batch_base_offset(max(offset, self.start_offset), self.end_offset)
+
+    def _trim_indexes(self) -> None:
+        """Cut what is behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
+        for segment in self.segments:
+            for kind, _, entry_size in _index_sizes(segment):
+                name = segment.file_name(kind)
+                odd_size = self._directory.size(name) % entry_size
+                if odd_size:
+                    size = self._directory.size(name) - odd_size
+                    self._directory.truncate(name, size, "cut behind the last whole entry")
+
+
+def _index_sizes(segment: LogSegment) -> tuple[tuple[str, int, int], ...]:
+    return (
+        (OFFSET_INDEX_SUFFIX, segment.offset_index.entry_count, OFFSET_ENTRY_SIZE),
+        (TIME_INDEX_SUFFIX, segment.time_index.entry_count, TIME_ENTRY_SIZE),
+    )

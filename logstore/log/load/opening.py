@@ -1,0 +1,108 @@
+"""A partition directory made or recovered, and its last segment opened for writing (`UnifiedLog.create`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from ...disk.names import absolute_path, parent
+from ...disk.seam import Seam
+from ...disk.side_files import read_partition_metadata
+from ...errors import InconsistentTopicIdError
+from ...kernels.append_struct import LogStruct
+from ...layout import partition_metadata
+from ...layout.file_names import LOG_SUFFIX
+from ..config import LogConfig
+from ..maintain.roll import roll_jitter_ms
+from ..partition_log import Later, PartitionLog
+from ..segment.active_segment import ActiveSegment
+from ..segment.log_segment import LogSegment
+from ..segment.writable_folder import WritableFolder
+from .loader import LoadSettings, LogLoader
+from .recover import partition_of
+
+
+def open_log(
+    path: str,
+    settings: LoadSettings,
+    *,
+    seam: Seam,
+    now_ms: Callable[[], int],
+    topic_id: str | None,
+    requires_verification: bool,
+    draw_below: Callable[[int], int],
+    flush_later: Later | None,
+) -> PartitionLog:
+    """See `PartitionLog.open`."""
+    path = absolute_path(path)
+    name = partition_of(path)
+    topic_partition = f"{name.topic}-{name.partition}"
+    if not os.path.isdir(path):
+        seam.make_directory(path)
+        seam.sync_directory(parent(path))
+    directory = WritableFolder(path, seam)
+    known_topic_id = _topic_id(directory, topic_partition, topic_id)
+    loader = LogLoader(directory, topic_partition, settings, recovers_lost_end=True)
+    loader.load()
+    loader.producers.state.requires_verification = requires_verification
+    struct = LogStruct()
+    _activate(loader, settings.config, struct, now_ms(), draw_below)
+    directory.is_recovering = False
+    log = PartitionLog(
+        directory,
+        topic_partition,
+        loader,
+        struct,
+        settings.config,
+        now_ms=now_ms,
+        draw_below=draw_below,
+        flush_later=flush_later,
+    )
+    log.topic_id = known_topic_id
+    return log
+
+
+def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:
+    """The id in `partition.metadata`, which is made if it is not there and an id is given."""
+    name = partition_metadata.FILE_NAME
+    if not directory.exists(name):
+        if topic_id is not None:
+            directory.replace(name, _metadata(topic_id), "was missing", temporary_suffix=".tmp")
+        return topic_id
+    if topic_id is not None and directory.read(name) == _metadata(topic_id):
+        return topic_id
+    known = read_partition_metadata(directory.file(name)).topic_id
+    if topic_id not in (None, known):
+        raise InconsistentTopicIdError(
+            f"Tried to assign topic ID {topic_id} to log for topic partition {topic_partition},but log already "
+            f"contained topic ID {known}",
+            path=directory.file(name),
+        )
+    return known
+
+
+def _metadata(topic_id: str) -> bytes:
+    return f"version: {partition_metadata.CURRENT_VERSION}\ntopic_id: {topic_id}".encode()
+
+
+def _activate(
+    loader: LogLoader, config: LogConfig, struct: LogStruct, now_ms: int, draw_below: Callable[[int], int]
+) -> None:
+    """Open the last segment for writing."""
+    for segment in loader.segments:
+        segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
+    last = loader.segments.last
+    assert last is not None
+    _cut_torn_tail(last, loader.end_position)
+    active = ActiveSegment.resume(last, config, struct)
+    if loader.has_made_segment:
+        active.preallocate(config)
+    loader.segments.add(active)
+
+
+def _cut_torn_tail(segment: LogSegment, size: int) -> None:
+    """Cut what is behind the last whole batch: a clean start leaves it there, and a broker would append behind it."""
+    if size < segment.size:
+        name = segment.file_name(LOG_SUFFIX)
+        segment.directory.truncate(name, size, f"cut {segment.size - size} bytes behind the last whole batch")
+        segment.size = size

@@ -1,0 +1,184 @@
+"""Producer state of a partition with its snapshots on disk (`ProducerStateManager`, `UnifiedLog.rebuildProducerState`).
+
+Where the state comes from on load: the newest snapshot that can be read, and above its offset the batches of the log. A
+snapshot says what was before its offset only if all of it was seen, so those above the log's end, and those at or below
+its start, are removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from ...disk.side_files import read_producer_snapshot
+from ...errors import CorruptSnapshotError
+from ...folds.producer_state import ProducerState
+from ...folds.producer_update import AppendOrigin, ProducerUpdate
+from ...layout.file_names import LOG_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX, base_offset_of, segment_file_name
+from ...view.batch_search import batch_tables
+from ...view.segments import Segments
+from ..segment.log_segment import LogSegment
+from ..segment.writable_folder import WritableFolder
+
+
+class PartitionProducers:
+    """The producers of one partition, and which snapshots of them there are.
+
+    Attributes:
+        state: as of `state.map_end_offset`.
+        snapshots: from offset to file name; as listed when this was made, or by `remove_stray_snapshots`.
+        now_ms: the time, for producers that expire while a snapshot is loaded.
+    """
+
+    def __init__(self, directory: WritableFolder, topic_partition: str, *, now_ms: int, expiration_ms: int) -> None:
+        """Nothing is known yet; see `rebuild`.
+
+        Raises:
+            InvalidNameError: a `.snapshot` without an offset in its name.
+        """
+        self.state = ProducerState(topic_partition, expiration_ms=expiration_ms)
+        self.snapshots: dict[int, str] = {}
+        self._directory = directory
+        self.now_ms = now_ms
+        self._last_snapshot_offset = 0
+        self._list_snapshots()
+
+    def remove_stray_snapshots(self, base_offsets: Iterable[int]) -> None:
+        """Remove snapshots of no segment's base offset, but the newest if it is not below the last segment.
+
+        Such a one is the snapshot of the log's end, taken on shutdown; all others are of segments that are gone.
+        """
+        self._list_snapshots()
+        bases = set(base_offsets)
+        strays = sorted(self.snapshots.keys() - bases)
+        if strays and (not bases or strays[-1] >= max(bases)):
+            strays.pop()
+        for offset in strays:
+            self._remove_snapshot(offset, "is a snapshot of no segment's base offset")
+
+    def rebuild(
+        self, segments: Segments[LogSegment], *, log_start_offset: int, end_offset: int, is_after_clean_shutdown: bool
+    ) -> None:
+        """Bring the state to `end_offset`, and take the snapshots that a load takes.
+
+        Raises:
+            InvalidTxnStateError, CorruptRecordError, InvalidRecordError: the batches cannot be read or followed.
+        """
+        kept_offsets = _offsets_to_keep(segments, end_offset)
+        if is_after_clean_shutdown and not self.snapshots:
+            for offset in kept_offsets:
+                self.state.map_end_offset = offset
+                self.take_snapshot()
+            return
+        # as in Kafka a state that is at its end already, and empty, is not filled even if the snapshots say more
+        is_at_end = self.state.is_empty and self.state.map_end_offset >= end_offset
+        self._truncate_and_reload(log_start_offset, end_offset)
+        if end_offset > self.state.map_end_offset and not is_at_end:
+            for segment in segments.between(self.state.map_end_offset, end_offset):
+                start_offset = max(segment.base_offset, self.state.map_end_offset, log_start_offset)
+                self.state.map_end_offset = start_offset
+                if segment.base_offset in kept_offsets:
+                    self.take_snapshot()
+                is_last = segment is segments.floor(end_offset)
+                self._step_segment(segment, start_offset, end_offset if is_last else None)
+        self.state.map_end_offset = end_offset
+        self.take_snapshot()
+
+    def take_snapshot(self) -> None:
+        """Write the state, if it has gone on since the last snapshot."""
+        offset = self.state.map_end_offset
+        if offset > self._last_snapshot_offset:
+            self.put_snapshot(offset, self.state.to_snapshot_bytes())
+
+    def put_snapshot(self, offset: int, content: bytes) -> None:
+        """Write a snapshot of the state as of `offset`, unless there was one as late as that."""
+        if offset <= self._last_snapshot_offset:
+            return
+        name = segment_file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)
+        self._directory.replace(name, content, f"producers as of offset {offset}")
+        self.snapshots[offset] = name
+        self._last_snapshot_offset = offset
+
+    def digest(self) -> bytes:
+        """Equal for equal states that were reached in the same way."""
+        state, transactions = self.state, self.state.transactions
+        parts = (state.buffers.entries, transactions.slots, transactions.ongoing)
+        hashed = blake2b(f"{state.map_end_offset} {self._last_snapshot_offset}".encode())
+        for part in parts:
+            hashed.update(part.tobytes())
+        return hashed.digest()
+
+    def start_at(self, offset: int) -> None:
+        """Forget everything, snapshots too: the log starts anew at `offset` (`truncateFullyAndStartAt`)."""
+        self.state.start_at(offset)
+        for snapshot_offset in sorted(self.snapshots):
+            self._remove_snapshot(snapshot_offset, f"the log starts anew at offset {offset}")
+        self._last_snapshot_offset = 0
+
+    def raise_log_start_offset(self, offset: int) -> None:
+        """The log starts later; all that is known stays, snapshots too (`onLogStartOffsetIncremented`)."""
+        self.state.raise_log_start_offset(offset)
+        self._last_snapshot_offset = max(self.snapshots, default=offset)
+
+    def remove_snapshots_of(self, segments: Iterable[LogSegment]) -> None:
+        """Remove the snapshots at the base offsets of removed segments (`deleteProducerSnapshots`)."""
+        for segment in segments:
+            self._remove_snapshot(segment.base_offset, "belongs to a segment that was removed")
+
+    def _list_snapshots(self) -> None:
+        names = [name for name in self._directory.names() if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)]
+        self.snapshots = {base_offset_of(name): name for name in names}
+
+    def _remove_snapshot(self, offset: int, reason: str) -> None:
+        name = self.snapshots.pop(offset, None)
+        if name is not None:
+            self._directory.delete(name, reason)
+
+    def _truncate_and_reload(self, log_start_offset: int, end_offset: int) -> None:
+        for offset in sorted(self.snapshots):
+            if offset > end_offset:
+                self._remove_snapshot(offset, f"is of more than the log up to offset {end_offset}, which is read anew")
+            elif offset <= log_start_offset:
+                self._remove_snapshot(offset, f"is not above offset {log_start_offset}, where the log starts")
+        if end_offset != self.state.map_end_offset:
+            self.state.clear()
+            self._load_newest(log_start_offset)
+            return
+        self.raise_log_start_offset(log_start_offset)
+
+    def _load_newest(self, log_start_offset: int) -> None:
+        while self.snapshots:
+            offset = max(self.snapshots)
+            try:
+                snapshot = read_producer_snapshot(self._directory.file(self.snapshots[offset]))
+            except CorruptSnapshotError as error:
+                self._remove_snapshot(offset, str(error.message))
+                continue
+            self.state.load(snapshot, offset, self.now_ms)
+            self._last_snapshot_offset = offset
+            return
+        self.state.map_end_offset = log_start_offset
+        self._last_snapshot_offset = log_start_offset
+
+    def _step_segment(self, segment: LogSegment, start_offset: int, end_offset: int | None) -> None:
+        """Follow the batches of a segment from the one that holds `start_offset`, up to that of `end_offset`."""
+        end_place = None if end_offset is None else segment.place_of(end_offset)
+        size = segment.size if end_place is None else end_place.position
+        start = segment.place_of(start_offset)
+        if start is None:
+            return
+        update = ProducerUpdate(self.state, AppendOrigin.REPLICATION)
+        with segment.log_data() as data:
+            for table in batch_tables(data[:size], start.position, segment.path(LOG_SUFFIX)):
+                update.step(data, table, 0, len(table))
+        update.commit()
+
+
+def _offsets_to_keep(segments: Segments[LogSegment], end_offset: int) -> list[int]:
+    """The offsets whose snapshots a load takes: of the last two segments, and of the end."""
+    last = segments.last
+    if last is None:
+        return [end_offset]
+    before = segments.lower(last.base_offset)
+    bases = [last.base_offset] if before is None else [before.base_offset, last.base_offset]
+    return [*bases, end_offset]

@@ -1,0 +1,91 @@
+"""Open a partition directory as a broker does that starts: repair what a crash left, in place (`UnifiedLog.create`).
+
+After a clean shutdown almost nothing is looked at. After any other, every segment from the recovery point on is read,
+cut behind its last good batch and given new indexes; the segments behind one that was cut are removed. What is left,
+files and state, is what Apache Kafka 4.3.1 leaves when it opens the directory and closes it again.
+
+Run again after a crash of its own it ends in the same state: what is removed on the evidence of something else is
+removed first. It must be alone with the directory, see `disk.lock`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...disk.names import absolute_path, file_name
+from ...disk.seam import SEAM, Seam
+from ...disk.side_files import read_partition_metadata
+from ...errors import DataDirectoryError, InvalidNameError, UsageError
+from ...layout import partition_metadata
+from ...layout.file_names import DirectoryKind, PartitionDirectory, foreign_directory_text, parse_partition_directory
+from ..segment.writable_folder import WritableFolder
+from .loader import LoadSettings, LogLoader
+from .recovered import RecoveredLog, describe_segment
+
+
+def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> RecoveredLog:
+    """Recover the partition directory at `path`, in place and durably.
+
+    Raises:
+        InvalidNameError: the directory's name is no partition's, or a file's name holds no offset.
+        UsageError: the directory is being deleted.
+        DataDirectoryError: a file cannot be read or written, or is a symbolic link.
+        CheckpointFormatError: `leader-epoch-checkpoint` or `partition.metadata` does not parse.
+        CorruptRecordError, CorruptIndexError, InvalidRecordError, InvalidTxnStateError, IndexFullError,
+        OffsetOverflowError, InvalidOffsetError: damage with which a broker would not start either.
+    """
+    path = absolute_path(path)
+    name = partition_of(path)
+    if not os.path.isdir(path):
+        raise DataDirectoryError("There is no such directory", path=path)
+    directory = WritableFolder(path, seam)
+    loader = LogLoader(directory, f"{name.topic}-{name.partition}", settings)
+    loader.load()
+    return RecoveredLog(
+        topic=name.topic,
+        partition=name.partition,
+        path=path,
+        topic_id=_topic_id(directory),
+        log_start_offset=loader.start_offset,
+        log_end_offset=loader.end_offset,
+        last_stable_offset=_last_stable_offset(loader),
+        high_watermark=loader.end_offset,
+        recovery_point=loader.recovery_point,
+        segments=tuple(describe_segment(segment) for segment in loader.segments),
+        leader_epochs=tuple(loader.epochs.entries),
+        producers=tuple(sorted(loader.producers.state, key=lambda producer: producer.producer_id)),
+        repairs=tuple(directory.repairs),
+    )
+
+
+def partition_of(path: str) -> PartitionDirectory:
+    """What the name of a partition's directory says.
+
+    Raises:
+        InvalidNameError: the name is no partition's.
+        UsageError: the directory is being deleted.
+    """
+    name = parse_partition_directory(file_name(path))
+    if name is None:
+        raise InvalidNameError(
+            foreign_directory_text(file_name(path), os.path.realpath(path)),
+            path=path,
+            java_class="org.apache.kafka.common.KafkaException",
+        )
+    if name.kind is DirectoryKind.DELETE:
+        raise UsageError(
+            "The directory is being deleted, there is nothing to recover",
+            path=path,
+            advice="a broker deletes it; to have the partition back, rename it to topic-partition first",
+        )
+    return name
+
+
+def _topic_id(directory: WritableFolder) -> str | None:
+    name = partition_metadata.FILE_NAME
+    return read_partition_metadata(directory.file(name)).topic_id if directory.exists(name) else None
+
+
+def _last_stable_offset(loader: LogLoader) -> int:
+    first_unstable_offset = loader.first_unstable_offset()
+    return loader.end_offset if first_unstable_offset is None else min(first_unstable_offset, loader.end_offset)

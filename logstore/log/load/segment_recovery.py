@@ -1,0 +1,214 @@
+"""One segment recovered: what of its `.log` is good, and its indexes made anew from that (`LogSegment.recover`).
+
+Batches are taken until one is not valid; the rest is to be cut. Nothing is asked of the old indexes. The files change
+when all is known, the `.log` last and by the caller: as long as it is not cut, a recovery that was interrupted finds
+again what this one found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.legacy import legacy_entry
+from ...columns.window_scan import scan_windows
+from ...disk.mapped import MappedFile
+from ...errors import CorruptRecordError, InvalidOffsetError, InvalidRecordError, LogstoreError, OffsetOverflowError
+from ...folds import aborted_transactions, leader_epochs, producer_update, segment_indexes
+from ...folds.aborted_transactions import AbortedTransactions
+from ...folds.leader_epochs import LeaderEpochs
+from ...folds.producer_state import ProducerState
+from ...folds.segment_indexes import SegmentIndexes
+from ...kernels import scan as fields
+from ...layout.batch import HEADER_SIZE
+from ...layout.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+)
+from ...view.batch_search import batch_tables
+from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
+from ..segment.log_segment import LogSegment
+
+# What ends a segment before its bytes do; anything else keeps a broker from starting.
+_BATCH_FAILURES = (CorruptRecordError.java_class, InvalidRecordError.java_class)
+
+
+@dataclass(slots=True)
+class _Scan:
+    """What the good batches of a segment come to.
+
+    Attributes:
+        valid_size: bytes up to the end of the last good batch.
+        problem: why the scan stopped there; None at a proper end, also of a batch that is cut by the file's.
+    """
+
+    indexes: SegmentIndexes
+    aborted: AbortedTransactions
+    valid_size: int = 0
+    problem: LogstoreError | None = None
+
+
+def recover_segment(segment: LogSegment, producers: ProducerState, epochs: LeaderEpochs, config: LogConfig) -> int:
+    """Make the segment's indexes anew, and step producers and epochs by its batches; returns the bytes to be cut.
+
+    `segment.size` is then the size of the good part; the file is not cut yet, see `cut`, and the reason for it
+    is in `segment.problem`.
+
+    Raises:
+        OffsetOverflowError: an offset that the segment cannot hold; its indexes are those of the batches before.
+        InvalidOffsetError: offsets go back, so that an index cannot be made; likewise.
+        InvalidTxnStateError, …: the batches cannot be followed, and a broker would not start.
+    """
+    scan = _Scan(_empty_indexes(segment, config), AbortedTransactions())
+    try:
+        with MappedFile(segment.path(LOG_SUFFIX)) as log:
+            _scan(log, segment, scan, producers, epochs)
+        truncated_size = segment.size - scan.valid_size
+        segment.size = scan.valid_size
+        scan.indexes.finish()
+    except (OffsetOverflowError, InvalidOffsetError):
+        segment.set_indexes(scan.indexes)
+        raise
+    _write_indexes(segment, scan)
+    segment.problem = scan.problem
+    segment.is_timestamp_known = scan.indexes.largest_timestamp >= 0
+    return truncated_size
+
+
+def empty_segment(segment: LogSegment) -> int:
+    """Let the segment begin anew, its indexes too; returns the bytes to be cut (`truncateTo(base)`).
+
+    What stays are the batches before the one that the index gives for the base offset: none, unless that offset is
+    there twice. Their largest timestamp goes to the time index, as when the log is closed.
+    """
+    place = segment.place_of(segment.base_offset)
+    truncated_size = 0 if place is None else segment.size - place.position
+    segment.size -= truncated_size
+    kept = SegmentIndexes(segment.base_offset)
+    with segment.log_data() as data:
+        for table in batch_tables(data, 0, segment.path(LOG_SUFFIX)):
+            kept.raise_timestamp(table, 0, len(table))
+    kept.finish()
+    segment.set_indexes(SegmentIndexes(segment.base_offset))
+    contents = {OFFSET_INDEX_SUFFIX: b"", TIME_INDEX_SUFFIX: kept.time_index_bytes(), TRANSACTION_INDEX_SUFFIX: b""}
+    for kind, content in contents.items():
+        if segment.has(kind):
+            segment.directory.replace(segment.file_name(kind), content, "offsets in the segment go back")
+    segment.read_transaction_index()
+    return truncated_size
+
+
+def cut(segment: LogSegment) -> None:
+    """Make the `.log` as long as what counts, on the disk."""
+    directory, name = segment.directory, segment.file_name(LOG_SUFFIX)
+    size = directory.size(name)
+    if size > segment.size:
+        why = "the last batch is cut off" if segment.problem is None else segment.problem.message
+        directory.truncate(name, segment.size, f"cut {size - segment.size} bytes at byte {segment.size}: {why}")
+    else:
+        directory.sync_file(name)
+
+
+def index_segment(segment: LogSegment, table: BatchTable, config: LogConfig) -> SegmentIndexes:
+    """The indexes of a segment that holds these batches, at the table's positions, and rolled then."""
+    indexes = _empty_indexes(segment, config)
+    segment_indexes.step(indexes, table, 0, len(table))
+    indexes.finish()
+    return indexes
+
+
+def _empty_indexes(segment: LogSegment, config: LogConfig) -> SegmentIndexes:
+    indexes = SegmentIndexes(
+        segment.base_offset,
+        index_interval_bytes=config[INDEX_INTERVAL_BYTES],
+        index_size_max=config[SEGMENT_INDEX_BYTES],
+    )
+    indexes.reserve(segment.size // max(config[INDEX_INTERVAL_BYTES], HEADER_SIZE))  # room that is not used costs none
+    return indexes
+
+
+def _scan(log: MappedFile, segment: LogSegment, scan: _Scan, producers: ProducerState, epochs: LeaderEpochs) -> None:
+    data = log.data[: segment.size]
+    for table in scan_windows(data, 0, data.size, release=log.release):
+        valid_count = _valid_row_count(data, table)
+        row_end, failure = _step_producers(data, table, valid_count, scan, producers)
+        _step_indexes(scan.indexes, epochs, table, row_end)
+        if failure is not None and failure.java_class not in _BATCH_FAILURES:
+            raise failure
+        if row_end:
+            scan.valid_size = int(table.position[row_end - 1] + table.size[row_end - 1])
+        if failure is not None:
+            scan.problem = failure
+        elif valid_count < len(table):
+            scan.problem = _invalid_batch(segment, table, valid_count)
+        else:
+            scan.problem = table.error(segment.path(LOG_SUFFIX), data.size)
+        if scan.problem is not None:
+            return
+
+
+def _step_producers(
+    data: ByteArray, table: BatchTable, row_end: int, scan: _Scan, producers: ProducerState
+) -> tuple[int, LogstoreError | None]:
+    """Rows that were followed, with the one that could not be, and why it could not.
+
+    As in Kafka a batch whose marker cannot be read stays in the log, and is indexed; those behind it do not.
+    """
+    failure: LogstoreError | None = None
+    try:
+        completed = producer_update.step(producers, data, table, 0, row_end)
+    except LogstoreError as error:
+        if error.position is None:
+            raise
+        failure = error
+        row_end = int(np.searchsorted(table.position, error.position)) + 1
+        completed = producer_update.take_completed(producers)
+    try:
+        aborted_transactions.step(scan.aborted, completed)
+    except InvalidOffsetError as error:
+        failure = error
+        row_end = int(np.flatnonzero(table.base_offset[:row_end] == error.offset)[-1]) + 1
+    return row_end, failure
+
+
+def _step_indexes(indexes: SegmentIndexes, epochs: LeaderEpochs, table: BatchTable, row_end: int) -> None:
+    try:
+        segment_indexes.step(indexes, table, 0, row_end)
+    except (OffsetOverflowError, InvalidOffsetError) as error:
+        leader_epochs.step_recovered(epochs, table, 0, int(np.searchsorted(table.position, error.position or 0)))
+        raise
+    leader_epochs.step_recovered(epochs, table, 0, row_end)
+
+
+def _valid_row_count(data: ByteArray, table: BatchTable) -> int:
+    """Rows before the first batch whose checksum is wrong, or that is too short for its header."""
+    if len(table) and int(table.is_valid.min()) == 1:
+        return len(table)
+    is_valid = table.is_valid.copy()
+    for row in np.flatnonzero(table.magic < 2).tolist():
+        is_valid[row] = legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
+    invalid = np.flatnonzero(is_valid == 0)
+    return int(invalid[0]) if invalid.size else len(table)
+
+
+def _invalid_batch(segment: LogSegment, table: BatchTable, row: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        f"Record is corrupt (stored crc = {int(table.matrix[fields.CRC, row])})",
+        path=segment.path(LOG_SUFFIX),
+        position=int(table.position[row]),
+        offset=int(table.base_offset[row]),
+    )
+
+
+def _write_indexes(segment: LogSegment, scan: _Scan) -> None:
+    directory, reason = segment.directory, "made anew from the log"
+    offset_index, time_index = segment.set_indexes(scan.indexes)
+    directory.replace(segment.file_name(OFFSET_INDEX_SUFFIX), offset_index, reason)
+    directory.replace(segment.file_name(TIME_INDEX_SUFFIX), time_index, reason)
+    if scan.aborted.entry_count or segment.has(TRANSACTION_INDEX_SUFFIX):
+        directory.replace(segment.file_name(TRANSACTION_INDEX_SUFFIX), scan.aborted.to_bytes(), reason)
+    segment.read_transaction_index()

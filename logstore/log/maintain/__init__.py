@@ -1,0 +1,1 @@
+"""What keeps a running log in bounds: segments rolled, flushed, deleted, and put in the place of others."""

@@ -1,0 +1,139 @@
+"""Old segments deleted, by time, by size and below the log start offset (`UnifiedLog.deleteOldSegments`).
+
+And records deleted on request (`Partition.deleteRecordsOnLeader`): at once no reader sees them, and the segments that
+have no others go with the next `delete_old_segments`.
+
+Segments go from the oldest on, until one may stay. None goes that the high watermark has not passed, and the active one
+only with all others, and then an empty one is rolled first. Open transactions hold nothing back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...errors import OffsetOutOfRangeError, PolicyViolationError
+from ..segment.log_segment import LogSegment
+from .swap import delete_snapshots, remove_segments
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+CLEANUP_POLICY = "cleanup.policy"
+RETENTION_BYTES = "retention.bytes"
+RETENTION_MS = "retention.ms"
+DELETE = "delete"
+UP_TO_HIGH_WATERMARK = -1
+
+# Whether a segment is to go, given the base offset of the next, None for the last.
+Condition = Callable[[LogSegment, int | None], bool]
+
+
+class DeletedSegment(NamedTuple):
+    """A segment that went; `reason` in the words of Kafka's log."""
+
+    base_offset: int
+    size: int
+    reason: str
+
+
+def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+    """Delete what the configuration does not retain; what was deleted, the oldest first.
+
+    With `cleanup.policy` delete by log start offset, size and time, else by log start offset alone. The files become
+    `.deleted`, and so do the snapshots at the segments' base offsets.
+
+    Raises:
+        DataDirectoryError: a file cannot be read or renamed.
+    """
+    with log.lock, log.poisoned_by("Error while deleting segments for"):
+        deleted = _delete(log, _is_below_start(log), f"log start offset {log.log_start_offset} breach", now_ms)
+        if DELETE in log.config[CLEANUP_POLICY]:
+            deleted += _delete_by_size(log, now_ms)
+            deleted += _delete_by_time(log, now_ms)
+        return deleted
+
+
+def delete_records(log: PartitionLog, offset: int) -> int:
+    """Let the log start at `offset`, or at the high watermark for -1; where it starts now, its low watermark.
+
+    Raises:
+        PolicyViolationError: `cleanup.policy` has compact and not delete; an empty one forbids nothing.
+        OffsetOutOfRangeError: the offset is negative, or above the high watermark.
+    """
+    if log.rules.is_compacted and DELETE not in log.config[CLEANUP_POLICY]:
+        raise PolicyViolationError(
+            f"Records of partition {log.topic_partition} can not be deleted due to the configured policy",
+            expected=f"{CLEANUP_POLICY} with {DELETE}",
+            found=",".join(log.config[CLEANUP_POLICY]),
+        )
+    if offset == UP_TO_HIGH_WATERMARK:
+        offset = log.high_watermark
+    if offset < 0:
+        raise OffsetOutOfRangeError(f"The offset {offset} for partition {log.topic_partition} is not valid")
+    log.increment_log_start_offset(offset)
+    return log.log_start_offset
+
+
+def _is_below_start(log: PartitionLog) -> Condition:
+    return lambda segment, next_base_offset: next_base_offset is not None and next_base_offset <= log.log_start_offset
+
+
+def _delete_by_size(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+    """Never so much that less than `retention.bytes` is left."""
+    retention_bytes = log.config[RETENTION_BYTES]
+    excess_size = sum(segment.size for segment in log.segments) - retention_bytes
+    if retention_bytes < 0 or excess_size < 0:
+        return []
+
+    def is_excess(segment: LogSegment, next_base_offset: int | None) -> bool:
+        nonlocal excess_size
+        if segment.size > excess_size:
+            return False
+        excess_size -= segment.size
+        return True
+
+    return _delete(log, is_excess, f"log retention size {retention_bytes} breach", now_ms)
+
+
+def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
+    """By the largest timestamp; a file without one by when it was last written to."""
+    retention_ms = log.config[RETENTION_MS]
+    if retention_ms < 0:
+        return []
+    return _delete(
+        log,
+        lambda segment, next_base_offset: now_ms - segment.load_largest_timestamp() > retention_ms,
+        f"log retention time {retention_ms}ms breach",
+        now_ms,
+    )
+
+
+def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:
+    """Delete the segments from the oldest on while the condition holds (`deletableSegments`, `deleteSegments`)."""
+    deletable = _deletable(log, condition)
+    if not deletable:
+        return []
+    if len(deletable) == len(log.segments):
+        log.roll()
+    deletable = [segment for segment in log.segments if segment.base_offset <= deletable[-1].base_offset]
+    following = log.segments.higher(deletable[-1].base_offset)
+    assert following is not None
+    log.increment_log_start_offset(following.base_offset)
+    remove_segments(log, deletable, reason, now_ms)
+    delete_snapshots(log, deletable, now_ms)
+    log.directory.sync()
+    return [DeletedSegment(segment.base_offset, segment.size, reason) for segment in deletable]
+
+
+def _deletable(log: PartitionLog, condition: Condition) -> list[LogSegment]:
+    segments = list(log.segments)
+    next_base_offsets = [*(segment.base_offset for segment in segments[1:]), None]
+    deletable = []
+    for segment, next_base_offset in zip(segments, next_base_offsets, strict=True):
+        end_offset = log.log_end_offset if next_base_offset is None else next_base_offset
+        is_empty_last = next_base_offset is None and segment.size == 0
+        if log.high_watermark < end_offset or not condition(segment, next_base_offset) or is_empty_last:
+            break
+        deletable.append(segment)
+    return deletable

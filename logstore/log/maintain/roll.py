@@ -1,0 +1,119 @@
+"""When a segment is full, and how the next one begins (`LogSegment.shouldRoll`, `UnifiedLog.roll`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...errors import InvalidOffsetError
+from ...layout.file_names import SEGMENT_SUFFIXES, segment_file_name
+from ..config import LogConfig
+from ..segment.active_segment import ActiveSegment, sync_segment
+from .flush import flush, flush_closed
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+
+def segment_ms_max(config: LogConfig) -> int:
+    """How long a segment is written, in ms: one of a compacted log no longer than cleaning may wait for it."""
+    segment_ms: int = config["segment.ms"]
+    lag_ms: int = config["max.compaction.lag.ms"]
+    return min(lag_ms, segment_ms) if "compact" in config["cleanup.policy"] and lag_ms > 0 else segment_ms
+
+
+def roll_jitter_ms(config: LogConfig, draw_below: Callable[[int], int]) -> int:
+    """How much sooner than after `segment.ms` a new segment is to be full (`LogConfig.randomSegmentJitter`)."""
+    jitter_ms: int = config["segment.jitter.ms"]
+    return draw_below(min(jitter_ms, config["segment.ms"])) if jitter_ms else 0
+
+
+def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
+    """Whether an append of `size` bytes, up to `max_timestamp` (ms) and `last_offset`, begins a new segment."""
+    active = log.active
+    return (
+        active.size > log.rules.segment_size_max - size
+        or active.indexes.is_full
+        or not active.can_hold(last_offset)
+        or (active.size > 0 and _waited_ms(log, max_timestamp, now_ms) > log.segment_ms_max - active.roll_jitter_ms)
+    )
+
+
+def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
+    """Close the active segment and begin one at the log's end, or at `expected_next_offset` if that is above.
+
+    An active segment that is empty and would have the same base is made anew. What is below the new one is synced by
+    `flush_later`; at once if there is no such, or if the recovery point, or the one that is in the checkpoint, is not
+    below the log's end: it would be behind a segment that is not on the disk.
+
+    Raises:
+        InvalidOffsetError: there is a segment of this base or of a higher one, so the log's offsets are damaged, or an
+            append behind the log's end was refused when its segment had begun; opening the log anew puts that right.
+        DataDirectoryError: a file cannot be written.
+    """
+    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first, as these are functions of the caller's
+    base_offset = max(expected_next_offset, log.log_end_offset)
+    active = log.active
+    _require_free(log, base_offset, expected_next_offset)
+    if base_offset == active.base_offset:
+        active.release()
+    else:
+        closed = active.close()
+        log.segments.add(closed)
+        if log.flush_later is None or log.offsets.promised_recovery_point >= log.log_end_offset:
+            sync_segment(closed)
+    begin_segment(log, base_offset, now_ms, jitter_ms)
+    log.producers.state.map_end_offset = base_offset
+    log.producers.take_snapshot()
+    if log.flush_later is None:
+        flush(log, base_offset)
+    else:
+        log.flush_later(lambda: flush_closed(log, base_offset))
+    return log.active
+
+
+def _require_free(log: PartitionLog, base_offset: int, expected_next_offset: int) -> None:
+    """No segment has this base, or one above, but the active one if it is empty."""
+    active = log.active
+    if base_offset > active.base_offset or (base_offset == active.base_offset and not active.size):
+        return
+    floor = log.segments.floor(base_offset)
+    is_taken = floor is not None and floor.base_offset == base_offset
+    raise InvalidOffsetError(
+        f"Trying to roll a new log segment for topic partition {log.topic_partition} with start offset {base_offset} "
+        f"=max(provided offset = {expected_next_offset}, LEO = {log.log_end_offset}) "
+        + ("while it already exists." if is_taken else "lower than start offset of the active segment."),
+        path=log.directory.path,
+        offset=base_offset,
+        found=f"an active segment of base offset {active.base_offset} and {active.size} bytes",
+        advice="open the log anew",
+        java_class="org.apache.kafka.common.KafkaException",
+    )
+
+
+def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: int) -> None:
+    """Let an empty segment be the active one, in place of any files of its base.
+
+    Args:
+        now_ms, jitter_ms: when it is made, and how much sooner than after `segment.ms` it is full.
+    """
+    for kind in SEGMENT_SUFFIXES:
+        log.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
+    log.activate(
+        ActiveSegment.create(
+            log.directory,
+            base_offset,
+            log.config,
+            log.offsets.struct,
+            created_ms=now_ms,
+            roll_jitter_ms=jitter_ms,
+        )
+    )
+
+
+def _waited_ms(log: PartitionLog, max_timestamp: int, now_ms: int) -> int:
+    """How long the segment is written by its records, or by the clock if its first batch has no timestamp."""
+    first_timestamp = log.active.load_first_timestamp()
+    if first_timestamp < 0:
+        return now_ms - log.active.created_ms
+    return max_timestamp - first_timestamp

@@ -1,0 +1,109 @@
+"""Segments taken out of a log, and put in place of others, so that a crash at any step leaves one or the other.
+
+`LocalLog.replaceSegments`, `LocalLog.deleteSegmentFiles`, `UnifiedLog.deleteProducerSnapshots`. What the loader makes
+of each state that a crash may leave is in `left_overs`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ...layout.file_names import CLEANED_SUFFIX, DELETED_SUFFIX, SEGMENT_SUFFIXES, SWAP_SUFFIX
+from ..segment.log_segment import LogSegment
+from ..segment.writable_folder import WritableFolder
+
+if TYPE_CHECKING:
+    from ..partition_log import PartitionLog
+
+FILE_DELETE_DELAY_MS = "file.delete.delay.ms"
+
+
+class DeletedFiles:
+    """Names of `.deleted` files, in the order in which they became that; they are removed some time later.
+
+    A reader that opened one goes on for `file.delete.delay.ms`. What is left when the log is closed is removed when it
+    is opened the next time.
+    """
+
+    def __init__(self) -> None:
+        self._due: deque[tuple[int, str]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, names: Iterable[str], due_ms: int) -> None:
+        """Remove these files not before `due_ms`."""
+        self._due.extend((due_ms, name) for name in names)
+
+    def remove_due(self, directory: WritableFolder, now_ms: int) -> list[str]:
+        """Remove what is due by `now_ms`; the names of those files.
+
+        Raises:
+            DataDirectoryError: a file cannot be removed; it, and those behind it, stay due.
+        """
+        removed = []
+        for due_ms, name in list(self._due):
+            if due_ms <= now_ms:
+                directory.delete(name, "was to be deleted")
+                self._due.remove((due_ms, name))
+                removed.append(name)
+        return removed
+
+
+def remove_segments(log: PartitionLog, segments: Iterable[LogSegment], reason: str, now_ms: int) -> None:
+    """Take segments out of the log; their files become `.deleted` (`removeAndDeleteSegments`).
+
+    Raises:
+        DataDirectoryError: a file cannot be renamed.
+    """
+    for segment in segments:
+        log.segments.remove(segment.base_offset)
+        _delete_files(log, segment, reason, now_ms)
+
+
+def delete_snapshots(log: PartitionLog, segments: Iterable[LogSegment], now_ms: int) -> None:
+    """Let the snapshots at the base offsets of segments that are gone become `.deleted` (`deleteProducerSnapshots`)."""
+    for segment in segments:
+        name = log.producers.snapshots.pop(segment.base_offset, None)
+        if name is not None:
+            log.directory.rename(name, name + DELETED_SUFFIX, "belongs to a segment that was removed")
+            log.deleted_files.add([name + DELETED_SUFFIX], _due_ms(log, now_ms))
+
+
+def replace_segments(
+    log: PartitionLog, cleaned_base_offset: int, old_segments: Sequence[LogSegment], now_ms: int
+) -> LogSegment:
+    """Put the segment whose complete and synced files are `.cleaned` in place of `old_segments`; it is returned.
+
+    `cleaned_base_offset` is that of the first of them, and they are ascending.
+
+    Raises:
+        DataDirectoryError: a file cannot be renamed.
+    """
+    directory, reason = log.directory, f"cleaned from {[segment.base_offset for segment in old_segments]}"
+    cleaned = LogSegment.open(directory, cleaned_base_offset, suffix=CLEANED_SUFFIX)
+    cleaned.rename_files(SWAP_SUFFIX, reason)
+    directory.sync()  # a crash that keeps the old files' new names must keep the `.swap` too
+    for segment in old_segments:
+        if segment.base_offset != cleaned_base_offset:
+            log.segments.remove(segment.base_offset)
+        _delete_files(log, segment, reason, now_ms)
+    cleaned.rename_files("", reason)
+    log.segments.add(cleaned)
+    directory.sync()
+    delete_snapshots(log, old_segments[1:], now_ms)
+    return cleaned
+
+
+def _delete_files(log: PartitionLog, segment: LogSegment, reason: str, now_ms: int) -> None:
+    segment.rename_files(DELETED_SUFFIX, reason)
+    names = [segment.file_name(kind) for kind in SEGMENT_SUFFIXES if segment.has(kind)]
+    log.deleted_files.add(names, _due_ms(log, now_ms))
+    segment.release()
+
+
+def _due_ms(log: PartitionLog, now_ms: int) -> int:
+    delay_ms: int = log.config[FILE_DELETE_DELAY_MS]
+    return now_ms + delay_ms

@@ -1,0 +1,257 @@
+"""What is good in a damaged partition directory, copied to a new one that a broker starts with.
+
+A broker's own recovery cuts a segment at its first bad batch, and removes all segments behind it. Here every batch that
+is good by itself is kept, before and behind the damage: bytes as they are, offsets as they were. What cannot be kept is
+left out and told: a wrong checksum, bytes that are no batch, offsets that go back or that the segment cannot hold, a
+control batch that is no marker, a batch outside of its producer's transaction. Everything beside the log is made anew
+from what was kept, by the recovery that a broker does.
+
+    plan = plan_salvage("data/orders-0")            reads only
+    salvage("data/orders-0", "rescued/orders-0", settings)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from ...disk.directory import PartitionFiles, list_partition_directory
+from ...disk.files import read_file
+from ...disk.mapped import MappedFile
+from ...disk.names import absolute_path, child, file_name, parent
+from ...disk.seam import SEAM, Seam
+from ...errors import LogstoreError, UsageError
+from ...folds import producer_update
+from ...folds.producer_state import ProducerState
+from ...kernels import scan as fields
+from ...layout import partition_metadata
+from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
+from ...view.walk import MAGIC_V2, OFFSET_SPAN, Run, walk
+from ..load.loader import LoadSettings
+from ..load.recover import recover_partition
+from ..load.recovered import RecoveredLog
+
+_COPY_SIZE = 16 * 1024 * 1024  # bytes written at a time
+
+
+class Piece(NamedTuple):
+    """Bytes `start` … `end` - 1 of a segment's `.log`.
+
+    Attributes:
+        first_offset, end_offset: of its batches, the end exclusive; None where it cannot be told.
+        batch_count: 0 if it is no batch.
+        problem: why it is left out; None if it is kept.
+    """
+
+    base_offset: int
+    start: int
+    end: int
+    first_offset: int | None
+    end_offset: int | None
+    batch_count: int
+    problem: str | None
+
+
+def plan_salvage(path: str) -> list[Piece]:
+    """What would be kept of the partition directory at `path`, and what left out, in the order of the log.
+
+    Raises:
+        UsageError: a cleaning was being finished, so that it cannot be told which segments count.
+        InvalidNameError: the name is no partition's.
+        DataDirectoryError: something cannot be read.
+    """
+    files = list_partition_directory(path)
+    _require_no_swap(files)
+    planner = _Planner(files)
+    pieces: list[Piece] = []
+    for segment in files.segments:
+        with MappedFile(segment.log) as log:
+            for piece in planner.segment(log, segment.base_offset):
+                last = pieces[-1] if pieces else None
+                if last is not None and last.problem is piece.problem is None and _joins(last, piece):
+                    batch_count = last.batch_count + piece.batch_count
+                    pieces[-1] = last._replace(end=piece.end, end_offset=piece.end_offset, batch_count=batch_count)
+                else:
+                    pieces.append(piece)
+    return pieces
+
+
+def losses(pieces: list[Piece]) -> list[Piece]:
+    """Of a plan what is left out but torn ends of segments, which a broker cuts off itself."""
+    following: list[Piece | None] = [*pieces[1:], None]
+    return [
+        piece
+        for piece, after in zip(pieces, following, strict=True)
+        if piece.problem is not None
+        and (piece.batch_count or (after is not None and after.base_offset == piece.base_offset))
+    ]
+
+
+def salvage(
+    path: str, destination: str, settings: LoadSettings, *, pieces: list[Piece] | None = None, seam: Seam = SEAM
+) -> RecoveredLog:
+    """Copy what is good to the new directory `destination`, and make everything beside it.
+
+    Args:
+        destination: must not be there; its name is that of the same partition.
+        settings: for the recovery; the recovery point is taken to be 0, and the shutdown not clean.
+        pieces: of `plan_salvage`, if it was asked before.
+
+    Raises:
+        UsageError: `destination` is there, has another name, or the directory that it is to be in is missing.
+        InvalidNameError, DataDirectoryError: as `plan_salvage`; or something cannot be written.
+    """
+    destination = absolute_path(destination)
+    files = list_partition_directory(path)
+    if file_name(destination) != f"{files.topic}-{files.partition}":
+        raise UsageError(
+            "The copy must have the partition's name",
+            path=destination,
+            expected=f"{files.topic}-{files.partition}",
+            found=file_name(destination),
+        )
+    if os.path.lexists(destination):
+        raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
+    _require_parent(destination)
+    plan = plan_salvage(path) if pieces is None else pieces
+    seam.make_directory(destination)
+    for segment in files.segments:
+        kept = [piece for piece in plan if piece.base_offset == segment.base_offset and piece.problem is None]
+        _copy(segment.log, child(destination, segment_file_name(segment.base_offset, LOG_SUFFIX)), kept, seam)
+    metadata = files.files.get(partition_metadata.FILE_NAME)
+    if metadata is not None:
+        _write(child(destination, partition_metadata.FILE_NAME), [memoryview(read_file(metadata))], seam)
+    unclean = LoadSettings(
+        was_clean=False,
+        recovery_point=0,
+        log_start_offset=settings.log_start_offset,
+        now_ms=settings.now_ms,
+        config=settings.config,
+    )
+    return recover_partition(destination, unclean, seam)
+
+
+class _Planner:
+    """Carries what decides about a batch from one to the next."""
+
+    def __init__(self, files: PartitionFiles) -> None:
+        bases = [segment.base_offset for segment in files.segments]
+        self._next_base = dict(pairwise(bases))
+        self._last_offset = -1
+        self._producers = ProducerState(f"{files.topic}-{files.partition}")
+
+    def segment(self, log: MappedFile, base_offset: int) -> Iterator[Piece]:
+        """The pieces of one segment."""
+        for piece in walk(log, base_offset):
+            if isinstance(piece, Run):
+                yield from self._run(piece, base_offset)
+            else:
+                problem = f"expected {piece.expected}, found {piece.found}"
+                offset = piece.offset if piece.is_batch else None
+                yield Piece(base_offset, piece.start, piece.end, offset, None, int(piece.is_batch), problem)
+
+    def _run(self, run: Run, base_offset: int) -> Iterator[Piece]:
+        """Rows up to one that has to be left out, and that, as often as there is one."""
+        row = run.first_row
+        while row < run.row_end:
+            row_end, problem = self._misplaced(run, row, base_offset)
+            followed_end, refusal = self._followed(run, row, row_end)
+            if refusal is not None:
+                row_end, problem = followed_end, refusal
+            if row_end > row:
+                yield _piece(run, row, row_end, base_offset, None)
+                self._last_offset = int(run.table.last_offset[row_end - 1])
+            row = row_end
+            if problem is not None:
+                yield _piece(run, row, row + 1, base_offset, problem)
+                row += 1
+
+    def _misplaced(self, run: Run, first_row: int, base_offset: int) -> tuple[int, str | None]:
+        """The first row that cannot be there by its header, and why; the end of the run if there is none."""
+        table, last = run.table, self._last_offset
+        end = min(self._next_base.get(base_offset, base_offset + OFFSET_SPAN), base_offset + OFFSET_SPAN)
+        rows = slice(first_row, run.row_end)
+        columns = (table.base_offset[rows], table.column(fields.LAST_OFFSET_DELTA)[rows], table.magic[rows])
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        for row, (base, delta, magic) in enumerate(values, start=first_row):
+            if magic > MAGIC_V2:
+                return row, f"magic {magic} is not known"
+            if base <= last or delta < 0:
+                return row, f"offset {base} is not above {last}" if base <= last else "its offsets go back"
+            if base < base_offset or base + delta >= end:
+                return row, f"offsets {base} to {base + delta} are not below {end}, where the next segment begins"
+            last = base + delta
+        return run.row_end, None
+
+    def _followed(self, run: Run, first_row: int, row_end: int) -> tuple[int, str | None]:
+        """The first row that recovery could not follow, and why."""
+        try:
+            producer_update.step(self._producers, run.data, run.table, first_row, row_end)
+        except LogstoreError as error:
+            if error.position is None:
+                raise
+            producer_update.take_completed(self._producers)
+            row = first_row + int((run.table.position[first_row:row_end] < error.position).sum())
+            return row, error.message or "it is no transaction marker"
+        return row_end, None
+
+
+def _require_parent(destination: str) -> None:
+    directory = parent(destination)
+    if not os.path.isdir(directory):
+        raise UsageError(
+            "The directory that the copy is to be in is missing",
+            path=directory,
+            expected=f"a directory, to make {file_name(destination)} in",
+            found="something else" if os.path.lexists(directory) else "nothing",
+            advice="make it first, or name another destination",
+        )
+
+
+def _require_no_swap(files: PartitionFiles) -> None:
+    for path in files.left_overs:
+        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+            raise UsageError(
+                "The cleaner's output was being put in the place of segments",
+                path=path,
+                advice="`logstore recover` on a copy goes on with that; without the .swap files the old segments count",
+            )
+
+
+def _piece(run: Run, row: int, row_end: int, base_offset: int, problem: str | None) -> Piece:
+    table, last = run.table, row_end - 1
+    return Piece(
+        base_offset,
+        int(table.position[row]),
+        int(table.position[last] + table.size[last]),
+        int(table.base_offset[row]),
+        int(table.last_offset[last]) + 1,
+        row_end - row,
+        problem,
+    )
+
+
+def _joins(last: Piece, piece: Piece) -> bool:
+    return (last.base_offset, last.end) == (piece.base_offset, piece.start)
+
+
+def _copy(source: str, destination: str, kept: list[Piece], seam: Seam) -> None:
+    with MappedFile(source) as log:
+        views = [
+            log.data[start : min(start + _COPY_SIZE, piece.end)].data
+            for piece in kept
+            for start in range(piece.start, piece.end, _COPY_SIZE)
+        ]
+        _write(destination, views, seam)
+
+
+def _write(path: str, views: list[memoryview], seam: Seam) -> None:
+    descriptor = seam.create(path)
+    try:
+        for view in views:
+            seam.write(descriptor, view)
+        seam.sync(descriptor)
+    finally:
+        seam.close(descriptor)

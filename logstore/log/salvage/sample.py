@@ -1,0 +1,211 @@
+"""Some batches of a partition as a directory of their own, to be shown to others.
+
+Offsets, times, producers and sequences stay as they are; if asked for, keys and values tell nothing.
+
+A redacted key or value is replaced by hexadecimal letters of its own length, which depend on it and on a secret of this
+sample: what was equal stays equal, and what it was cannot be tried out. Header keys stay, their values do not. A batch
+that was compressed is written plain, for compressed it would be of another size anyway.
+
+Nothing is read but what is taken: the offset index leads to where it begins, beside a running broker too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ...columns.record_table import BatchRecords, RecordTable
+from ...disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
+from ...disk.files import read_file
+from ...disk.mapped import MappedFile
+from ...disk.names import absolute_path, child, file_name
+from ...disk.seam import SEAM, Seam
+from ...disk.side_files import read_offset_index
+from ...errors import DataDirectoryError, LogstoreError, UsageError
+from ...kernels import decode as record_fields
+from ...kernels import scan as fields
+from ...kernels.crc32c import crc32c
+from ...layout import batch as layout
+from ...layout import partition_metadata
+from ...layout.file_names import LOG_SUFFIX, segment_file_name
+from ...layout.record import zigzag
+from ...topics import consumer_offsets, transaction_state
+from ...view.walk import MAGIC_V2, OFFSET_SPAN
+from ..load.loader import LoadSettings
+from ..load.recover import recover_partition
+from ..load.recovered import RecoveredLog
+
+_INTERNAL = (consumer_offsets.TOPIC, transaction_state.TOPIC, "__cluster_metadata", "__share_group_state")
+
+
+class Redaction:
+    """Puts letters that depend on a secret in the place of bytes."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def letters(self, data: bytes) -> bytes:
+        """As many hexadecimal digits as `data` has bytes.
+
+        >>> redaction = Redaction(b"s")
+        >>> len(redaction.letters(b"customer-42")), redaction.letters(b"a") == redaction.letters(b"a")
+        (11, True)
+        """
+        digest = hashlib.blake2b(data, key=self._secret, digest_size=32).digest()
+        return hashlib.shake_256(digest).hexdigest((len(data) + 1) // 2)[: len(data)].encode()
+
+
+class Sample(NamedTuple):
+    """What was taken: batches, those that were left out because they cannot be read, and the log of the copy."""
+
+    batch_count: int
+    skipped_count: int
+    log: RecoveredLog
+
+
+def sample(
+    path: str,
+    destination: str,
+    settings: LoadSettings,
+    *,
+    first_offset: int,
+    batch_count: int,
+    redaction: Redaction | None = None,
+    seam: Seam = SEAM,
+) -> Sample:
+    """Copy `batch_count` batches from the one that holds `first_offset` on to the new directory `destination`.
+
+    Args:
+        destination: must not be there; its name is that of the same partition.
+        settings: for the recovery that makes everything beside the log.
+
+    Raises:
+        UsageError: `destination` is there or has another name, or a topic cannot be redacted.
+        InvalidNameError, DataDirectoryError: the partition cannot be read or has no such offset, or nothing be written.
+    """
+    destination = absolute_path(destination)
+    files = list_partition_directory(path)
+    _require(files, destination, redaction)
+    segment = _floor(files, first_offset)
+    if segment is None:
+        raise DataDirectoryError("The partition has no segment of this offset", path=path, offset=first_offset)
+    pieces, skipped_count = [], 0
+    with MappedFile(segment.log) as log:
+        for table, row in _rows(log, segment, first_offset, batch_count):
+            try:
+                pieces.append(_batch(log.data, table, row, redaction))
+            except LogstoreError:
+                skipped_count += 1
+    base_offset = int.from_bytes(pieces[0][:8], "big", signed=True) if pieces else first_offset
+    seam.make_directory(destination)
+    _write(child(destination, segment_file_name(base_offset, LOG_SUFFIX)), b"".join(pieces), seam)
+    metadata = files.files.get(partition_metadata.FILE_NAME)
+    if metadata is not None:
+        _write(child(destination, partition_metadata.FILE_NAME), read_file(metadata), seam)
+    return Sample(len(pieces), skipped_count, recover_partition(destination, settings, seam))
+
+
+def _require(files: PartitionFiles, destination: str, redaction: Redaction | None) -> None:
+    name = f"{files.topic}-{files.partition}"
+    if file_name(destination) != name:
+        raise UsageError(
+            "The sample must have the partition's name", path=destination, expected=name, found=file_name(destination)
+        )
+    if os.path.lexists(destination):
+        raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
+    if redaction is not None and files.topic in _INTERNAL:
+        raise UsageError(
+            "Records of an internal topic cannot be read any more once they are redacted",
+            path=files.path,
+            advice="leave the topic out of what you share",
+        )
+
+
+def _floor(files: PartitionFiles, offset: int) -> SegmentFiles | None:
+    found = [segment for segment in files.segments if segment.base_offset <= offset]
+    return found[-1] if found else None
+
+
+def _rows(log: MappedFile, segment: SegmentFiles, first_offset: int, count: int) -> Iterator[tuple[BatchTable, int]]:
+    """Good batches of magic 2 from the one that holds the offset on."""
+    position = 0
+    if segment.offset_index is not None:
+        position = max(read_offset_index(segment.offset_index).lookup(first_offset)[1], 0)
+    while count > 0 and position < log.size:
+        table = scan_chunk(log.data, position, log.size, check_crc=True)
+        for row in range(len(table)):
+            is_good = table.is_valid[row] == 1 and table.magic[row] == MAGIC_V2
+            in_segment = 0 <= int(table.base_offset[row]) - segment.base_offset < OFFSET_SPAN
+            if is_good and in_segment and count > 0 and int(table.last_offset[row]) >= first_offset:
+                yield table, row
+                count -= 1
+        if table.status != fields.MORE:
+            return
+        position = table.next_position
+
+
+def _batch(data: ByteArray, table: BatchTable, row: int, redaction: Redaction | None) -> bytes:
+    """The batch's bytes; redacted ones with a new checksum."""
+    start = int(table.position[row])
+    whole = data[start : start + int(table.size[row])].tobytes()
+    attributes = int(table.attributes[row])
+    if redaction is None or attributes & layout.CONTROL_FLAG or not int(table.record_count[row]):
+        return whole
+    records = BatchRecords(data, table, row)
+    is_plain = records.data is data
+    origin = start + layout.HEADER_SIZE if is_plain else 0
+    body = bytearray(whole[layout.HEADER_SIZE :] if is_plain else records.data.tobytes())
+    for chunk in records.chunks():
+        for index in range(len(chunk)):
+            for position, size in _secrets(chunk, index):
+                place = slice(position - origin, position - origin + size)
+                body[place] = redaction.letters(bytes(body[place]))
+    header = bytearray(whole[: layout.HEADER_SIZE])
+    size = layout.HEADER_SIZE + len(body) - layout.LOG_OVERHEAD_SIZE
+    struct.pack_into(">i", header, layout.BATCH_LENGTH, size)
+    struct.pack_into(">h", header, layout.ATTRIBUTES, attributes & ~layout.CODEC_MASK)
+    struct.pack_into(">I", header, layout.CRC, crc32c(bytes(header[layout.ATTRIBUTES :]) + bytes(body)))
+    return bytes(header) + bytes(body)
+
+
+def _secrets(chunk: RecordTable, index: int) -> Iterator[tuple[int, int]]:
+    """(position, size) of a record's key, value and header values, of those that are not null."""
+    row = chunk.matrix[:, index].tolist()
+    for position_field, size_field in (
+        (record_fields.KEY_POSITION, record_fields.KEY_SIZE),
+        (record_fields.VALUE_POSITION, record_fields.VALUE_SIZE),
+    ):
+        if row[size_field] > 0:
+            yield row[position_field], row[size_field]
+    position = row[record_fields.HEADERS_POSITION]
+    for _ in range(row[record_fields.HEADER_COUNT]):
+        key_size, position = _size_at(chunk.data, position)
+        value_size, position = _size_at(chunk.data, position + max(key_size, 0))
+        if value_size > 0:
+            yield position, value_size
+        position += max(value_size, 0)
+
+
+def _size_at(data: ByteArray, position: int) -> tuple[int, int]:
+    """The varint at `position`, and what is behind it; the decode has seen that it is one."""
+    value = shift = 0
+    while True:
+        byte = int(data[position])
+        position += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return zigzag(value), position
+
+
+def _write(path: str, content: bytes, seam: Seam) -> None:
+    descriptor = seam.create(path)
+    try:
+        seam.write(descriptor, content)
+        seam.sync(descriptor)
+    finally:
+        seam.close(descriptor)

@@ -1,0 +1,266 @@
+"""The last segment of a log, which is written: its `.log` is open, and its indexes grow in memory (`LogSegment`).
+
+    active = ActiveSegment.create(directory, base_offset, config, …)      empty
+    active = ActiveSegment.resume(segment, config, …)                     loaded
+    active.append(data, table)
+    active.close()                                                        all is written, and no more will be
+
+The entries of `.index` and `.timeindex` are written on close only: a segment that was not closed is recovered on load,
+and gets both anew from its log. A `.txnindex` entry is written at once, for readers in other processes.
+"""
+
+from __future__ import annotations
+
+from ...columns.batch_table import BatchTable, ByteArray
+from ...disk.reserved_space import ReservedSpace
+from ...folds import aborted_transactions, segment_indexes
+from ...folds.aborted_transactions import AbortedTransactions
+from ...folds.open_transactions import CompletedTransactions
+from ...folds.segment_indexes import SegmentIndexes
+from ...kernels import scan as fields
+from ...kernels.append_struct import LogStruct
+from ...layout.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file_name,
+)
+from ...layout.offset_index import OffsetIndex
+from ...layout.time_index import TimeIndex
+from ...layout.transaction_index import TransactionIndex, parse_transaction_index
+from ...view.segment import NO_TIMESTAMP
+from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
+from .log_segment import LogSegment
+from .unsynced_files import UnsyncedFiles
+from .writable_folder import WritableFolder
+
+_PREALLOCATE = "preallocate"
+_CLOSED = -1  # no descriptor
+_UNREAD = -2  # a first timestamp that was not asked for
+
+
+class ActiveSegment(LogSegment):
+    """The segment that is written; not to be used any more after `close`. Its size is in the struct of its log.
+
+    Attributes:
+        indexes: the entries, and what decides on the next ones.
+        space: what the disk has set aside for the `.log`; writing goes on up to its `end`.
+        write_address, descriptor: for a kernel that writes, see `Seam.write_address`.
+    """
+
+    def __init__(
+        self,
+        directory: WritableFolder,
+        base_offset: int,
+        size: int,
+        config: LogConfig,
+        struct: LogStruct,
+        *,
+        created_ms: int,
+        roll_jitter_ms: int,
+        known: LogSegment | None = None,
+    ) -> None:
+        self._struct = struct
+        super().__init__(directory, base_offset, "", size, known=known)
+        self.created_ms = created_ms
+        self.roll_jitter_ms = roll_jitter_ms
+        self.unsynced = self._files = UnsyncedFiles(directory.seam)
+        self.indexes = SegmentIndexes.resume(
+            self._offset_index,
+            self._time_index,
+            size,
+            index_interval_bytes=config[INDEX_INTERVAL_BYTES],
+            index_size_max=config[SEGMENT_INDEX_BYTES],
+        )
+        self._aborted = AbortedTransactions.resume(self._transaction_index)
+        self._offset_entry_count_on_disk = self._offset_index.entry_count
+        self._time_entry_count_on_disk = self._time_index.entry_count
+        struct.first_timestamp = _UNREAD if size else NO_TIMESTAMP
+        self._is_preallocated = config[_PREALLOCATE]
+        self.descriptor = self._files.add(LOG_SUFFIX, directory.seam.open_at(self.path(LOG_SUFFIX), size))
+        self.space = ReservedSpace(directory.seam, self.descriptor, size, segment_size_max(config))
+        self.write_address = directory.seam.write_address()
+
+    @classmethod
+    def create(
+        cls,
+        directory: WritableFolder,
+        base_offset: int,
+        config: LogConfig,
+        struct: LogStruct,
+        *,
+        created_ms: int,
+        roll_jitter_ms: int,
+    ) -> ActiveSegment:
+        """An empty segment, its files made; they are on the disk after `sync` and `WritableFolder.sync`."""
+        for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
+        active = cls(directory, base_offset, 0, config, struct, created_ms=created_ms, roll_jitter_ms=roll_jitter_ms)
+        active.preallocate(config)
+        return active
+
+    @classmethod
+    def resume(cls, segment: LogSegment, config: LogConfig, struct: LogStruct) -> ActiveSegment:
+        """A loaded or closed segment, to be written on behind its last batch."""
+        active = cls(
+            segment.directory,
+            segment.base_offset,
+            segment.size,
+            config,
+            struct,
+            created_ms=segment.created_ms,
+            roll_jitter_ms=segment.roll_jitter_ms,
+            known=segment,
+        )
+        active.is_timestamp_known = segment.is_timestamp_known
+        return active
+
+    def preallocate(self, config: LogConfig) -> None:
+        """Let the `.log` of a new segment be as long as one may become, with zeros, if the topic is configured so."""
+        if self._is_preallocated:
+            self.directory.seam.truncate(self.descriptor, segment_size_max(config))
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """As of now."""
+        return self._stepped_offset_index(self.indexes)
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """As of now; without the entry that closing adds."""
+        return self._stepped_time_index(self.indexes)
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        """As of now."""
+        if self._transaction_index.entry_count != self._aborted.entry_count:
+            self._transaction_index = parse_transaction_index(
+                self._aborted.to_bytes(), path=self.path(TRANSACTION_INDEX_SUFFIX)
+            )
+        return self._transaction_index
+
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
+        """The same in ms, with the last offset of its batch; (-1, base offset) without one."""
+        return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
+
+    @property
+    def size(self) -> int:
+        """Bytes of the `.log` that count."""
+        return int(self._struct.segment_size)
+
+    @size.setter
+    def size(self, size: int) -> None:
+        """Set the same."""
+        self._struct.segment_size = size
+
+    @property
+    def is_timestamp_known(self) -> bool:
+        """See `LogSegment`."""
+        return bool(self._struct.is_timestamp_known)
+
+    @is_timestamp_known.setter
+    def is_timestamp_known(self, is_known: bool) -> None:
+        """Set the same."""
+        self._struct.is_timestamp_known = is_known
+
+    def load_first_timestamp(self) -> int:
+        """See `LogSegment`."""
+        if self._struct.first_timestamp == _UNREAD:
+            self._struct.first_timestamp = max(super().load_first_timestamp(), NO_TIMESTAMP)
+        return int(self._struct.first_timestamp)
+
+    def append(self, data: ByteArray, table: BatchTable) -> None:
+        """Write batches, and index them; they are UNFINISHED until the log counts them, or its writing has ended.
+
+        Args:
+            data: uint8[n], the batches and nothing else.
+            table: of `data`; its positions become those in the segment.
+
+        Raises:
+            OffsetOverflowError, InvalidOffsetError, IndexFullError: the indexes cannot take them; nothing is written.
+            DataDirectoryError: a part of them may be written.
+        """
+        count = table.count
+        table.matrix[fields.POSITION, :count] += self.size
+        slots = self.indexes.slots.copy()
+        try:
+            segment_indexes.step(self.indexes, table, 0, count)
+            self.space.extend(self.size, data.size)
+            self._struct.unfinished_size = data.size
+            self.directory.seam.write(self.descriptor, data.data)
+        except BaseException:
+            self.indexes.slots[:] = slots
+            raise
+        if not self.size:
+            self._struct.first_timestamp = int(table.max_timestamp[0])
+        self.is_timestamp_known = True
+        self.size += data.size
+
+    def add_aborted(self, completed: CompletedTransactions) -> None:
+        """Write the aborted ones of these transactions to the `.txnindex`, which is made for the first."""
+        entry_count = self._aborted.entry_count
+        try:
+            aborted_transactions.step(self._aborted, completed)
+        finally:
+            if self._aborted.entry_count > entry_count:
+                data = self._aborted.to_bytes(entry_count)
+                self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
+
+    def sync(self) -> None:
+        """Put the `.log` on the disk, unless it is closed as it was; of any thread.
+
+        What is beside it, the `.txnindex` too, is made anew should the segment not be closed: the recovery point, at
+        the log's end, is in this segment, and a load that is not clean recovers the one that holds it.
+        """
+        self._files.sync(LOG_SUFFIX)
+
+    def close(self) -> LogSegment:
+        """Write the indexes with their last entry; the segment as one that is only read.
+
+        Nothing of it is synced, and nothing waits for a sync that goes on: its files stay open until `sync_segment`.
+        """
+        if self.is_timestamp_known:
+            self.indexes.finish()
+        self._write_indexes()
+        self.space.give_back(self.size)
+        if self._is_preallocated:
+            self.directory.seam.truncate(self.descriptor, self.size)
+        self._end_writing()
+        closed = LogSegment(self.directory, self.base_offset, "", self.size, known=self)
+        closed.is_timestamp_known = True  # as when a segment becomes inactive
+        closed.unsynced = self.unsynced
+        closed.created_ms, closed.roll_jitter_ms = self.created_ms, self.roll_jitter_ms
+        return closed
+
+    def release(self) -> None:
+        """Close the files as they are; waits for a sync that goes on."""
+        self._end_writing()
+        super().release()
+
+    def _end_writing(self) -> None:
+        """Let nobody write to the descriptor any more; the fast path is invalidated by who ends it."""
+        self.descriptor = _CLOSED
+
+    def _write_indexes(self) -> None:
+        reason = "entries of a segment that is closed"
+        offset_entries = self.indexes.offset_index_bytes(self._offset_entry_count_on_disk)
+        time_entries = self.indexes.time_index_bytes(self._time_entry_count_on_disk)
+        self._write_behind(OFFSET_INDEX_SUFFIX, offset_entries, reason)
+        self._write_behind(TIME_INDEX_SUFFIX, time_entries, reason)
+        if self.has(TRANSACTION_INDEX_SUFFIX):
+            self._write_behind(TRANSACTION_INDEX_SUFFIX, b"", reason)  # to be synced with the others
+
+    def _write_behind(self, kind: str, data: bytes, reason: str) -> None:
+        """Add bytes to a file beside the `.log`; it stays open, to be synced."""
+        descriptor = self._files.get(kind)
+        if descriptor is None:
+            descriptor = self._files.add(kind, self.directory.open_end(self.file_name(kind), reason))
+        if data:
+            self.directory.seam.write(descriptor, data)
+
+
+def sync_segment(segment: LogSegment) -> None:
+    """Put all files of a closed segment on the disk; raises DataDirectoryError, also if that failed before."""
+    if segment.unsynced is not None:
+        segment.unsynced.finish()

@@ -1,0 +1,134 @@
+"""A segment of a log that is written: its files may get other names, new indexes, or go (`LogSegment`).
+
+`active_segment` has the one that is appended to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ...columns.batch_table import ByteArray
+from ...disk.mapped import segment_size
+from ...errors import LogstoreError
+from ...folds.segment_indexes import SegmentIndexes
+from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, SEGMENT_SUFFIXES, TIME_INDEX_SUFFIX, segment_file_name
+from ...layout.offset_index import parse_offset_index
+from ...layout.time_index import parse_time_index
+from ...view.segment import Segment
+from .unsynced_files import UnsyncedFiles
+from .writable_folder import WritableFolder
+
+RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
+
+
+class LogSegment(Segment):
+    """A segment of the folder.
+
+    Attributes:
+        problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
+        unsynced: the files that were written and may not be on the disk; None: they are.
+        created_ms: when this process made or loaded it.
+        roll_jitter_ms: how much sooner than after `segment.ms` it is full.
+    """
+
+    directory: WritableFolder
+
+    def __init__(
+        self,
+        directory: WritableFolder,
+        base_offset: int,
+        suffix: str,
+        size: int,
+        *,
+        reads_indexes: bool = True,
+        known: Segment | None = None,
+    ) -> None:
+        super().__init__(directory, base_offset, suffix, size, reads_indexes=reads_indexes, known=known)
+        self.problem: LogstoreError | None = None
+        self.unsynced: UnsyncedFiles | None = None
+        self.created_ms = 0
+        self.roll_jitter_ms = 0
+
+    @classmethod
+    def open(
+        cls, directory: WritableFolder, base_offset: int, *, suffix: str = "", reads_indexes: bool = True
+    ) -> LogSegment:
+        """The segment with its indexes; a `.log` that is not there is made, empty.
+
+        Args:
+            reads_indexes: False where two of them are made anew before they are asked for; the `.txnindex` is read.
+
+        Raises:
+            DataDirectoryError: a file cannot be read, or the `.log` is larger than a segment can be.
+        """
+        log_name = segment_file_name(base_offset, LOG_SUFFIX + suffix)
+        if not directory.exists(log_name):
+            directory.replace(log_name, b"", "there was no segment of this offset")
+        size = segment_size(directory.file(log_name))
+        return cls(directory, base_offset, suffix, size, reads_indexes=reads_indexes)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the files are on the disk."""
+        return self.unsynced is None or self.unsynced.is_synced
+
+    def release(self) -> None:
+        """Close the files that were to be synced; they are not any more."""
+        if self.unsynced is not None:
+            self.unsynced.close()
+
+    def unmap(self) -> None:
+        """Let go of the bytes of the `.log`: while a file is mapped, its space is not free when it is deleted."""
+        self._mapped = np.empty(0, np.uint8)
+
+    def keep_bytes(self) -> None:
+        """Map the bytes now: other files are about to get the names, and who has this segment goes on with it."""
+        with self._keeping_bytes():
+            pass
+
+    def rename_files(self, suffix: str, reason: str) -> None:
+        """Give all files this suffix in place of theirs (`changeFileSuffixes`).
+
+        What has the bytes of the `.log` goes on with them, and may go on to get them here.
+        """
+        with self._keeping_bytes():
+            names = {kind: self.file_name(kind) for kind in SEGMENT_SUFFIXES if self.has(kind)}
+            for kind, name in names.items():
+                self.directory.rename(name, segment_file_name(self.base_offset, kind + suffix), reason)
+            self._suffix = suffix
+
+    def delete_files(self, reason: str) -> None:
+        """Remove all files; who reads the segment goes on, as with `rename_files`."""
+        with self._keeping_bytes():
+            for kind in SEGMENT_SUFFIXES:
+                self.directory.delete(self.file_name(kind), reason)
+        self.release()
+
+    @contextmanager
+    def _keeping_bytes(self) -> Iterator[None]:
+        """A `with` block that changes the names of the files: the bytes are mapped before, and by nobody meanwhile."""
+        with self._renaming:
+            if self._mapped.size < self.size:
+                self._mapped = self._map()
+            yield
+
+    @contextmanager
+    def log_data(self) -> Iterator[ByteArray]:
+        """The bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
+        yield self._map()[: self.size]
+
+    def can_hold(self, offset: int) -> bool:
+        """Whether an index of this segment can express the offset."""
+        return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    def set_indexes(self, indexes: SegmentIndexes) -> tuple[bytes, bytes]:
+        """Take the indexes from a fold; the files, whose contents are returned, stay as they are."""
+        offsets, times = indexes.offset_index_bytes(), indexes.time_index_bytes()
+        self._offset_index = parse_offset_index(
+            offsets, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
+        )
+        self._time_index = parse_time_index(times, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
+        return offsets, times

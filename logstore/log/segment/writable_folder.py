@@ -1,0 +1,168 @@
+"""The directory of one partition: all that recovery and the running log do to its files, one method a kind of change.
+
+A change is on the disk when the method returns, but for names that were made, removed or renamed, which wait for
+`sync`, and for what is written through a descriptor. While the directory is being recovered, what is changed, and why,
+is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...disk.atomic import replace_file, truncate_file
+from ...disk.checkpoint_writing import leader_epoch_checkpoint_bytes
+from ...disk.seam import Seam, Writable
+from ...errors import DataDirectoryError
+from ...layout import leader_epoch_checkpoint
+from ...view.folder import PartitionFolder
+
+# A leftover of ours is deleted by whoever loads the directory next, also by a real broker.
+TEMPORARY_SUFFIX = ".tmp.deleted"
+CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # as Kafka's, which writes over it
+
+
+class Repair(NamedTuple):
+    """One change: to which file (by its name), what was done, and why."""
+
+    file: str
+    action: str
+    reason: str
+
+
+class WritableFolder(PartitionFolder):
+    """The files of one partition that nobody else writes.
+
+    Attributes:
+        seam: for writing through descriptors.
+        repairs: what was done, in order; a file that got the content it had is not among them.
+        is_recovering: what is done is a repair.
+    """
+
+    def __init__(self, path: str, seam: Seam) -> None:
+        super().__init__(path)
+        self.seam = seam
+        self.repairs: list[Repair] = []
+        self.is_recovering = True
+        self._has_unsynced_names = False
+        self._sync_failure: DataDirectoryError | None = None
+        self._known_names: dict[str, bool] | None = None  # by name: whether it is a plain file
+
+    def remember_names(self) -> None:
+        """Know from now on what files there are: nobody else makes or removes any. Raises as `names`."""
+        self._known_names = super()._listed()
+
+    def forget_names(self) -> None:
+        """Look again."""
+        self._known_names = None
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        if self._known_names is not None:
+            return name in self._known_names
+        return super().exists(name)
+
+    def create(self, name: str, reason: str) -> int:
+        """A descriptor for writing a new file, in place of one that is there."""
+        self._remember(name, "made", reason)
+        self._note_names(made=name)
+        try:
+            return self.seam.create(self.file(name))
+        finally:
+            self._has_unsynced_names = True
+
+    def open_end(self, name: str, reason: str) -> int:
+        """Return a descriptor for writing behind the end of the file, which is made if need be."""
+        if not self.exists(name):
+            return self.create(name, reason)
+        self._remember(name, "extended", reason)
+        return self.seam.open_at(self.file(name), self.size(name))
+
+    def set_modified_ms(self, name: str, modified_ms: int) -> None:
+        """Let the file have been written to last at this time, ms since 1970."""
+        self.seam.set_modified_ms(self.file(name), modified_ms)
+
+    def replace(self, name: str, data: Writable, reason: str, *, temporary_suffix: str = TEMPORARY_SUFFIX) -> None:
+        """Give the file this content, atomically; one that has it is only synced.
+
+        While the directory is being recovered the name waits for `sync` as well: what is under way is done again after
+        a crash, from whatever names are there then.
+        """
+        if not self.exists(name):
+            action = "made"
+        elif self.is_recovering and self.size(name) == len(data) and self.read(name) == data:
+            self.sync_file(name)
+            return
+        else:
+            action = "rewritten"
+        self._remember(name, action, reason)
+        syncs_name = not self.is_recovering
+        replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
+        self._note_names(made=name, removed=name + temporary_suffix)  # an earlier crash may have left that
+        if not syncs_name:
+            self._has_unsynced_names = True
+
+    def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
+        """Give `leader-epoch-checkpoint` these (epoch, start offset) entries, as `replace` does."""
+        name = leader_epoch_checkpoint.FILE_NAME
+        self.replace(name, leader_epoch_checkpoint_bytes(epochs), reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
+
+    def truncate(self, name: str, size: int, reason: str) -> None:
+        """Cut the file to `size` bytes."""
+        self._remember(name, "truncated", reason)
+        truncate_file(self.seam, self.file(name), size)
+
+    def sync_file(self, name: str) -> None:
+        """Put on the disk what is only in memory yet."""
+        descriptor = self.seam.open(self.file(name))
+        try:
+            self.seam.sync(descriptor)
+        finally:
+            self.seam.close(descriptor)
+
+    def delete(self, name: str, reason: str) -> None:
+        """Remove the file if it is there."""
+        if not self.exists(name):
+            return
+        self._remember(name, "deleted", reason)
+        try:
+            self.seam.unlink(self.file(name))
+        finally:  # behind the change: a sync of another thread may end before it
+            self._has_unsynced_names = True
+        self._note_names(removed=name)
+
+    def rename(self, name: str, new_name: str, reason: str) -> None:
+        """Give the file another name, in place of the file that had it."""
+        self._remember(name, f"renamed to {new_name}", reason)
+        try:
+            self.seam.rename(self.file(name), self.file(new_name))
+        finally:
+            self._has_unsynced_names = True
+        self._note_names(made=new_name, removed=name)
+
+    def sync(self) -> None:
+        """Put new, removed and changed names on the disk; what failed once is not tried again."""
+        if self._sync_failure is not None:
+            raise self._sync_failure
+        if self._has_unsynced_names:
+            self._has_unsynced_names = False  # before: another thread's change meanwhile waits for the next sync
+            try:
+                self.seam.sync_directory(self.path)
+            except BaseException as error:
+                self._has_unsynced_names = True
+                self._sync_failure = error if isinstance(error, DataDirectoryError) else None
+                raise
+
+    def _listed(self) -> dict[str, bool]:
+        return super()._listed() if self._known_names is None else self._known_names
+
+    def _note_names(self, *, made: str | None = None, removed: str | None = None) -> None:
+        if self._known_names is not None:
+            if removed is not None:
+                self._known_names.pop(removed, None)
+            if made is not None:
+                self._known_names[made] = True
+
+    def _remember(self, name: str, action: str, reason: str) -> None:
+        if self.is_recovering:
+            self.repairs.append(Repair(name, action, reason))

@@ -1,0 +1,76 @@
+"""The directory of one partition, as far as it is read."""
+
+from __future__ import annotations
+
+import os
+
+from ..disk.files import read_file
+from ..disk.names import child
+from ..disk.system_errors import nio_error
+from ..errors import DataDirectoryError
+
+
+class PartitionFolder:
+    """The files of one partition, by name; whoever writes them may do so meanwhile.
+
+    Attributes:
+        path: absolute.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Nothing is looked at yet."""
+        self.path = path
+
+    def file(self, name: str) -> str:
+        """The path of the file."""
+        return child(self.path, name)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return os.path.lexists(self.file(name))
+
+    def names(self) -> list[str]:
+        """Names of all plain files, sorted.
+
+        Raises:
+            DataDirectoryError: the directory cannot be listed, or holds a symbolic link.
+        """
+        return sorted(name for name, is_file in self._listed().items() if is_file)
+
+    def read(self, name: str) -> bytes:
+        """The content; raises DataDirectoryError."""
+        return read_file(self.file(name))
+
+    def size(self, name: str) -> int:
+        """Bytes of the file; raises DataDirectoryError."""
+        try:
+            return os.stat(self.file(name)).st_size
+        except OSError as error:
+            raise nio_error(error, self.file(name)) from error
+
+    def modified_ms(self, name: str) -> int:
+        """When the file was last written to, ms since 1970; 0 if there is no such file (`File.lastModified`)."""
+        try:
+            return os.stat(self.file(name)).st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return 0
+
+    def _listed(self) -> dict[str, bool]:
+        """By name whether it is a plain file."""
+        names = {}
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    if entry.is_symlink():
+                        raise DataDirectoryError(
+                            "A symbolic link among the files of a partition is not followed",
+                            path=entry.path,
+                            found=os.readlink(entry.path),
+                            advice="put the file itself in place of the link",
+                        )
+                    names[entry.name] = entry.is_file(follow_symlinks=False)
+        except OSError as error:
+            if isinstance(error, DataDirectoryError):
+                raise
+            raise nio_error(error, self.path) from error
+        return names

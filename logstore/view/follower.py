@@ -1,0 +1,253 @@
+"""What is known of a directory that another process writes, and how it becomes more (`reader`).
+
+From the newest producer snapshot at or below the last segment on, all batches are read, each once: their checksums are
+computed, producers and indexes stepped. What is before is taken as it is. The bytes are copied before they are looked
+at, so nothing that is checked can change after the check.
+
+A `.swap` file is whole, and takes the place of the files that it has been made from; see `left_overs`. So where there
+is one, it counts, and nothing of its segment is missed while old files go and new ones take their names. `.cleaned`
+files are not whole yet, `.deleted` ones are nobody's any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ..columns.legacy import legacy_entry
+from ..disk.file_range import FileRange, file_identity, is_missing
+from ..disk.side_files import read_producer_snapshot
+from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, InvalidNameError, LogstoreError
+from ..folds import producer_update
+from ..folds.producer_state import ProducerState
+from ..layout.file_names import (
+    LOG_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    SEGMENT_SUFFIXES,
+    SWAP_SUFFIX,
+    base_offset_of,
+)
+from .batch_search import first_batch_size
+from .folder import PartitionFolder
+from .live_segment import DirectoryChangedError, LiveSegment
+from .segments import Segments
+
+_LISTING_COUNT_MAX = 100
+_MAGIC_V2 = 2
+_READ_SIZE = 8 * 1024 * 1024
+_NO_EXPIRATION_NOW_MS = 0  # a clock at which no producer has expired; expired ones have no open transaction anyway
+
+
+class LogFollower:
+    """The segments as they were listed last, and the producers as of the last whole batch.
+
+    Attributes:
+        segments: `LiveSegment`s.
+        producers: None before the first `update`.
+        end_offset: behind the last whole batch.
+        problem: why the last batch that is known is not the last of its file; None at a proper end, and if one is only
+            not whole yet.
+    """
+
+    def __init__(self, directory: PartitionFolder, topic_partition: str) -> None:
+        """Nothing is looked at yet."""
+        self._directory = directory
+        self._topic_partition = topic_partition
+        self._forget()
+
+    def _forget(self) -> None:
+        self.segments = Segments[LiveSegment]()
+        self.producers: ProducerState | None = None
+        self.end_offset = 0
+        self.problem: LogstoreError | None = None
+        self._names: Mapping[int, Mapping[str, str]] = {}
+
+    def update(self, log_start_offset: int) -> None:
+        """List the directory, and read what is new.
+
+        Raises:
+            DirectoryChangedError: while this looked; to be called again.
+            LogstoreError: what cannot be read or followed; the next call begins anew.
+        """
+        try:
+            names = settled_names(self._directory)
+            self._take_segments(segment_names(names))
+            if len(self.segments):
+                self._read_new(snapshot_names(names), log_start_offset)
+        except LogstoreError:
+            self._forget()
+            raise
+
+    def _read_new(self, snapshots: Mapping[int, str], log_start_offset: int) -> None:
+        if self.producers is None:
+            self.producers = self._first_producers(snapshots, max(log_start_offset, self._start_offset()))
+            self.end_offset = self.producers.map_end_offset
+        self.end_offset = max(self.end_offset, self._start_offset())
+        last = self.segments.last
+        for segment in self.segments.between(self.end_offset):
+            self._read_on(segment, is_last=segment is last)
+
+    def _start_offset(self) -> int:
+        first = self.segments.first
+        return 0 if first is None else first.base_offset
+
+    def _take_segments(self, names: Mapping[int, Mapping[str, str]]) -> None:
+        """Those of a listing; one that is known stays if its file does."""
+        if names == self._names:
+            return
+        known = {segment.base_offset: segment for segment in self.segments}
+        reading = self.segments.floor(self.end_offset)
+        segments = Segments[LiveSegment]()
+        for base_offset, files in names.items():
+            segment = known.get(base_offset)
+            if segment is not None and self._is_same(segment, files[LOG_SUFFIX]):
+                segment.rename(files)
+                segments.add(segment)
+                reading = None if segment is reading else reading
+            else:
+                segments.add(LiveSegment(self._directory, base_offset, files))
+        if reading is not None:
+            self._forget()  # the log was cut, or what is to be read on is another file now
+            raise DirectoryChangedError
+        self.segments, self._names = segments, names
+
+    def _is_same(self, segment: LiveSegment, name: str) -> bool:
+        identity = file_identity(self._directory.file(name))
+        if identity is None:
+            raise DirectoryChangedError
+        return identity == segment.identity
+
+    def _first_producers(self, snapshots: Mapping[int, str], log_start_offset: int) -> ProducerState:
+        """As of the newest snapshot from which the last segment is followed as a whole."""
+        state = ProducerState(self._topic_partition)
+        state.start_at(log_start_offset)
+        last = self.segments.last
+        limit = 0 if last is None else last.base_offset
+        for offset in sorted(snapshots, reverse=True):
+            if log_start_offset < offset <= limit:
+                try:
+                    snapshot = read_producer_snapshot(self._directory.file(snapshots[offset]))
+                except CorruptSnapshotError:
+                    continue  # as Kafka does: an older one, and more of the log, say the same
+                except DataDirectoryError as error:
+                    if is_missing(error):
+                        raise DirectoryChangedError from error
+                    raise
+                state.load(snapshot, offset, _NO_EXPIRATION_NOW_MS)
+                break
+        return state
+
+    def _read_on(self, segment: LiveSegment, *, is_last: bool) -> None:
+        """The batches of a segment behind those that are known of it."""
+        with self._opened(segment) as file:
+            if segment.indexes is None:
+                segment.follow(self.end_offset)
+            elif not segment.is_still_in(file):
+                self._forget()  # the log was cut, and may be written anew
+                raise DirectoryChangedError
+            self.problem = None
+            while segment.size < file.size and self.problem is None:
+                chunk = file.read(segment.size, _READ_SIZE)
+                needed_size = first_batch_size(chunk)
+                if chunk.size < needed_size <= file.size - segment.size:
+                    chunk = file.read(segment.size, needed_size)
+                if not self._step(segment, chunk):
+                    break
+            if self.problem is None and segment.size < file.size and not is_last:
+                self.problem = _unreadable(segment, "the rest of the segment is no batch")
+
+    def _opened(self, segment: LiveSegment) -> FileRange:
+        try:
+            file = FileRange(segment.path(LOG_SUFFIX))
+        except DataDirectoryError as error:
+            if is_missing(error):
+                raise DirectoryChangedError from error
+            raise
+        if file.identity != segment.identity:
+            file.close()
+            self._names = {}
+            raise DirectoryChangedError
+        return file
+
+    def _step(self, segment: LiveSegment, chunk: ByteArray) -> bool:
+        """Take the whole and right batches at the front of `chunk`; whether there were any."""
+        table = scan_chunk(chunk, 0, chunk.size, check_crc=True)
+        row_end = _valid_row_count(chunk, table)
+        if row_end < len(table):
+            self.problem = _unreadable(segment, f"the checksum at byte {segment.size + int(table.position[row_end])}")
+        if row_end == 0:
+            return False
+        assert self.producers is not None
+        first_row = int(np.argmax(np.append(table.last_offset[:row_end] >= self.producers.map_end_offset, True)))
+        completed = producer_update.step(self.producers, chunk, table, first_row, row_end)
+        segment.add_aborted(completed)
+        next_offset = int(table.last_offset[row_end - 1]) + 1
+        segment.add(chunk, table, row_end)
+        self.end_offset = max(self.end_offset, next_offset)
+        self.producers.map_end_offset = self.end_offset
+        return True
+
+
+def _valid_row_count(chunk: ByteArray, table: BatchTable) -> int:
+    is_wrong = table.is_valid == 0
+    for row in np.flatnonzero(table.magic < _MAGIC_V2).tolist():
+        is_wrong[row] = not legacy_entry(chunk, int(table.position[row]), int(table.size[row])).is_valid
+    wrong = np.flatnonzero(is_wrong)
+    return int(wrong[0]) if wrong.size else len(table)
+
+
+def _unreadable(segment: LiveSegment, what: str) -> CorruptRecordError:
+    return CorruptRecordError(
+        "A segment cannot be read to its end, and is taken to end before",
+        path=segment.path(LOG_SUFFIX),
+        position=segment.size,
+        found=what,
+        advice="if it stays, it is damage and no write on its way: look with `logstore verify`",
+    )
+
+
+def settled_names(directory: PartitionFolder) -> list[str]:
+    """The names of all files, sorted, listed again until two listings are alike: one may miss a file that is renamed.
+
+    Raises:
+        DirectoryChangedError: they do not become alike.
+        DataDirectoryError: the directory cannot be listed.
+    """
+    names = directory.names()
+    for _ in range(_LISTING_COUNT_MAX):
+        again = directory.names()
+        if again == names:
+            return names
+        names = again
+    raise DirectoryChangedError
+
+
+def segment_names(names: list[str]) -> dict[int, dict[str, str]]:
+    """From base offset, ascending, to the names of a segment's files by suffix; there is a `.log` of each.
+
+    >>> names = ["00.index", "00.log", "05.log", "05.log.swap", "07.index", "09.log.deleted"]
+    >>> segment_names(names)
+    {0: {'.index': '00.index', '.log': '00.log'}, 5: {'.log': '05.log.swap'}}
+    """
+    found: dict[int, dict[str, str]] = {}
+    for name in sorted(names, key=lambda name: name.endswith(SWAP_SUFFIX)):
+        kind = next((kind for kind in SEGMENT_SUFFIXES if name.removesuffix(SWAP_SUFFIX).endswith(kind)), None)
+        offset = _offset_of(name)
+        if kind is not None and offset is not None:
+            found.setdefault(offset, {})[kind] = name
+    return {offset: found[offset] for offset in sorted(found) if LOG_SUFFIX in found[offset]}
+
+
+def snapshot_names(names: list[str]) -> dict[int, str]:
+    """From offset to name of the producer snapshots."""
+    found = {_offset_of(name): name for name in names if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)}
+    return {offset: name for offset, name in found.items() if offset is not None}
+
+
+def _offset_of(name: str) -> int | None:
+    try:
+        return base_offset_of(name)
+    except InvalidNameError:
+        return None  # no broker makes such a file

@@ -1,0 +1,201 @@
+"""A segment of a directory that another process writes: its bytes as far as they are known to be whole.
+
+The `.log` is opened when the segment is met, and stays what it was whatever is done to its name. It is read, never
+mapped: a broker that starts after a crash, or follows another leader, cuts files in place, and touching a mapping
+behind the new end ends the process (SIGBUS). A segment that is followed, because it is or was the last, is indexed
+here; of any other the files tell, if they are of the same cleaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..columns.batch_table import BatchTable, ByteArray
+from ..disk.file_range import FileIdentity, FileRange, file_identity, is_missing
+from ..disk.mapped import segment_size
+from ..errors import DataDirectoryError
+from ..folds import aborted_transactions, segment_indexes
+from ..folds.aborted_transactions import AbortedTransactions
+from ..folds.open_transactions import CompletedTransactions
+from ..folds.segment_indexes import SegmentIndexes
+from ..kernels import scan as fields
+from ..layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
+from ..layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
+from ..layout.offset_index import OffsetIndex, parse_offset_index
+from ..layout.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
+from ..layout.time_index import TimeIndex, parse_time_index
+from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from .folder import PartitionFolder
+from .segment import Segment
+
+_INDEX_SIZE_MAX = 2**31  # bytes, as nothing is written
+_TAIL_SIZE = 64  # bytes of the last batch, by which it is known again
+
+
+class DirectoryChangedError(Exception):
+    """A file was renamed, replaced or removed since the directory was listed: list it again."""
+
+
+class LiveSegment(Segment):
+    """One segment.
+
+    Attributes:
+        identity: of the `.log`.
+        indexes: None unless the segment is followed.
+    """
+
+    def __init__(self, directory: PartitionFolder, base_offset: int, names: Mapping[str, str]) -> None:
+        """Open the `.log`, and read the `.txnindex` that belongs to it.
+
+        Args:
+            names: of the files, by suffix; see `follower.segment_names`.
+
+        Raises:
+            DirectoryChangedError: while this looked.
+            DataDirectoryError: a file cannot be read.
+        """
+        self._names = dict(names)
+        self.indexes: SegmentIndexes | None = None
+        self._aborted = AbortedTransactions()
+        self._tail: bytes = b""
+        self._offset_index_read: OffsetIndex | None = None
+        self._time_index_read: TimeIndex | None = None
+        before = self._identities(directory)
+        try:
+            file = FileRange(directory.file(self._names[LOG_SUFFIX]))
+            segment_size(file.path)  # refuses what is no segment's file
+            super().__init__(directory, base_offset, "", file.size, file=file)
+        except DataDirectoryError as error:
+            if is_missing(error):
+                raise DirectoryChangedError from error
+            raise
+        self.identity = file.identity
+        if before != self._identities(directory):
+            raise DirectoryChangedError
+
+    def _identities(self, directory: PartitionFolder) -> list[FileIdentity | None]:
+        return [file_identity(directory.file(self._names[kind])) for kind in sorted(self._names)]
+
+    def file_name(self, kind: str) -> str:
+        """The name of one of the segment's files, as it was listed."""
+        return self._names.get(kind) or super().file_name(kind)
+
+    def read_indexes(self) -> None:
+        """Take the aborted transactions from their file; the other indexes are read when they are asked for."""
+        content = self._content(TRANSACTION_INDEX_SUFFIX) if TRANSACTION_INDEX_SUFFIX in self._names else b""
+        self._transaction_index = parse_transaction_index(content, path=self.path(TRANSACTION_INDEX_SUFFIX))
+        self._offset_index = parse_offset_index(b"", base_offset=self.base_offset, path="")
+        self._time_index = parse_time_index(b"", base_offset=self.base_offset, path="")
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """Of the batches that are known; of the file those entries that are none of preallocation."""
+        if self.indexes is not None:
+            return self._stepped_offset_index(self.indexes)
+        if self._offset_index_read is None:
+            content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
+            path = self.path(OFFSET_INDEX_SUFFIX)
+            index = parse_offset_index(content, base_offset=self.base_offset, path=path)
+            is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
+            self._offset_index_read = (
+                index if is_ours else parse_offset_index(b"", base_offset=self.base_offset, path=path)
+            )
+        return self._offset_index_read
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """As `offset_index`."""
+        if self.indexes is not None:
+            return self._stepped_time_index(self.indexes)
+        if self._time_index_read is None:
+            content = without_zero_tail(self._content_beside_log(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
+            self._time_index_read = parse_time_index(
+                content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
+            )
+        return self._time_index_read
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        """Aborted transactions whose marker is in the segment."""
+        if self.indexes is not None and self._transaction_index.entry_count != self._aborted.entry_count:
+            path = self.path(TRANSACTION_INDEX_SUFFIX)
+            self._transaction_index = parse_transaction_index(self._aborted.to_bytes(), path=path)
+        return self._transaction_index
+
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
+        """The largest timestamp in ms, and the last offset of its batch; see `Segment`."""
+        if self.indexes is not None:
+            return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
+        return super().max_timestamp_and_offset()
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """The same files have these names now."""
+        self._names = dict(names)
+
+    def follow(self, offset: int) -> None:
+        """Begin to know the segment by its batches: none is known yet. What was aborted below `offset` its file tells.
+
+        Raises:
+            CorruptIndexError: the file is of an unknown version.
+        """
+        self.indexes = SegmentIndexes(self.base_offset, index_size_max=_INDEX_SIZE_MAX)
+        self._aborted = AbortedTransactions.resume(self._transaction_index)
+        self._aborted.truncate_to(offset)
+        self._transaction_index = parse_transaction_index(b"", path=self.path(TRANSACTION_INDEX_SUFFIX))
+        self.size = 0
+
+    def add(self, data: ByteArray, table: BatchTable, row_end: int) -> None:
+        """The next batches of a segment that is followed: the first rows of a table of what is behind the last one.
+
+        Args:
+            data: uint8, what the table was scanned from.
+
+        Raises:
+            OffsetOverflowError, InvalidOffsetError: offsets that no segment can have.
+        """
+        assert self.indexes is not None
+        end = int(table.position[row_end - 1] + table.size[row_end - 1])
+        table.matrix[fields.POSITION, :row_end] += self.size
+        segment_indexes.step(self.indexes, table, 0, row_end)
+        self._tail = data[max(end - _TAIL_SIZE, 0) : end].tobytes()
+        self.size += end
+
+    def is_still_in(self, file: FileRange) -> bool:
+        """Whether what is known of a segment that is followed is still in its file: the log may have been cut since."""
+        size = len(self._tail)
+        return file.size >= self.size and file.read(self.size - size, size).tobytes() == self._tail
+
+    def add_aborted(self, completed: CompletedTransactions) -> None:
+        """What these batches decided."""
+        aborted_transactions.step(self._aborted, completed)
+
+    def _is_of_log(self, index: OffsetIndex, slot: int) -> bool:
+        """Whether there is the batch that an entry of the index tells of."""
+        if not 0 <= slot < index.entry_count:
+            return True
+        position = int(index.positions[slot])
+        if not 0 <= position < self.size:
+            return False
+        _, _, table = next(self.batches(position, capacity=1))
+        return len(table) == 1 and int(table.last_offset[0]) == int(index.offsets[slot])
+
+    def _content_beside_log(self, kind: str) -> bytes:
+        """An index, while the `.log` still has its name; nothing if it has not: then searches scan instead."""
+        try:
+            content = self.directory.read(self.file_name(kind))
+        except DataDirectoryError as error:
+            if is_missing(error):
+                return b""
+            raise
+        # a cleaner renames the old `.log` before any new index gets its name
+        return content if file_identity(self.path(LOG_SUFFIX)) == self.identity else b""
+
+
+def without_zero_tail(content: bytes, entry_size: int) -> bytes:
+    """The entries of an index up to the last one that is not zero: behind it is what was preallocated.
+
+    >>> without_zero_tail(bytes([0, 1, 0, 0, 0, 0, 0]), 2)
+    b'\\x00\\x01'
+    """
+    size = len(content.rstrip(b"\0"))
+    return content[: (size + entry_size - 1) // entry_size * entry_size]

@@ -1,0 +1,168 @@
+"""The first record at or after a time, and the offsets that have no time (`UnifiedLog.fetchOffsetByTimestamp`).
+
+    found = offset_for_timestamp(segments, bounds, epochs, timestamp_ms)                          of the whole log
+    found = fetchable_offset_for_timestamp(segments, bounds, epochs, timestamp_ms, isolation)     as a consumer gets it
+
+Times need not ascend in a log. What is found is the first record, by offset, of the first segment that may have one: a
+segment's largest timestamp tells, or the time of its file where no record has a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..columns.batch_table import BatchTable, ByteArray
+from ..columns.legacy import legacy_entry, read_legacy_records
+from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
+from ..errors import CorruptIndexError
+from ..folds.leader_epochs import LeaderEpochs
+from ..kernels import scan
+from ..layout.file_names import OFFSET_INDEX_SUFFIX
+from ..model import FetchIsolation
+from .read import ReadBounds
+from .segment import Segment
+from .segments import Segments
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+NO_TIMESTAMP = -1
+NO_OFFSET = -1
+NO_EPOCH = -1
+_MAGIC_V2 = 2
+_FIRST_COUNT = 8  # batches that are looked at first: an index leads near
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record, or an end of the log.
+
+    Attributes:
+        timestamp: of the record, ms; -1 none.
+        offset: -1 none.
+        leader_epoch: None unknown; -1 where Kafka says so.
+    """
+
+    timestamp: int
+    offset: int
+    leader_epoch: int | None
+
+
+def offset_for_timestamp(
+    segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int
+) -> TimestampAndOffset | None:
+    """The first record with this timestamp (ms) or a later one, or one of the special offsets above; None without one.
+
+    As in a log that has no tiered storage, of which -5 and -6 tell offset -1.
+
+    Raises:
+        CorruptIndexError, CorruptRecordError, InvalidRecordError, DecompressionError, DataDirectoryError: what is
+            searched cannot be read.
+    """
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        epoch = _earliest_epoch(epochs, bounds.log_start_offset)
+        return TimestampAndOffset(NO_TIMESTAMP, bounds.log_start_offset, epoch)
+    if timestamp == LATEST:
+        return TimestampAndOffset(NO_TIMESTAMP, bounds.log_end_offset, epochs.latest_epoch)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return TimestampAndOffset(NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
+    if timestamp == MAX_TIMESTAMP:
+        return _first_of_max_timestamp(segments)
+    for segment in segments:
+        if segment.load_largest_timestamp() >= timestamp:
+            return find_offset_by_timestamp(segment, timestamp, bounds.log_start_offset)
+    return None
+
+
+def fetchable_offset_for_timestamp(
+    segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int, isolation: FetchIsolation
+) -> TimestampAndOffset | None:
+    """The same for a consumer (`ListOffsets`): `isolation` ends the log, so that is its latest offset."""
+    end_offset = isolation.end_offset(bounds)
+    if timestamp == LATEST:
+        return TimestampAndOffset(NO_TIMESTAMP, end_offset, epochs.latest_epoch)
+    found = offset_for_timestamp(segments, bounds, epochs, timestamp)
+    if found is None or timestamp in (EARLIEST, EARLIEST_LOCAL) or found.offset < end_offset:
+        return found
+    return None
+
+
+def find_offset_by_timestamp(segment: Segment, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
+    """The first record of a segment, from `start_offset` on, with this timestamp or a later one; None without one."""
+    _, indexed_offset = segment.time_index.lookup(timestamp)
+    for data, table in _batches_from(segment, max(indexed_offset, start_offset)):
+        for row in np.flatnonzero(table.max_timestamp >= timestamp).tolist():
+            for first_timestamp, offset in _records(data, table, row, timestamp, start_offset):
+                return TimestampAndOffset(first_timestamp, offset, _epoch(table, row))
+    return None
+
+
+def _batches_from(segment: Segment, offset: int) -> Iterator[tuple[ByteArray, BatchTable]]:
+    """Those from where the offset index leads to; positions in a table count in the bytes beside it."""
+    _, position = segment.offset_index.lookup(offset)
+    if position < 0:
+        raise CorruptIndexError(
+            f"The file channel position cannot be negative, but it is {position}",
+            path=segment.path(OFFSET_INDEX_SUFFIX),
+            offset=offset,
+            expected=f"a position up to {segment.size}",
+            found=position,
+            advice="recover the directory as not cleanly closed, which makes its indexes anew",
+            java_class="java.lang.IllegalArgumentException",
+        )
+    for _, data, table in segment.batches(position, capacity=_FIRST_COUNT):
+        yield data, table
+
+
+def _records(
+    data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int
+) -> Iterator[tuple[int, int]]:
+    """(timestamp, offset) of the batch's records that are at or after both."""
+    if table.magic[row] < _MAGIC_V2:
+        entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
+        for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX):
+            if record.timestamp >= timestamp and record.offset >= start_offset:
+                yield record.timestamp, record.offset
+        return
+    for chunk in BatchRecords(data, table, row).chunks():
+        is_wanted = (chunk.timestamp >= timestamp) & (chunk.offset >= start_offset)
+        for index in np.flatnonzero(is_wanted).tolist():
+            yield int(chunk.timestamp[index]), int(chunk.offset[index])
+
+
+def _first_of_max_timestamp(segments: Segments[Segment]) -> TimestampAndOffset | None:
+    """The first record, by offset, with the largest timestamp of all, in the first batch that says it has it."""
+    segment = max(segments, key=lambda segment: segment.max_timestamp_and_offset()[0], default=None)
+    if segment is None:
+        return None
+    timestamp, offset = segment.max_timestamp_and_offset()
+    for data, table in _batches_from(segment, offset):
+        for row in np.flatnonzero(table.max_timestamp == timestamp).tolist():
+            return _with_timestamp(data, table, row, timestamp)
+    return None
+
+
+def _with_timestamp(data: ByteArray, table: BatchTable, row: int, timestamp: int) -> TimestampAndOffset | None:
+    """The first record of a batch with exactly this timestamp; magic 0 has no times (`offsetOfMaxTimestamp`)."""
+    if table.magic[row] == 0:
+        return None
+    for found, offset in _records(data, table, row, timestamp, -(2**63)):
+        if found == timestamp:
+            return TimestampAndOffset(timestamp, offset, _epoch(table, row))
+    return None
+
+
+def _epoch(table: BatchTable, row: int) -> int | None:
+    epoch = int(table.matrix[scan.PARTITION_LEADER_EPOCH, row])
+    return epoch if epoch >= 0 else None
+
+
+def _earliest_epoch(epochs: LeaderEpochs, log_start_offset: int) -> int | None:
+    if epochs.entries and epochs.entries[0][1] <= log_start_offset:
+        return epochs.entries[0][0]
+    return None

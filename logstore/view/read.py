@@ -1,0 +1,278 @@
+"""Bytes of a log from an offset on, as a fetch gets them (`UnifiedLog.read`, `LocalLog.read`, `LogSegment.read`).
+
+    fetched = read(segments, bounds, start_offset, max_size, FetchIsolation.READ_COMMITTED)
+
+What comes back is a slice of one segment: mapped, not copied, but of a segment that another process writes. It begins
+with the whole batch that holds the offset, so there may be records before it; it ends where the bound, the segment or
+`max_size` is, so its last batch may be cut off. Readers skip the one and leave the other to the next read. A read of
+committed data comes with the aborted transactions that may have data in it, some more than needed: the offset index
+tells only roughly where the slice ends.
+
+A slice stays valid when the log goes on, rolls, is cleaned, truncated or deleted: none of these cuts a file in place.
+Only opening a log does, so who holds slices of a closed one must not use them while it is opened as not cleanly closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..columns.batch_table import ByteArray
+from ..errors import CorruptIndexError, OffsetOutOfRangeError, UsageError
+from ..layout.file_names import LOG_SUFFIX
+from ..model import FetchIsolation
+from .batch_search import BatchPlace
+from .segment import Segment
+from .segments import Segments
+
+INT_MAX = 2**31 - 1
+_ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
+
+
+class ReadBounds(NamedTuple):
+    """How far reads go, at one moment.
+
+    Attributes:
+        topic_partition: for messages.
+        log_start_offset, log_end_offset, high_watermark, last_stable_offset: all but the first are exclusive.
+    """
+
+    topic_partition: str
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    last_stable_offset: int
+
+
+class OffsetMetadata(NamedTuple):
+    """An offset and where its batch is (`LogOffsetMetadata`).
+
+    Attributes:
+        message_offset: the first offset of the batch, which may be below the one that was asked for.
+        segment_base_offset: of the segment; -1 unknown.
+        relative_position: bytes into the segment; -1 unknown.
+    """
+
+    message_offset: int
+    segment_base_offset: int
+    relative_position: int
+
+
+class AbortedTransaction(NamedTuple):
+    """A producer whose transactional batches from an offset on, to its next ABORT marker, do not count."""
+
+    producer_id: int
+    first_offset: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fetched:
+    """What a read found (`FetchDataInfo`), and the bounds it was read under.
+
+    Attributes:
+        data: uint8, 1-D, read-only: whole batches but for the last; empty at the bound.
+        start: where the data begins.
+        path: of the `.log` that the data is from; None without data.
+        is_first_entry_incomplete: `max_size` is less than the first batch.
+        aborted_transactions: in the order of the index; None unless committed data was asked for.
+        bounds: as they were given to `read`.
+    """
+
+    data: ByteArray
+    start: OffsetMetadata
+    path: str | None
+    is_first_entry_incomplete: bool
+    aborted_transactions: list[AbortedTransaction] | None
+    bounds: ReadBounds
+
+    @property
+    def position(self) -> int:
+        """Byte of the segment that the data begins at."""
+        return self.start.relative_position
+
+
+def read(
+    segments: Segments[Segment],
+    bounds: ReadBounds,
+    start_offset: int,
+    max_size: int,
+    isolation: FetchIsolation,
+    *,
+    min_one_message: bool = True,
+) -> Fetched:
+    """Data from the batch that holds `start_offset`, or the first behind it, up to the bound of `isolation`.
+
+    Args:
+        max_size: bytes at most; more only for a first batch that is larger, with `min_one_message`.
+
+    Raises:
+        OffsetOutOfRangeError: the offset is below the log's start or above its end; at its end nothing is found.
+        UsageError: `max_size` is negative.
+        CorruptRecordError, CorruptIndexError, DataDirectoryError: the files do not lead to the batch.
+    """
+    if start_offset < bounds.log_start_offset:
+        raise OffsetOutOfRangeError(
+            f"Received request for offset {start_offset} for partition {bounds.topic_partition}, but we only have log "
+            f"segments starting from offset: {bounds.log_start_offset}.",
+            offset=start_offset,
+        )
+    is_committed = isolation is FetchIsolation.READ_COMMITTED
+    if not len(segments) and start_offset == bounds.log_end_offset:  # another process has only just made the directory
+        return _nothing(OffsetMetadata(start_offset, -1, -1), bounds, [] if is_committed else None)
+    end = _end_metadata(segments, bounds, isolation)
+    segment: Segment | None = _segment_of(segments, bounds, start_offset)
+    if start_offset >= end.message_offset:
+        is_at_end = start_offset == end.message_offset
+        start = end if is_at_end else offset_metadata(segments, bounds, start_offset)
+        return _nothing(start, bounds, [] if is_committed else None)
+    while segment is not None:
+        place = _place_of(segment, start_offset, max_size)
+        if place is not None:
+            return _slice(segments, segment, place, start_offset, max_size, end, bounds, is_committed, min_one_message)
+        segment = segments.higher(segment.base_offset)
+    return _nothing(_log_end_metadata(segments, bounds), bounds, None)
+
+
+def offset_metadata(segments: Segments[Segment], bounds: ReadBounds, offset: int) -> OffsetMetadata:
+    """Where the batch of an offset is, or the first behind it, or the log's end (`convertToOffsetMetadataOrThrow`).
+
+    Raises:
+        OffsetOutOfRangeError: the offset is above the log's end, or below all segments.
+        CorruptRecordError, DataDirectoryError: as `read`.
+    """
+    segment: Segment | None = _segment_of(segments, bounds, offset)
+    if offset == bounds.log_end_offset:
+        return _log_end_metadata(segments, bounds)
+    while segment is not None:
+        place = segment.place_of(offset)
+        if place is not None:
+            return OffsetMetadata(place.base_offset, segment.base_offset, place.position)
+        segment = segments.higher(segment.base_offset)
+    return _log_end_metadata(segments, bounds)
+
+
+def _segment_of(segments: Segments[Segment], bounds: ReadBounds, offset: int) -> Segment:
+    segment = segments.floor(offset)
+    if offset > bounds.log_end_offset or segment is None:
+        raise OffsetOutOfRangeError(
+            f"Received request for offset {offset} for partition {bounds.topic_partition}, but we only have log "
+            f"segments upto {bounds.log_end_offset}.",
+            offset=offset,
+        )
+    return segment
+
+
+def _end_metadata(segments: Segments[Segment], bounds: ReadBounds, isolation: FetchIsolation) -> OffsetMetadata:
+    """Where a read ends. The bound goes down to the beginning of the batch that it lies in."""
+    try:
+        return offset_metadata(segments, bounds, isolation.end_offset(bounds))
+    except OffsetOutOfRangeError:
+        return OffsetMetadata(isolation.end_offset(bounds), -1, -1)
+
+
+def _log_end_metadata(segments: Segments[Segment], bounds: ReadBounds) -> OffsetMetadata:
+    active = segments.last
+    if active is None:
+        return OffsetMetadata(bounds.log_end_offset, -1, -1)
+    return OffsetMetadata(bounds.log_end_offset, active.base_offset, active.size)
+
+
+def _place_of(segment: Segment, start_offset: int, max_size: int) -> BatchPlace | None:
+    if max_size < 0:
+        raise UsageError(
+            f"Invalid max size {max_size} for log read from segment {_file_records_text(segment)}",
+            java_class=_ILLEGAL_ARGUMENT,
+        )
+    return segment.place_of(start_offset)
+
+
+def _slice(
+    segments: Segments[Segment],
+    segment: Segment,
+    place: BatchPlace,
+    start_offset: int,
+    max_size: int,
+    end: OffsetMetadata,
+    bounds: ReadBounds,
+    is_committed: bool,
+    min_one_message: bool,
+) -> Fetched:
+    adjusted_size = max(max_size, place.size) if min_one_message else max_size
+    end_position = _end_position(segment, end)
+    has_data = adjusted_size > 0 and end_position is not None
+    size = min((end_position or 0) - place.position, adjusted_size) if has_data else 0
+    if size < 0:
+        raise CorruptIndexError(
+            f"Invalid size: {size} in read from {_file_records_text(segment)}",
+            path=segment.path(LOG_SUFFIX),
+            offset=start_offset,
+            expected=f"the batch of the offset before byte {end_position}",
+            found=place.position,
+            advice="recover the directory as not cleanly closed, which makes its indexes anew",
+            java_class=_ILLEGAL_ARGUMENT,
+        )
+    data = segment.read(place.position, size)
+    aborted = _aborted(segments, segment, place, start_offset, data.size, bounds) if is_committed else None
+    return Fetched(
+        data=data,
+        start=OffsetMetadata(place.base_offset, segment.base_offset, place.position),
+        path=segment.path(LOG_SUFFIX),
+        is_first_entry_incomplete=has_data and adjusted_size < place.size,
+        aborted_transactions=aborted,
+        bounds=bounds,
+    )
+
+
+def _end_position(segment: Segment, end: OffsetMetadata) -> int | None:
+    if segment.base_offset < end.segment_base_offset:
+        return segment.size
+    if segment.base_offset == end.segment_base_offset and end.relative_position >= 0:
+        return end.relative_position
+    return None
+
+
+def _aborted(
+    segments: Segments[Segment], segment: Segment, place: BatchPlace, start_offset: int, size: int, bounds: ReadBounds
+) -> list[AbortedTransaction]:
+    """`LocalLog.addAbortedTransactions`."""
+    end_offset = segment.offset_index.upper_bound_offset(place.position + size)
+    if end_offset is None:
+        higher = segments.higher(segment.base_offset)
+        end_offset = bounds.log_end_offset if higher is None else higher.base_offset
+    return aborted_transactions(segments, segment, start_offset, end_offset)
+
+
+def aborted_transactions(
+    segments: Segments[Segment], segment: Segment, start_offset: int, end_offset: int
+) -> list[AbortedTransaction]:
+    """Those with data in [start_offset, end_offset), in the order of their markers (`collectAbortedTransactions`).
+
+    Args:
+        segment: holds `start_offset`; markers in it and in those behind it are looked at.
+
+    Raises:
+        CorruptIndexError: an entry of an unknown version.
+    """
+    found: list[AbortedTransaction] = []
+    current: Segment | None = segment
+    while current is not None:
+        index = current.transaction_index
+        if not index.entry_count and index.unknown_version is None:
+            current = segments.higher(current.base_offset)
+            continue
+        rows, is_complete = index.aborted_rows(fetch_offset=start_offset, upper_bound_offset=end_offset)
+        found += map(AbortedTransaction, index.producer_ids[rows].tolist(), index.first_offsets[rows].tolist())
+        if is_complete:
+            break
+        current = segments.higher(current.base_offset)
+    return found
+
+
+def _nothing(start: OffsetMetadata, bounds: ReadBounds, aborted: list[AbortedTransaction] | None) -> Fetched:
+    return Fetched(np.empty(0, np.uint8), start, None, False, aborted, bounds)
+
+
+def _file_records_text(segment: Segment) -> str:
+    return f"FileRecords(size={segment.size}, file={segment.path(LOG_SUFFIX)}, start=0, end={INT_MAX})"

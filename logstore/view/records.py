@@ -1,0 +1,250 @@
+"""The records of a log as a consumer gets them (`CompletedFetch`): what may be seen of it, in the order of offsets.
+
+    reader = RecordReader(segments, bounds, start_offset, FetchIsolation.READ_COMMITTED)
+    for chunk in reader.chunks():
+        chunk.records.offset, chunk.columns(), chunk.to_records()
+    reader.position                                            where to go on
+
+Control batches are for nobody. With READ_COMMITTED batches of aborted transactions are left out as well. The position
+goes behind every batch that was passed, seen or not, so gaps cost nothing and a reader that goes on never waits at one.
+
+What is read stays where it is: keys and values of plain batches are ranges of the mapped segment, those of compressed
+ones of the decompressed stream. See `read` for how long that is good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.arrow_batches import RecordBatch, record_batch
+from ..columns.batch_table import BatchTable, Int64Array
+from ..columns.in_order import in_order
+from ..columns.record_columns import BytesColumn, RecordColumns
+from ..columns.record_table import RecordTable
+from ..columns.record_windows import BadBatch
+from ..columns.window_scan import PARALLEL_SIZE_MIN
+from ..kernels import scan
+from ..layout.batch import LOG_APPEND_TIME_FLAG
+from ..layout.record import headers_bytes
+from ..layout.utf8 import java_utf8
+from ..model import FetchIsolation, TimestampType
+from .batch_checks import bad_batch, bad_window
+from .read import INT_MAX, Fetched, ReadBounds, read
+from .segment import Segment
+from .segments import Segments
+from .window_decoder import DecodedWindow, WindowDecoder
+
+NO_LEADER_EPOCH = -1
+_TIMESTAMP_TYPES = {int(each): each for each in TimestampType}
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class Record(NamedTuple):
+    """One record as Python objects (`ConsumerRecord`); timestamp in ms, header keys as text."""
+
+    offset: int
+    timestamp: int
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    leader_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordChunk:
+    """Some records, one after the other.
+
+    Attributes:
+        records: a row each.
+        batches, rows: int64[n], the row of `batches` that each record is of; positions there count in the data of the
+            read, not in the segment.
+        next_offset: where a reader goes on behind these.
+    """
+
+    records: RecordTable
+    batches: BatchTable
+    rows: Int64Array
+    next_offset: int
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def columns(self) -> RecordColumns:
+        """Keys, values and timestamps, not copied; and the headers, if any record has one."""
+        table = self.records
+        headers = None
+        if table.header_count.any():
+            headers = BytesColumn.of_values([headers_bytes(table.headers(row)) for row in range(len(table))])
+        return RecordColumns(
+            len(table),
+            _bytes_column(table, table.key_position, table.key_size),
+            _bytes_column(table, table.value_position, table.value_size),
+            table.timestamp,
+            headers,
+        )
+
+    def to_arrow(self, *, is_view: bool = False) -> RecordBatch:
+        """A `pyarrow.RecordBatch`; with `is_view` keys and values are not copied, see `columns.arrow_batches`."""
+        return record_batch(self.records, is_view=is_view)
+
+    def part(self, start: int, end: int) -> RecordChunk:
+        """The records from row `start` to row `end`, exclusive; keys and values are not copied."""
+        matrix = np.ascontiguousarray(self.records.matrix[:, start:end])
+        next_offset = int(self.records.offset[end]) if end < len(self) else self.next_offset
+        return RecordChunk(
+            RecordTable(self.records.data, matrix, matrix.shape[1]), self.batches, self.rows[start:end], next_offset
+        )
+
+    def to_records(self) -> list[Record]:
+        """All of them as Python objects, copied."""
+        return list(map(Record._make, zip(*self.to_lists(), strict=True)))
+
+    def to_lists(self) -> tuple[list[Any], ...]:
+        """The fields of `Record`, a list each, copied."""
+        table, rows = self.records, self.rows
+        epochs = self.batches.column(scan.PARTITION_LEADER_EPOCH)[rows].tolist()
+        headers: list[Headers] = [[] for _ in range(len(table))]
+        for row in np.flatnonzero(table.header_count).tolist():
+            headers[row] = [(java_utf8(key), value) for key, value in table.headers(row)]
+        return (
+            table.offset.tolist(),
+            table.timestamp.tolist(),
+            [_TIMESTAMP_TYPES[each] for each in _timestamp_types(self.batches)[rows].tolist()],
+            _bytes_list(table, table.key_position, table.key_size),
+            _bytes_list(table, table.value_position, table.value_size),
+            headers,
+            [None if epoch == NO_LEADER_EPOCH else epoch for epoch in epochs],
+        )
+
+
+class RecordReader:
+    """Goes through a log once, up to where it ended when it was made.
+
+    Attributes:
+        position: the next offset to be read.
+    """
+
+    def __init__(
+        self,
+        segments: Segments[Segment],
+        bounds: ReadBounds,
+        start_offset: int,
+        isolation: FetchIsolation,
+        *,
+        end_offset: int | None = None,
+        check_crc: bool = True,
+        fetch_size: int = INT_MAX,
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            end_offset: records from there on are left out; None: up to the bound of `isolation`.
+            check_crc: compute the checksums of all batches that are passed (`check.crcs`).
+            fetch_size: bytes that are read at a time; more only for a batch that is larger. Of much, some is decoded
+                ahead, with helpers: whoever wants little at a time says so.
+        """
+        self.position = start_offset
+        self._segments = segments
+        self._bounds = bounds
+        self._isolation = isolation
+        self._end_offset = end_offset
+        self._check_crc = check_crc
+        self._fetch_size = fetch_size
+
+    def chunks(self) -> Iterator[RecordChunk]:
+        """The records from `position` on, some 30,000 at a time; to be asked for again after an error.
+
+        Raises:
+            OffsetOutOfRangeError: `position` is below the log's start, or above its end.
+            CorruptRecordError, InvalidRecordError, DecompressionError, UnsupportedCompressionTypeError: a batch that
+                cannot be read, `position` is at or before it; all records before it have been given.
+            CorruptIndexError, DataDirectoryError: as `read`.
+        """
+        while self._end_offset is None or self.position < self._end_offset:
+            fetched = read(self._segments, self._bounds, self.position, self._fetch_size, self._isolation)
+            start = self.position
+            if fetched.data.size:
+                yield from self._fetched_chunks(fetched)
+            if self.position <= start:
+                return
+
+    def _fetched_chunks(self, fetched: Fetched) -> Iterator[RecordChunk]:
+        next_offset = self.position
+        with closing(self._decoded(fetched)) as decoded:
+            for part in decoded:
+                table = part.table
+                for window in part.windows:
+                    if isinstance(window, BadBatch):
+                        raise bad_window(fetched, part.kept, window, self.position)
+                    chunk = self._within(RecordChunk(window.records, part.kept, window.rows, 0))
+                    if len(chunk):
+                        yield chunk
+                        self._pass(chunk.next_offset)
+                if part.row_end:
+                    next_offset = int(table.last_offset[part.row_end - 1]) + 1
+                    self._pass(next_offset)
+                if self.position == self._end_offset:
+                    return
+                error = part.error or bad_batch(fetched, table, part.row_end, self.position)
+                if error is not None:
+                    raise error
+        self.position = next_offset  # below what was passed if damaged offsets go back
+
+    def _decoded(self, fetched: Fetched) -> Generator[DecodedWindow]:
+        """The data decoded, ahead and with helpers if there is enough of it."""
+        decoder = WindowDecoder(
+            fetched,
+            self.position,
+            self._end_offset,
+            is_committed=self._isolation is FetchIsolation.READ_COMMITTED,
+            check_crc=self._check_crc,
+        )
+        if fetched.data.size >= PARALLEL_SIZE_MIN:
+            return in_order(decoder.next_window, decoder.decode)
+        return decoder.decoded()
+
+    def _within(self, chunk: RecordChunk) -> RecordChunk:
+        """Without the records before the position, or before one that was given already, and behind the end."""
+        offsets = chunk.records.offset
+        is_ascending = offsets[0] >= self.position and (offsets[1:] > offsets[:-1]).all()
+        if is_ascending and (self._end_offset is None or offsets[-1] < self._end_offset):
+            return replace(chunk, next_offset=int(offsets[-1]) + 1)
+        is_wanted = offsets >= self.position
+        is_wanted[1:] &= offsets[1:] > np.maximum.accumulate(offsets[:-1])
+        if self._end_offset is not None:
+            is_wanted &= offsets < self._end_offset
+        matrix = np.ascontiguousarray(chunk.records.matrix[:, : len(chunk)][:, is_wanted])
+        records = RecordTable(chunk.records.data, matrix, matrix.shape[1])
+        next_offset = int(records.offset[-1]) + 1 if len(records) else self.position
+        return RecordChunk(records, chunk.batches, chunk.rows[is_wanted], next_offset)
+
+    def _pass(self, next_offset: int) -> None:
+        if self._end_offset is not None:
+            next_offset = min(next_offset, self._end_offset)
+        self.position = max(self.position, next_offset)
+
+
+def _bytes_column(table: RecordTable, positions: Int64Array, sizes: Int64Array) -> BytesColumn:
+    return BytesColumn(table.data, positions, np.where(sizes < 0, np.int64(-1), positions + sizes))
+
+
+def _bytes_list(table: RecordTable, positions: Int64Array, sizes: Int64Array) -> list[bytes | None]:
+    data = table.data.data
+    return [
+        None if size < 0 else data[position : position + size].tobytes()
+        for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
+    ]
+
+
+def _timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:
+    is_log_append_time = batches.attributes & LOG_APPEND_TIME_FLAG != 0
+    types = np.where(is_log_append_time, int(TimestampType.LOG_APPEND_TIME), int(TimestampType.CREATE_TIME))
+    return np.where(batches.magic == 0, int(TimestampType.NO_TIMESTAMP_TYPE), types)

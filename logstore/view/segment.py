@@ -1,0 +1,301 @@
+"""One segment: its bytes up to a size, and its indexes (`LogSegment`).
+
+Searches follow Kafka's step by step, so that a damaged index leads to the batch, or to the error, that it leads a
+broker to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..columns.batch_table import CHUNK_ROW_COUNT, BatchTable, ByteArray
+from ..disk.file_range import FileRange
+from ..disk.mapped import MappedFile
+from ..errors import DataDirectoryError
+from ..folds.segment_indexes import SegmentIndexes
+from ..layout.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file_name,
+)
+from ..layout.offset_index import OffsetIndex, parse_offset_index
+from ..layout.time_index import UNKNOWN_TIMESTAMP, TimeIndex, parse_time_index
+from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from .batch_search import (
+    SEARCH_COUNT,
+    BatchPlace,
+    batch_tables,
+    quick_end,
+    quick_search,
+    read_batch_tables,
+    search,
+)
+from .folder import PartitionFolder
+
+NO_TIMESTAMP = -1
+_TAIL_SIZE_MAX = 1 << 16  # bytes
+RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
+
+
+class Segment:
+    """A segment of the directory.
+
+    Attributes:
+        base_offset: of the file names.
+        size: bytes of the `.log` that count; the file may be longer until `segment_recovery.cut`.
+        is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for
+            (`maxTimestampSoFar`).
+    """
+
+    def __init__(
+        self,
+        directory: PartitionFolder,
+        base_offset: int,
+        suffix: str,
+        size: int,
+        *,
+        reads_indexes: bool = True,
+        known: Segment | None = None,
+        file: FileRange | None = None,
+    ) -> None:
+        """Read the indexes, two of them only if `reads_indexes`, or take those of `known`: of the same files.
+
+        Args:
+            file: the `.log` of a segment that another process writes; it is read, never mapped.
+        """
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size = size
+        self.is_timestamp_known = False
+        self._suffix = suffix
+        self._file: FileRange | None = file if known is None else known._file
+        self._mapped = np.empty(0, np.uint8)
+        self._renaming = threading.Lock()
+        self._max_timestamp_and_offset: tuple[int, int] | None = None  # None: the time index has it
+        if known is not None:
+            self._offset_index, self._time_index = known.offset_index, known.time_index
+            self._transaction_index = known.transaction_index
+        elif reads_indexes:
+            self.read_indexes()
+        else:
+            self._offset_index = parse_offset_index(b"", base_offset=base_offset, path="")
+            self._time_index = parse_time_index(b"", base_offset=base_offset, path="")
+            self.read_transaction_index()
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """What the file holds; an absent file holds nothing."""
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """What the file holds; an absent file holds nothing."""
+        return self._time_index
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        """What the file holds; an absent file holds nothing."""
+        return self._transaction_index
+
+    def _stepped_offset_index(self, indexes: SegmentIndexes) -> OffsetIndex:
+        if self._offset_index.entry_count != len(indexes.offset_entries):
+            self._offset_index = indexes.to_offset_index(self.path(OFFSET_INDEX_SUFFIX))
+        return self._offset_index
+
+    def _stepped_time_index(self, indexes: SegmentIndexes) -> TimeIndex:
+        if self._time_index.entry_count != len(indexes.time_entries):
+            self._time_index = indexes.to_time_index(self.path(TIME_INDEX_SUFFIX))
+        return self._time_index
+
+    def load_largest_timestamp(self) -> int:
+        """Return the largest timestamp of the records, ms (`LogSegment.largestTimestamp`).
+
+        Where no record is known to have one, it is when the file was last written to.
+        """
+        self.is_timestamp_known = True
+        timestamp, _ = self.max_timestamp_and_offset()
+        return timestamp if timestamp >= 0 else self.modified_ms
+
+    @property
+    def modified_ms(self) -> int:
+        """When the `.log` was last written to, ms; 0 if there is no such file."""
+        return self.directory.modified_ms(self.file_name(LOG_SUFFIX))
+
+    def load_first_timestamp(self) -> int:
+        """Return the largest timestamp of the first batch in ms, -1 without a batch (`loadFirstBatchTimestamp`).
+
+        Raises:
+            CorruptRecordError, DataDirectoryError: as `batches`.
+        """
+        _, _, table = next(self.batches(0, capacity=1))
+        return int(table.max_timestamp[0]) if len(table) else NO_TIMESTAMP
+
+    @property
+    def data(self) -> ByteArray:
+        """The bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as they are wanted.
+
+        Raises:
+            DataDirectoryError: the file cannot be read, or became shorter.
+        """
+        size = self.size
+        if self._file is not None:
+            return self.read(0, size)
+        if self._mapped.size < size:
+            # a cleaning gives the name to another file: not between this choice of a name and its opening
+            with self._renaming:
+                if self._mapped.size < size:
+                    self._mapped = self._map()
+        return self._mapped[:size]
+
+    def read(self, position: int, size: int) -> ByteArray:
+        """Return bytes of the `.log`, uint8[size], read-only: mapped, or copied if another process may cut the file.
+
+        Raises:
+            DataDirectoryError: the file cannot be read, or became shorter.
+        """
+        if self._file is None:
+            return self.data[position : position + size]
+        data = self._file.read(position, size)
+        if data.size < size:
+            raise _became_shorter(self._file.path, position + size, position + data.size)
+        return data
+
+    def batches(self, position: int, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[tuple[int, ByteArray, BatchTable]]:
+        """Yield the batches from `position` to the end, see `batch_tables`: byte number, bytes from there on, table.
+
+        Positions in the table count in those bytes. Nothing is asked of checksums.
+
+        Raises:
+            CorruptRecordError: the batches do not go on to the end, in Kafka's words.
+            DataDirectoryError: as `read`.
+        """
+        path = self.path(LOG_SUFFIX)
+        if self._file is not None:
+            yield from read_batch_tables(self.read, position, self.size, path, capacity=capacity)
+            return
+        data = self.data
+        for table in batch_tables(data, position, path, capacity=capacity):
+            yield 0, data, table
+
+    def view(self) -> Segment:
+        """Return the segment as it is now, for readers while it is written on.
+
+        Its bytes are mapped, or their file is open, so it may be renamed or removed.
+        """
+        view = Segment(self.directory, self.base_offset, self._suffix, self.size, known=self)
+        if self._file is None:
+            view._mapped = self.data
+        view._max_timestamp_and_offset = self.max_timestamp_and_offset()
+        return view
+
+    def file_name(self, kind: str) -> str:
+        """The name of one of the segment's files."""
+        return segment_file_name(self.base_offset, kind + self._suffix)
+
+    def path(self, kind: str) -> str:
+        """The path of one of the segment's files."""
+        return self.directory.file(self.file_name(kind))
+
+    def has(self, kind: str) -> bool:
+        """Whether the segment has this file."""
+        return self.directory.exists(self.file_name(kind))
+
+    def read_indexes(self) -> None:
+        """Take the indexes from their files."""
+        self._offset_index = parse_offset_index(
+            self._content(OFFSET_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
+        )
+        self._time_index = parse_time_index(
+            self._content(TIME_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
+        )
+        self.read_transaction_index()
+
+    def read_transaction_index(self) -> None:
+        """Take the `.txnindex` from its file."""
+        self._transaction_index = parse_transaction_index(
+            self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
+        )
+
+    def place_of(self, offset: int) -> BatchPlace | None:
+        """The batch that a read of `offset` starts with, None behind the last one (`translateOffset`).
+
+        Raises:
+            CorruptRecordError, DataDirectoryError: there is no batch where the index leads.
+        """
+        _, position = self.offset_index.lookup(offset)
+        position = max(position, 0)
+        if self._file is None and (found := quick_search(self.data, offset, position)).is_answer:
+            return found.place
+        return search(self.batches(position, capacity=SEARCH_COUNT), offset)
+
+    def next_offset(self) -> int:
+        """The offset behind the last batch, the base offset if there is none (`readNextOffset`).
+
+        Raises:
+            CorruptRecordError, DataDirectoryError: as `place_of`; or the bytes behind the last batch are none.
+        """
+        return self.end()[0]
+
+    def end(self) -> tuple[int, int]:
+        """The same, and how many bytes the batches take up to there; raises as `next_offset`."""
+        index = self.offset_index
+        last_indexed_offset = int(index.offsets[-1]) if index.entry_count else self.base_offset
+        quick = self._quick_end(last_indexed_offset)
+        if quick is not None:
+            return quick, self.size
+        place = self.place_of(last_indexed_offset)
+        next_offset, position = self.base_offset, 0
+        if place is not None:
+            for start, _, table in self.batches(place.position, capacity=SEARCH_COUNT):
+                position = start + table.next_position
+                if len(table):
+                    next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
+        return next_offset, position
+
+    def _quick_end(self, offset: int) -> int | None:
+        """See `quick_end`; behind the last entry of an index is little: it is sooner read than mapped."""
+        _, position = self.offset_index.lookup(offset)
+        size = self.size - position
+        if position < 0 or not 0 < size <= _TAIL_SIZE_MAX:
+            return None
+        with FileRange(self.path(LOG_SUFFIX)) as log:
+            tail = log.read(position, size)
+        return quick_end(tail, offset) if tail.size == size else None
+
+    def max_timestamp_and_offset(self) -> tuple[int, int]:
+        """The largest timestamp, ms, and the last offset of its batch, as the time index knows them, else (-1, base).
+
+        A segment that is not written to has its largest timestamp there (`readMaxTimestampAndOffsetSoFar`).
+        """
+        if self._max_timestamp_and_offset is not None:
+            return self._max_timestamp_and_offset
+        index = self.time_index
+        if not index.entry_count:
+            return UNKNOWN_TIMESTAMP, self.base_offset
+        return int(index.timestamps[-1]), int(index.offsets[-1])
+
+    def _map(self) -> ByteArray:
+        """The whole file, uint8; the mapping goes when the last array over it does."""
+        with MappedFile(self.path(LOG_SUFFIX)) as log:
+            if log.size < self.size:
+                raise _became_shorter(log.path, self.size, log.size)
+            return log.data
+
+    def _content(self, kind: str) -> bytes:
+        return self.directory.read(self.file_name(kind)) if self.has(kind) else b""
+
+
+def _became_shorter(path: str, expected_size: int, size: int) -> DataDirectoryError:
+    return DataDirectoryError(
+        "A segment became shorter while it was read",
+        path=path,
+        expected=f"{expected_size} bytes",
+        found=size,
+        advice="refresh the reader, or open the log anew: another process has cut the log",
+        java_class="java.io.EOFException",
+    )

@@ -1,0 +1,212 @@
+"""The batches of one segment, in order, around whatever is damaged.
+
+A broker's recovery ends a segment at its first bad batch. An audit goes on: behind a bad batch it trusts its length if
+a good batch follows there, else it searches for the next good one, byte by byte.
+
+    for piece in walk(log, base_offset):
+        Run(table, first_row, row_end)       good batches, one behind the other
+        Damage(start, end, …)                bytes that are none, good batches behind them
+        Tail(start, end, …)                  bytes behind the last good batch, at most one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
+from ..columns.legacy import legacy_entry
+from ..columns.window_scan import scan_windows
+from ..disk.mapped import MappedFile
+from ..kernels import scan as fields
+from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+
+MAGIC_V2 = 2
+_SEARCH_SIZE = 1 << 20  # bytes looked at in one step of a search
+_MAGIC_POSITION = 16
+OFFSET_SPAN = 2**31  # offsets of a segment lie that close above its base
+
+
+class Run(NamedTuple):
+    """Rows of a table that are good batches, each behind the other; `data` is the whole file."""
+
+    data: ByteArray
+    table: BatchTable
+    first_row: int
+    row_end: int
+
+
+class Damage(NamedTuple):
+    """Bytes `start` … `end` - 1 in the middle that are no good batch.
+
+    Attributes:
+        is_batch: they are framed as one batch, whose checksum is wrong; else nothing is known.
+        offset: the base offset that the damaged header says; None if there is none to tell.
+        expected, found: the check that failed.
+    """
+
+    start: int
+    end: int
+    is_batch: bool
+    offset: int | None
+    expected: str
+    found: str
+
+
+class Tail(NamedTuple):
+    """Bytes `start` … `end` - 1 at the end that are no good batch; like `Damage`."""
+
+    start: int
+    end: int
+    is_batch: bool
+    offset: int | None
+    expected: str
+    found: str
+
+
+def is_ascending(run: Run) -> bool:
+    """Whether each batch begins behind the one before, as all that goes by offsets takes for granted."""
+    rows = slice(run.first_row, run.row_end)
+    base, last = run.table.base_offset[rows], run.table.last_offset[rows]
+    return bool((last >= base).all() and (base[1:] > last[:-1]).all())
+
+
+def has_gaps(run: Run, end_offset: int) -> bool:
+    """Whether offsets are missing, before, between or inside the batches, as where the cleaner was.
+
+    Args:
+        end_offset: behind the batch before the run.
+    """
+    rows = slice(run.first_row, run.row_end)
+    table = run.table
+    base = table.base_offset[rows]
+    is_hole = base[1:] != table.last_offset[rows][:-1] + 1
+    is_thin = table.record_count[rows] != table.column(fields.LAST_OFFSET_DELTA)[rows] + 1
+    is_v2 = table.magic[rows] >= MAGIC_V2
+    return bool(base[0] != end_offset or is_hole.any() or (is_thin & is_v2).any())
+
+
+def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage | Tail]:
+    """All pieces of the file, which cover it from its first byte to its last; pages are given back behind each."""
+    data, position = log.data, 0
+    while position < data.size:
+        for table in scan_windows(data, position, data.size):
+            position = table.next_position
+            start = int(table.position[0]) if len(table) else position
+            for piece in _pieces(data, table, base_offset):
+                yield piece
+                position = table.next_position if isinstance(piece, Run) else piece.end
+            log.release(start, table.next_position)
+            if position != table.next_position:
+                break  # the scan went astray behind damage
+        else:
+            return
+
+
+def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Run | Damage | Tail]:
+    """The rows of the table, and what ends it; nothing follows a piece whose end is not where the next row starts."""
+    is_good = _is_good(data, table)
+    row = 0
+    for bad_row in np.flatnonzero(~is_good).tolist():
+        if bad_row > row:
+            yield Run(data, table, row, bad_row)
+        row = bad_row + 1
+        is_followed = row < len(table) and is_good[row] and _fits(int(table.base_offset[row]), base_offset)
+        piece = _bad_batch(data, table, bad_row, base_offset, is_followed=is_followed)
+        yield piece
+        if piece.end != int(table.position[bad_row] + table.size[bad_row]):
+            return
+    if row < len(table):
+        yield Run(data, table, row, len(table))
+    if table.status != fields.MORE and table.next_position < data.size:
+        yield _bad_end(data, table, base_offset)
+
+
+def _is_good(data: ByteArray, table: BatchTable) -> npt.NDArray[np.bool_]:
+    """Checksums of all rows; those of magic 0 and 1 are computed here."""
+    for row in np.flatnonzero(table.magic < MAGIC_V2).tolist():
+        is_valid = table.magic[row] >= 0 and legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
+        table.matrix[fields.IS_VALID, row] = int(is_valid)
+    good: npt.NDArray[np.bool_] = table.is_valid == 1
+    return good
+
+
+def _bad_batch(data: ByteArray, table: BatchTable, row: int, base_offset: int, *, is_followed: bool) -> Damage | Tail:
+    start, size = int(table.position[row]), int(table.size[row])
+    is_whole = size >= HEADER_SIZE or table.magic[row] < MAGIC_V2
+    found = f"checksum {int(table.matrix[fields.CRC, row])} stored" if is_whole else f"{size} bytes"
+    expected = "the checksum of the bytes" if is_whole else f"a batch of {HEADER_SIZE} bytes or more"
+    offset = int(table.base_offset[row])
+    if start + size == data.size:
+        return Tail(start, data.size, True, offset, expected, found)
+    if is_followed or _starts_batch(data, start + size, base_offset):
+        return Damage(start, start + size, True, offset, expected, found)
+    return _resume(data, start, base_offset, offset, expected, found)
+
+
+def _bad_end(data: ByteArray, table: BatchTable, base_offset: int) -> Damage | Tail:
+    start = table.next_position
+    if table.status == fields.LENGTH_TOO_SMALL:
+        expected, found = f"a batch length of at least {LENGTH_MIN}", str(table.bad_length)
+    else:
+        expected, found = "a whole batch", f"{data.size - start} bytes of one"
+    return _resume(data, start, base_offset, None, expected, found)
+
+
+def _resume(
+    data: ByteArray, start: int, base_offset: int, offset: int | None, expected: str, found: str
+) -> Damage | Tail:
+    end = find_batch(data, start + 1, base_offset)
+    if end is None:
+        return Tail(start, data.size, False, offset, expected, found)
+    return Damage(start, end, False, offset, expected, found)
+
+
+def _starts_batch(data: ByteArray, position: int, base_offset: int) -> bool:
+    """Whether a good batch of this segment is at `position`."""
+    if position >= data.size:
+        return False
+    table = scan_chunk(data, position, data.size, check_crc=True, capacity=1)
+    if not len(table) or not _is_good(data, table)[0]:
+        return False
+    return _fits(int(table.base_offset[0]), base_offset)
+
+
+def _fits(offset: int, base_offset: int) -> bool:
+    return 0 <= offset - base_offset < OFFSET_SPAN
+
+
+def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:
+    """Where the next good batch of magic 2 starts, at `position` or behind it; None if there is none.
+
+    Args:
+        data: uint8, 1-D: the whole file.
+        base_offset: of the segment: what starts with another offset is part of a record.
+    """
+    last = data.size - HEADER_SIZE
+    while position <= last:
+        end = min(position + _SEARCH_SIZE, last + 1)
+        for candidate in _candidates(data, position, end, base_offset):
+            if _starts_batch(data, candidate, base_offset):
+                return candidate
+        position = end
+    return None
+
+
+def _candidates(data: ByteArray, start: int, end: int, base_offset: int) -> list[int]:
+    """Positions in [start, end) whose magic, length and offset could be a batch's."""
+    is_two = data[start + _MAGIC_POSITION : end + _MAGIC_POSITION] == MAGIC_V2
+    places = np.flatnonzero(is_two) + start
+    if not places.size:
+        return []
+    head = data[places[:, None] + np.arange(LOG_OVERHEAD_SIZE)]
+    offsets = np.ascontiguousarray(head[:, :8]).view(">i8")[:, 0].astype(np.int64)
+    lengths = np.ascontiguousarray(head[:, 8:]).view(">i4")[:, 0].astype(np.int64)
+    sizes = lengths + LOG_OVERHEAD_SIZE
+    above = offsets.astype(np.uint64) - np.uint64(base_offset)  # wraps: what is below the base is far above
+    fits = (sizes >= HEADER_SIZE) & (places + sizes <= data.size) & (above < np.uint64(OFFSET_SPAN))
+    found: list[int] = places[fits].tolist()
+    return found
