@@ -8,24 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
-from logstore.columns.batch_table import BatchTable, ByteArray
-from logstore.columns.record_windows import BadBatch, record_windows
-from logstore.errors import LogstoreError
-from logstore.folds.transaction_marker import read_marker
-from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
-from logstore.model import ControlRecordType
+from logstore.layout.batch import NO_PRODUCER_ID
+from logstore.view.partition_reader import PartitionReader
+from logstore.view.replay import ReplayedMarker, replayed
 
 from .directories import Partition
-from .options import READ_UNCOMMITTED
-from .planning import plan_tasks
-from .ranges import find_bounds
-from .reading import batch_tables, checked
 
 
 class CoordinatorRecord(NamedTuple):
-    """One record.
+    """One record with a key.
 
     Attributes:
         is_pending: of a transaction that is not decided.
@@ -38,46 +29,24 @@ class CoordinatorRecord(NamedTuple):
 
 
 def coordinator_records(partition: Partition) -> Iterator[CoordinatorRecord]:
-    """Those that count, in the order in which they came to count; then those that are pending.
+    """Yield the records in the order in which they count; what is pending comes last.
 
     Raises:
-        LogstoreError: the log is damaged.
+        LogstoreError: damage, behind what was before it.
     """
+    reader = PartitionReader(partition.files.path)
     pending: dict[int, list[CoordinatorRecord]] = {}
-    for data, table in _tables(partition):
-        for row in range(len(table)):
-            producer_id, attributes = int(table.producer_id[row]), int(table.attributes[row])
-            if attributes & CONTROL_FLAG:
-                if attributes & TRANSACTIONAL_FLAG:
-                    decided = pending.pop(producer_id, [])
-                    if read_marker(data, table, row).type is ControlRecordType.COMMIT:
-                        yield from decided
-            elif attributes & TRANSACTIONAL_FLAG:
-                pending.setdefault(producer_id, []).extend(_records(data, table, row))
+    for item in replayed(reader):
+        if isinstance(item, ReplayedMarker):
+            decided = pending.pop(item.producer_id, [])
+            yield from decided if item.is_commit else ()
+        elif item.key is not None:
+            record = CoordinatorRecord(item.offset, item.key, item.value, is_pending=False)
+            if item.producer_id == NO_PRODUCER_ID:
+                yield record
             else:
-                yield from _records(data, table, row)
+                pending.setdefault(item.producer_id, []).append(record)
+    if reader.problem is not None:
+        raise reader.problem
     for records in pending.values():
         yield from (record._replace(is_pending=True) for record in records)
-
-
-def _tables(partition: Partition) -> Iterator[tuple[ByteArray, BatchTable]]:
-    bounds = find_bounds(partition, READ_UNCOMMITTED)
-    for task in plan_tasks([bounds.range(bounds.start_offset, bounds.log_end_offset)], None):
-        for one in task.slices:
-            for data, found in batch_tables(one):
-                if isinstance(found, LogstoreError):
-                    raise found
-                checked(one, found)
-                yield data, found
-
-
-def _records(data: ByteArray, table: BatchTable, row: int) -> Iterator[CoordinatorRecord]:
-    for window in record_windows(data, table, np.array([row])):
-        if isinstance(window, BadBatch):
-            raise window.error
-        for number in range(len(window.records)):
-            key = window.records.key(number)
-            if key is not None:
-                yield CoordinatorRecord(
-                    int(window.records.offset[number]), key, window.records.value(number), is_pending=False
-                )

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from ..errors import SchemaError
 from ..topics.transaction_state import TOPIC, TransactionMetadata, TransactionState, decode_key, decode_value
+from ..view.replay import ReplayedRecord
 from . import rules
 from .finding import Finding
 from .markers import Marker
 from .partition import Partition, Report
-from .topic_records import TopicRecord, topic_records
+from .topic_records import topic_records
 
 PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 
@@ -83,7 +84,7 @@ def read_coordinator_log(
     return log, findings
 
 
-def _take(log: CoordinatorLog, partition: Partition, record: TopicRecord, report: Report) -> None:
+def _take(log: CoordinatorLog, partition: Partition, record: ReplayedRecord, report: Report) -> None:
     try:
         if record.key is None:
             raise SchemaError("The record has no key", offset=record.offset)

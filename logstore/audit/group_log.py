@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..errors import SchemaError
+from ..layout.batch import NO_PRODUCER_ID
 from ..topics.consumer_offsets import TOPIC, CommittedOffset, OffsetKey, decode_key, decode_value
+from ..view.replay import ReplayedRecord
 from . import rules
 from .finding import Finding
 from .markers import Marker
 from .partition import Partition, Report
-from .topic_records import TopicRecord, topic_records
+from .topic_records import topic_records
 
 
 class Commit(NamedTuple):
@@ -71,7 +73,7 @@ def read_group_log(partitions: Iterable[Partition]) -> tuple[GroupLog, list[Find
     return log, findings
 
 
-def _take(log: GroupLog, partition: Partition, record: TopicRecord, report: Report) -> None:
+def _take(log: GroupLog, partition: Partition, record: ReplayedRecord, report: Report) -> None:
     try:
         if record.key is None:
             raise SchemaError("The record has no key", offset=record.offset)
@@ -89,11 +91,12 @@ def _take(log: GroupLog, partition: Partition, record: TopicRecord, report: Repo
             waiting[:] = [one for one in waiting if one[0] != target]
         return
     place = (partition.files.partition, record.offset)
-    commit = Commit(value.offset, record.producer_id, place, value.commit_timestamp_ms)
-    if record.producer_id is None:
+    producer_id = record.producer_id if record.producer_id != NO_PRODUCER_ID else None
+    commit = Commit(value.offset, producer_id, place, value.commit_timestamp_ms)
+    if producer_id is None:
         log.commits.setdefault(target, []).append(commit)
     else:
-        log.pending.setdefault(record.producer_id, []).append((target, commit))
+        log.pending.setdefault(producer_id, []).append((target, commit))
 
 
 def _settle(log: GroupLog, marker: Marker) -> None:

@@ -14,9 +14,9 @@ from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.coordinator.transactions.transaction import from_record
 from logstore.disk.seam import SEAM
 from logstore.store.opening.start import open_as
-from logstore.store.replaying import ReplayedMarker, ReplayedRecord, replayed
 from logstore.store.store import Store
 from logstore.topics.consumer_offsets import decode_key, decode_value
+from logstore.view.replay import ReplayedMarker, ReplayedRecord, replayed
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
 from tests.kafka.test_store_against_kafka import ask, warnings

@@ -23,9 +23,9 @@ from logstore.errors import (
     UnknownMemberIdError,
 )
 from logstore.store.groups.coordinator import GroupAssignment
-from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
+from logstore.view.replay import ReplayedRecord, replayed
 from tests.unit.small_store import SmallStore, TransactionalClient, topic_id_of
 
 PLACE = ("in", 0)

@@ -11,9 +11,9 @@ import pytest
 from logstore.coordinator.transactions.table import TransactionTable
 from logstore.errors import KafkaStorageError
 from logstore.store.internal_topic import CoordinatorTopic
-from logstore.store.replaying import replayed
 from logstore.store.transactions.markers import MarkerWriter
 from logstore.topics.transaction_state import TransactionState
+from logstore.view.replay import replayed
 from tests.unit.small_store import SmallStore, TransactionalClient
 
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])

@@ -10,8 +10,8 @@ import pytest
 
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
-from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.transaction_state import TransactionState
+from logstore.view.replay import ReplayedRecord, replayed
 from tests.unit import small_store
 from tests.unit.small_store import SmallStore, TransactionalClient
 

@@ -26,8 +26,8 @@ from logstore.errors import (
     UnstableOffsetCommitError,
 )
 from logstore.log.partition_log import PartitionLog
-from logstore.store.replaying import ReplayedRecord, replayed
 from logstore.topics.transaction_state import TransactionState
+from logstore.view.replay import ReplayedRecord, replayed
 from tests.unit.small_store import SmallStore, TransactionalClient
 
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])

@@ -31,8 +31,8 @@ from ...topics.consumer_offsets import (
     encode_value,
 )
 from ...topics.frames import CoordinatorKey, is_known_type, read_type
+from ...view.replay import ReplayedMarker, ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic
-from ..replaying import ReplayedMarker, ReplayedRecord, errors_of, replayed
 
 if TYPE_CHECKING:
     from ..store import Store
@@ -101,7 +101,7 @@ class GroupPartition:
             if isinstance(one, ReplayedMarker):
                 self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit)
             elif one.key is not None:
-                with errors_of(log, one.offset):
+                with errors_of(log.directory.path, one.offset):
                     record_type = read_type(one.key)
                     if is_known_type(_TABLE, record_type):
                         self._replay(one, now_ms, kept)

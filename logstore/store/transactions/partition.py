@@ -29,8 +29,8 @@ from ...coordinator.transactions.transitions import PREPARE_COMMIT, PREPARED, su
 from ...errors import ConcurrentTransactionsError, LogstoreError
 from ...log.partition_log import PartitionLog
 from ...topics.transaction_state import unknown_version
+from ...view.replay import ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic, for_each_then_raise
-from ..replaying import ReplayedRecord, errors_of, replayed
 from .markers import MarkerWriter
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class StatePartition:
         end_offset = log.log_end_offset
         for record in replayed(log, self._next_offset):
             if isinstance(record, ReplayedRecord) and record.key is not None:
-                with errors_of(log, record.offset):
+                with errors_of(log.directory.path, record.offset):
                     unknown = unknown_version(record.key, record.value)
                 if unknown is None:
                     last[record.key] = record
@@ -284,6 +284,6 @@ class StatePartition:
                 *(what, version, log.directory.path),
             )
         for key, record in last.items():
-            with errors_of(log, record.offset):
+            with errors_of(log.directory.path, record.offset):
                 self.table.replay(key, record.value)
         self._next_offset = end_offset
