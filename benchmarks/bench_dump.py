@@ -25,11 +25,13 @@ SIZE_TINY = 256 * KIB
 SIZE, SIZE_IN_PROCESS = scaled(SIZE_TINY, 256 * MIB), scaled(SIZE_TINY, 32 * MIB)
 SEGMENT = "00000000000000000000.log"
 DEPTHS = {"batch level": (), "--deep-iteration": ("--deep-iteration",), "--print-data-log": ("--print-data-log",)}
+IN_PROCESS = DEPTHS | {"--format json": ("--format", "json", "--print-data-log")}
 ROUND_COUNTS = {"batch level": 3, "--deep-iteration": 2, "--print-data-log": 2}  # of those that take Kafka long
 TINY_HASHES = {
     "batch level": "a0891189c7e2e52c",
     "--deep-iteration": "d8a18b6a5d7dc92c",
     "--print-data-log": "dede25cab31dec8f",
+    "--format json": "c761c4ff4e51b471",
 }
 
 
@@ -69,7 +71,7 @@ def test_dump_as_a_command(measured: Measured, segment: Path, depth: str, tmp_pa
     assert SIZE != SIZE_TINY or digest(text) == TINY_HASHES[depth]
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("depth", IN_PROCESS)
 def test_dump_in_process(measured: Measured, depth: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_segment(tmp_path / SEGMENT, SIZE_IN_PROCESS)
@@ -80,7 +82,7 @@ def test_dump_in_process(measured: Measured, depth: str, tmp_path: Path, monkeyp
 def dump_text(depth: str) -> bytes:
     """What the dump of the segment in the working directory prints."""
     stdout = io.BytesIO()
-    assert dump_run(["--files", SEGMENT, *DEPTHS[depth]], stdout, io.StringIO()) == 0
+    assert dump_run(["--files", SEGMENT, *IN_PROCESS[depth]], stdout, io.StringIO()) == 0
     return stdout.getvalue()
 
 

@@ -27,7 +27,7 @@ from logstore.messages.json_form import JsonText
 
 from .decoders import ControlRecord
 from .index_text import Row
-from .log_rows import ABSENT, Rows
+from .log_rows import ABSENT, Column, Rows, Slices
 from .output import Output
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -74,43 +74,80 @@ def _bytes(text: str) -> bytes:
 
 
 def _lines(path: str, rows: Rows) -> list[str]:
-    """Return a line for each row: a template, filled with numbers and with members whose text depends on the value."""
-    head = f'{{"file":{_encode(path)},"kind":"{rows.kind}"'
-    template = head.replace("%", "%%")
+    """Return a line for each row: a template, filled with what is not the same in all rows."""
+    template = _escaped(f'{{"file":{_encode(path)},"kind":"{rows.kind}"')
     values: list[list[Any]] = []
-    for name, column in rows.columns.items():
-        if isinstance(column, np.ndarray):
-            template += f',"{name}":"%s"' if column.dtype.kind == "U" else f',"{name}":%s'
-            values.append((np.where(column, "true", "false") if column.dtype.kind == "b" else column).tolist())
-        else:
-            template += "%s"
-            values.append(_members(name, column))
+    for name, column in rows.columns.items() if rows.count else ():
+        form, texts = _filled(name, column)
+        template += form
+        if texts:
+            values.append(texts)
     template += "}\n"
     return [template % row for row in zip(*values, strict=True)] if values else [template % ()] * rows.count
 
 
-def _members(name: str, column: list[Any]) -> list[str]:
-    """Return `,"name":value` for each value, or nothing for an absent one."""
-    head, null, empty = f',"{name}":', f',"{name}":null', f',"{name}":[]'
-    members = []
-    for value in column:
-        if value is None:
-            members.append(null)
-        elif type(value) is bytes:
-            members.append("," + _content(name, value))
-        elif value == []:
-            members.append(empty)
-        else:
-            members.append("" if value is ABSENT else head + _text(value))
-    return members
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _filled(name: str, column: Column) -> tuple[str, list[Any]]:
+    """Return the template of a member, and what goes into it row by row: nothing if it is the same in all rows."""
+    if isinstance(column, Slices):
+        return _content_members(name, column)
+    is_constant = column.count(column[0]) == len(column) if isinstance(column, list) else (column == column[0]).all()
+    if isinstance(column, list):
+        texts = [_member(name, value) for value in (column[:1] if is_constant else column)]
+        return (_escaped(texts[0]), []) if is_constant else ("%s", texts)
+    form = f',"{name}":"%s"' if column.dtype.kind == "U" else f',"{name}":%s'
+    if column.dtype.kind == "b":
+        column = np.where(column, "true", "false")
+    return (form % column[0], []) if is_constant else (form, column.tolist())
+
+
+def _content_members(name: str, column: Slices) -> tuple[str, list[str]]:
+    """Return the members of keys or values: what is ASCII without escapes is cut out of one text, not encoded."""
+    data, positions, sizes = column
+    if (sizes < 0).all():
+        return f',"{name}":null', []
+    ends = positions + np.maximum(sizes, 0)
+    start = int(positions.min(initial=data.size, where=sizes >= 0))
+    window = data[start : int(ends.max(initial=start, where=sizes >= 0))]
+    odd_counts = np.zeros(window.size + 1, np.int32)
+    np.cumsum(_IS_ODD[window], out=odd_counts[1:])
+    starts, ends = positions - start, ends - start
+    is_plain = sizes >= 0
+    is_plain[is_plain] = odd_counts[starts[is_plain]] == odd_counts[ends[is_plain]]
+    text = window.tobytes().decode("latin-1")
+    if is_plain.all():
+        return f',"{name}":"%s"', [text[first:end] for first, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    rows = zip(is_plain.tolist(), starts.tolist(), ends.tolist(), sizes.tolist(), strict=True)
+    return ",%s", [
+        f'"{name}":"{text[first:end]}"' if is_one else _content(name, None if size < 0 else window[first:end].tobytes())
+        for is_one, first, end, size in rows
+    ]
+
+
+_IS_ODD = np.ones(256, bool)  # bytes that a JSON string has not as they are
+_IS_ODD[0x20:0x7F] = False
+_IS_ODD[[ord('"'), ord("\\")]] = True
+
+
+def _member(name: str, value: Any) -> str:
+    if value is ABSENT:
+        return ""
+    return "," + _content(name, value) if isinstance(value, bytes) else f',"{name}":{_text(value)}'
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return "null"
     if isinstance(value, JsonText):
         return value
     if isinstance(value, ControlRecord):
         return f'{{"type":"{value.type.name}","{value.name}":{value.detail}}}'
     if isinstance(value, list):
+        if not value:
+            return "[]"
         headers = [f"{{{_content('key', key)},{_content('value', value)}}}" for key, value in value]
         return f"[{','.join(headers)}]"
     return _encode(value)

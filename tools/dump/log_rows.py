@@ -31,7 +31,24 @@ from .slow_rows import record_texts
 
 ABSENT = object()  # in a column: the row has no such field
 
-Column = npt.NDArray[Any] | list[Any]  # int64, bool or text of one word; or ints, text, bytes, None, ABSENT, …
+
+class Slices(NamedTuple):
+    """Keys or values: uint8 data, and int64 positions in it and sizes, -1 for null."""
+
+    data: ByteArray
+    positions: Int64Array
+    sizes: Int64Array
+
+    def values(self) -> list[bytes | None]:
+        """Return each as bytes of its own."""
+        view = memoryview(self.data)
+        return [
+            None if size < 0 else bytes(view[position : position + size])
+            for position, size in zip(self.positions.tolist(), self.sizes.tolist(), strict=True)
+        ]
+
+
+Column = npt.NDArray[Any] | Slices | list[Any]  # of int64, bool or words; or of numbers, text, bytes, None, ABSENT, …
 
 
 class Rows(NamedTuple):
@@ -250,7 +267,9 @@ def record_rows(
         }
     contents, error = _contents(records, rows, attributes & CONTROL_FLAG != 0, options)
     columns |= contents
-    count = rows.size if error is None else len(contents["control"])
+    if error is None:
+        return Rows("record", rows.size, columns), None
+    count = len(contents["control"])
     return Rows("record", count, {name: column[:count] for name, column in columns.items()}), error
 
 
@@ -261,8 +280,8 @@ def _contents(
     if not is_control.any() and not options.needs_python:
         columns: dict[str, Column] = {}
         if options.prints_contents:
-            columns["key"] = _slices(records.data, records.key_position[rows], records.key_size[rows])
-            columns["value"] = _slices(records.data, records.value_position[rows], records.value_size[rows])
+            columns["key"] = Slices(records.data, records.key_position[rows], records.key_size[rows])
+            columns["value"] = Slices(records.data, records.value_position[rows], records.value_size[rows])
         return columns, None
     from .decoders import read_control_record
 
@@ -282,14 +301,6 @@ def _contents(
         error = raised
     controls, keys, values = map(list, zip(*found, strict=True)) if found else ([], [], [])
     return {"control": controls} | ({"key": keys, "value": values} if options.prints_contents else {}), error
-
-
-def _slices(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> list[bytes | None]:
-    view = memoryview(data)
-    return [
-        None if size < 0 else bytes(view[position : position + size])
-        for position, size in zip(positions.tolist(), sizes.tolist(), strict=True)
-    ]
 
 
 def _legacy_row(record: LegacyRecord, timestamp_type: TimestampType, options: DumpOptions) -> Row:
