@@ -10,7 +10,7 @@ from importlib import metadata
 import click
 
 _PACKAGES = (
-    *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard", "rich"),
+    *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard"),
     *("pyspark", "pyarrow"),
 )
 _OPTIONAL = {"pyspark": "needed for Spark only", "pyarrow": "needed for Arrow, Parquet and Spark only"}

@@ -1,64 +1,64 @@
-"""Tables for people: by rich and as wide as the terminal; as wide as they need to be where there is none.
-
-Most of what is not for a terminal is printed here, as rich prints it: importing rich takes longer than a small answer.
-"""
+"""Tables for people: a line a row, never broken; on a terminal that is too narrow for that, a line a cell."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
-_PIPED_WIDTH = 1_000_000  # columns; a line of a pipe is never broken
+_GAP = "  "
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """One line a row on standard output; None is a dash, and numbers stand at the right.
+    """Print the rows on standard output, below the names of the columns.
+
+    None is a dash, and numbers stand at the right. What a terminal would obey, as a line end, stands as its escape.
 
     Args:
-        columns: names, over the columns.
+        columns: names.
         rows: values, as many as there are columns.
     """
-    found = [list(row) for row in rows]
-    is_terminal = sys.stdout.isatty()
-    if is_terminal or not _is_plain(columns, found):
-        _print_by_rich(columns, found, is_terminal)
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    texts = [[name, *map(_text, column)] for name, column in zip(columns, values, strict=True)]
+    widths = [max(map(_width, column)) for column in texts]
+    if sys.stdout.isatty() and sum(widths) + len(_GAP) * (len(widths) - 1) > shutil.get_terminal_size().columns:
+        _print_cells(texts, max(map(_width, columns)))
         return
-    texts = [list(columns), *([_text(value) for value in row] for row in found)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    for row in texts:
-        cells = zip(row, widths, range(len(row)), strict=True)
-        padded = (text.rjust(width) if _is_number(found, index) else text.ljust(width) for text, width, index in cells)
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+    cells = [
+        _justified(column, width, is_right=bool(found) and all(isinstance(value, int | None) for value in found))
+        for column, width, found in zip(texts, widths, values, strict=True)
+    ]
+    sys.stdout.write("".join([f"{_GAP.join(row).rstrip()}\n" for row in zip(*cells, strict=True)]))
 
 
-def _is_plain(columns: Sequence[str], rows: list[list[Any]]) -> bool:
-    """Whether every character takes one place, so that `len` says how wide a text is."""
-    texts = [*columns, *(_text(value) for row in rows for value in row)]
-    return all(text.isascii() and text.isprintable() for text in texts) and not any("[" in name for name in columns)
+def _print_cells(texts: list[list[str]], name_width: int) -> None:
+    """Print a block for each row, a line for each of its cells behind the name of the column."""
+    (*names,), *rows = zip(*texts, strict=True)
+    names = _justified(names, name_width, is_right=False)
+    for row in rows:
+        lines = [f"{name}{_GAP}{text}\n" for name, text in zip(names, row, strict=True)]
+        sys.stdout.write("".join(lines) + "\n")
 
 
 def _text(value: Any) -> str:
-    return "-" if value is None else str(value)
+    text = "-" if value is None else str(value)
+    if text.isprintable():
+        return text
+    return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
 
 
-def _is_number(rows: list[list[Any]], index: int) -> bool:
-    return bool(rows) and all(isinstance(row[index], int | None) for row in rows)
+def _width(text: str) -> int:
+    """Return how many columns of a terminal the text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in ("W", "F") else 1 for one in text
+    )
 
 
-def _print_by_rich(columns: Sequence[str], found: list[list[Any]], is_terminal: bool) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=sys.stdout, width=None if is_terminal else _PIPED_WIDTH, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD if is_terminal else None, pad_edge=False)
-    for index, name in enumerate(columns):
-        justify: Literal["left", "right"] = "right" if _is_number(found, index) else "left"
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=not is_terminal)
-    for row in found:
-        table.add_row(*(Text(_text(value)) for value in row))
-    with console.capture() as capture:
-        console.print(table)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+def _justified(texts: list[str], width: int, *, is_right: bool) -> list[str]:
+    blanks = [" " * (width - _width(text)) for text in texts]
+    pairs = zip(texts, blanks, strict=True)
+    return [blank + text for text, blank in pairs] if is_right else [text + blank for text, blank in pairs]
