@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from logstore_tools.dump import command, output, run
+from logstore_tools.dump_program import dump_program
 from tests.conformance.beyond import difference
 from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_rows
@@ -130,6 +131,17 @@ def test_a_full_disk_is_one_clear_line(argv: list[str], golden: Callable[[str], 
         )
     assert done.returncode == 1
     assert done.stderr.decode() == "logstore: cannot write to standard output: No space left on device\n"
+
+
+def test_a_file_that_fails_is_not_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(argv: list[str], stdout: object, stderr: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), "0.log")
+
+    monkeypatch.setattr("logstore_tools.dump.run", fail)
+    assert dump_program(["0.log"]) == 1
+    assert capsys.readouterr().err == "logstore: Input/output error: 0.log\n"
 
 
 @pytest.mark.parametrize("line_count", [1, 100])
