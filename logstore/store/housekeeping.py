@@ -114,7 +114,7 @@ class Housekeeping:
         for key, log in self._partitions.logs.items():
             with self._record_failure("removal of deleted files", key):
                 log.remove_deleted_files(now_ms)
-        self._partitions.remove_deleted(now_ms)
+        self._partitions.directories.remove_deleted(now_ms)
 
     def clean(self) -> None:
         """Clean logs, the one with the highest ratio first, until none is worth it; then retention of compacted logs.

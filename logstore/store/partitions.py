@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -11,20 +9,17 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
-from ..disk.directory import partition_directories
-from ..disk.names import child
 from ..disk.seam import Seam
 from ..errors import LogstoreError
-from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
+from ..layout.file_names import directory_name
 from ..log.config import LogConfig, parse_config
 from ..log.load.loader import LoadSettings
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from .broker_config import BrokerConfig, topic_defaults
 from .checkpoints import Checkpoints
-from .metadata.image import MetadataImage, TopicImage
-from .metadata.log import DIRECTORY_NAME
-from .metadata.reading import topic_id_of
+from .directories import PartitionDirectories
+from .metadata.image import MetadataImage
 from .timers import Timers
 
 Progress = Callable[[int, int], object]
@@ -44,14 +39,13 @@ class WantedPartition(NamedTuple):
 
 
 class Partitions:
-    """The logs that are open, by topic and partition, and directories that are not.
+    """The logs of a store: those that are open, and those that are opened when somebody first asks for them.
 
-    After an orderly close there is nothing to repair, so each log is opened when somebody first asks for it.
+    After an orderly close there is nothing to repair, so that none need be opened at once.
 
     Attributes:
         was_clean: the directory was closed in order, so its logs need no recovery.
-        deleted: paths of directories to be removed, and when, ms since 1970.
-        strays: paths of directories that are of no partition that the metadata knows; they are left alone.
+        directories: of these and other partitions.
     """
 
     def __init__(
@@ -64,7 +58,8 @@ class Partitions:
         config: BrokerConfig,
         timers: Timers,
     ) -> None:
-        self._root, self._seam, self._now_ms = root, seam, now_ms
+        self._seam, self._now_ms = seam, now_ms
+        self.directories = PartitionDirectories(root, seam)
         self._checkpoints, self._timers = checkpoints, timers
         self._requires_verification = config["transaction.partition.verification.enable"]
         self._thread_count = config["num.recovery.threads.per.data.dir"]
@@ -74,26 +69,10 @@ class Partitions:
         self._waiting: dict[TopicPartition, WantedPartition] = {}
         self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are put aside
         self._lock = threading.RLock()
-        self.deleted: dict[str, int] = {}
-        self.strays: list[str] = []
 
     def sort_directories(self, image: MetadataImage) -> None:
-        """See what there is; what is of a deleted topic is put aside.
-
-        Raises:
-            InvalidNameError: a directory that is no partition's.
-            DataDirectoryError, CheckpointFormatError: what cannot be read.
-        """
-        due_ms = self._now_ms() + self._delay_ms
-        for name, path in partition_directories(self._root):
-            if name.kind is DirectoryKind.DELETE:
-                self.deleted[path] = due_ms
-            elif name.kind is DirectoryKind.LIVE and path != child(self._root, DIRECTORY_NAME):
-                topic_id = topic_id_of(path)
-                if topic_id in image.removed_topic_ids:
-                    self._set_aside(TopicPartition(name.topic, name.partition), DirectoryKind.DELETE, due_ms)
-                elif not _is_known(image.topics.get(name.topic), name.partition, topic_id):
-                    self.strays.append(path)
+        """See what there is, before anything is opened; raises as `PartitionDirectories.sort`."""
+        self.directories.sort(image, self._now_ms() + self._delay_ms)
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
@@ -108,7 +87,7 @@ class Partitions:
     @property
     def has_half_open(self) -> bool:
         """Whether a partition that is not open has a directory that needs recovery."""
-        return any(not one.was_clean and os.path.isdir(self._path(one.key)) for one in self._waiting.values())
+        return any(not one.was_clean and self.directories.has(one.key) for one in self._waiting.values())
 
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
         """Recover all partitions; after an orderly close only make those that are missing; raises as `open_all`."""
@@ -116,8 +95,7 @@ class Partitions:
         self._checkpoints.keep_only({one.key for one in wanted})
         if self.was_clean:
             for one in wanted:
-                path = self._path(one.key)
-                if os.path.isdir(path) and path not in self.strays:
+                if self.directories.has(one.key):
                     self._waiting[one.key] = one._replace(was_clean=True)
         self.open_all([one for one in wanted if one.key not in self._waiting], progress, len(self._waiting))
 
@@ -244,28 +222,9 @@ class Partitions:
             del self._leaving[key]
         return failure
 
-    def remove_deleted(self, now_ms: int) -> list[str]:
-        """Remove directories that are due; their paths.
-
-        Raises:
-            DataDirectoryError: a file cannot be removed; its directory stays due.
-        """
-        removed = []
-        for path, due_ms in list(self.deleted.items()):
-            if due_ms <= now_ms:
-                self._remove(path)
-                del self.deleted[path]
-                removed.append(path)
-        return removed
-
-    def _path(self, key: TopicPartition) -> str:
-        return child(self._root, directory_name(*key))
-
     def _open(self, wanted: WantedPartition) -> None:
-        key, path = wanted.key, self._path(wanted.key)
-        if path in self.strays:
-            self._set_aside(key, DirectoryKind.STRAY, None)
-            self.strays.remove(path)
+        key = wanted.key
+        self.directories.make_room(key)
         settings = LoadSettings(
             wanted.was_clean,
             self._checkpoints.recovery_points.get(key, 0),
@@ -274,7 +233,7 @@ class Partitions:
             wanted.config,
         )
         log = PartitionLog.open(
-            path,
+            self.directories.path(key),
             settings,
             seam=self._seam,
             now_ms=self._now_ms,
@@ -287,36 +246,20 @@ class Partitions:
 
     def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
         """Close a log and let its directory be removed; a directory that cannot be renamed is a stray one then."""
-        path, failure = self._path(key), None
+        failure = None
         try:
             if log is not None:
                 log.close()
         except LogstoreError as error:
             failure = error
         try:
-            if os.path.isdir(path) and path not in self.strays:
-                self._set_aside(key, DirectoryKind.DELETE, due_ms)
+            if self.directories.has(key):
+                self.directories.delete(key, due_ms)
             self._checkpoints.forget(key)
         except LogstoreError as error:
             failure = failure or error
-            if os.path.isdir(path):
-                self.strays.append(path)
+            self.directories.abandon(key)
         return failure
-
-    def _set_aside(self, key: TopicPartition, kind: DirectoryKind, due_ms: int | None) -> None:
-        """Give the directory the name of one that is to be deleted, or stray."""
-        path = self._path(key)
-        new_path = child(self._root, set_aside_name(*key, secrets.token_hex(16), kind))
-        self._seam.rename(path, new_path)
-        self._seam.sync_directory(self._root)
-        if due_ms is not None:
-            self.deleted[new_path] = due_ms
-
-    def _remove(self, path: str) -> None:
-        for name in sorted(os.listdir(path)):
-            self._seam.unlink(child(path, name))
-        self._seam.remove_directory(path)
-        self._seam.sync_directory(self._root)
 
 
 @contextmanager
@@ -330,11 +273,6 @@ def _named(key: TopicPartition) -> Iterator[None]:
             "copies what is good of it"
         )
         raise
-
-
-def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:
-    """A directory without an id was made, but not finished."""
-    return topic is not None and partition in topic.partitions and topic_id in (None, topic.topic_id)
 
 
 def _close_each(waiting: SimpleQueue[PartitionLog], errors: list[LogstoreError]) -> None:

@@ -95,7 +95,7 @@ class Store:
     @property
     def stray_directories(self) -> tuple[str, ...]:
         """Paths of directories of partitions that the metadata does not know; they are left alone."""
-        return tuple(self._partitions.strays)
+        return tuple(self._partitions.directories.strays)
 
     def log(self, topic: str, partition: int) -> PartitionLog:
         """The partition's log; raises UnknownTopicOrPartitionError."""

@@ -73,7 +73,7 @@ def _open(
     partitions = Partitions(path, seam, now_ms=now_ms, checkpoints=checkpoints, config=config, timers=timers)
     try:
         partitions.sort_directories(metadata.image)
-        metadata.require_suitable(place, has_partitions=bool(partitions.strays))
+        metadata.require_suitable(place, has_partitions=bool(partitions.directories.strays))
         begin(path, metadata, place)
         partitions.was_clean = take_clean_shutdown(seam, path)
         partitions.start(wanted_partitions(metadata.image, place.node_id, config), progress)

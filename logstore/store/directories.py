@@ -1,0 +1,96 @@
+"""The directories of partitions in a data directory, and the ones that are put aside: deleted, or of nobody."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from ..disk.directory import partition_directories
+from ..disk.names import child
+from ..disk.seam import Seam
+from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
+from ..model import TopicPartition
+from .metadata.image import MetadataImage, TopicImage
+from .metadata.log import DIRECTORY_NAME
+from .metadata.reading import topic_id_of
+
+
+class PartitionDirectories:
+    """Where each partition is, and what becomes of a directory that is no partition's any more.
+
+    Attributes:
+        strays: paths of directories whose partition the metadata does not know; they are left alone.
+    """
+
+    def __init__(self, root: str, seam: Seam) -> None:
+        self._root, self._seam = root, seam
+        self.strays: list[str] = []
+        self._deleted: dict[str, int] = {}  # path to when it is removed, ms since 1970
+
+    def sort(self, image: MetadataImage, due_ms: int) -> None:
+        """Find strays, and put aside what is of a deleted topic, to be removed at `due_ms`.
+
+        Raises:
+            InvalidNameError: a directory that is no partition's.
+            DataDirectoryError, CheckpointFormatError: what cannot be read.
+        """
+        for name, path in partition_directories(self._root):
+            if name.kind is DirectoryKind.DELETE:
+                self._deleted[path] = due_ms
+            elif name.kind is DirectoryKind.LIVE and path != child(self._root, DIRECTORY_NAME):
+                topic_id = topic_id_of(path)
+                if topic_id in image.removed_topic_ids:
+                    self.delete(TopicPartition(name.topic, name.partition), due_ms)
+                elif not _is_known(image.topics.get(name.topic), name.partition, topic_id):
+                    self.strays.append(path)
+
+    def path(self, partition: TopicPartition) -> str:
+        """Return where the partition is, or is made."""
+        return child(self._root, directory_name(*partition))
+
+    def has(self, partition: TopicPartition) -> bool:
+        """Return whether there is a directory of the partition; a stray one of its name is none."""
+        path = self.path(partition)
+        return os.path.isdir(path) and path not in self.strays
+
+    def delete(self, partition: TopicPartition, due_ms: int) -> None:
+        """Put the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
+        self._deleted[self._set_aside(partition, DirectoryKind.DELETE)] = due_ms
+
+    def make_room(self, partition: TopicPartition) -> None:
+        """Put a stray directory of the partition's name aside; raises DataDirectoryError."""
+        path = self.path(partition)
+        if path in self.strays:
+            self._set_aside(partition, DirectoryKind.STRAY)
+            self.strays.remove(path)
+
+    def abandon(self, partition: TopicPartition) -> None:
+        """Let a directory that cannot be put aside be a stray one."""
+        if os.path.isdir(self.path(partition)):
+            self.strays.append(self.path(partition))
+
+    def remove_deleted(self, now_ms: int) -> None:
+        """Remove directories that are due.
+
+        Raises:
+            DataDirectoryError: a file cannot be removed; its directory stays due.
+        """
+        for path, due_ms in list(self._deleted.items()):
+            if due_ms <= now_ms:
+                for name in sorted(os.listdir(path)):
+                    self._seam.unlink(child(path, name))
+                self._seam.remove_directory(path)
+                self._seam.sync_directory(self._root)
+                del self._deleted[path]
+
+    def _set_aside(self, partition: TopicPartition, kind: DirectoryKind) -> str:
+        """Rename the directory; return its new path."""
+        path = child(self._root, set_aside_name(*partition, secrets.token_hex(16), kind))
+        self._seam.rename(self.path(partition), path)
+        self._seam.sync_directory(self._root)
+        return path
+
+
+def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:
+    """Return whether a directory is of a partition that the metadata has; one without an id was not finished."""
+    return topic is not None and partition in topic.partitions and topic_id in (None, topic.topic_id)
