@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
-from ..errors import DataDirectoryError, LogstoreError, UsageError
+from ..errors import DataDirectoryError, LogstoreError, UnknownTopicIdError, UsageError
 from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
@@ -183,6 +183,13 @@ class Store:
         """The topic; raises UnknownTopicOrPartitionError."""
         image = self._metadata.image
         return describe(image, topic_of(image, name))
+
+    def describe_topic_id(self, topic_id: str) -> TopicDescription:
+        """The topic of this id, in Kafka's 22 characters; raises UnknownTopicIdError."""
+        topic = self._metadata.image.topics_by_id.get(topic_id)
+        if topic is None:
+            raise UnknownTopicIdError("This server does not host this topic ID.", found=topic_id)
+        return describe(self._metadata.image, topic)
 
     def next_producer_id(self) -> int:
         """A producer id that nobody has; raises KafkaStorageError if the record of the next block cannot be written."""
