@@ -1,4 +1,4 @@
-"""Which partition of a coordinator topic keeps a key: by the hash that Java gives the text.
+"""The partition of a coordinator topic for a transactional id or group id: by Java's hash of the text.
 
 As `TransactionStateManager.partitionFor` and `GroupCoordinatorService.partitionFor` choose it.
 
@@ -12,7 +12,7 @@ _INT_MIN = -(2**31)
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode`: over UTF-16 units, as a signed int of 32 bits.
+    """Return `String.hashCode`: over UTF-16 units, as a signed int of 32 bits.
 
     >>> java_hash("polygenelubricants")
     -2147483648
@@ -25,6 +25,6 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(key: str, partition_count: int) -> int:
-    """The partition of a transactional id or group id; the one int without a positive counts as 0 (`Utils.abs`)."""
+    """Return the partition of a key; the hash without a positive counterpart counts as 0 (`Utils.abs`)."""
     code = java_hash(key)
     return (0 if code == _INT_MIN else abs(code)) % partition_count

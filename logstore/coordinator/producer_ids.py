@@ -1,6 +1,6 @@
 """Producer ids: blocks of 1000, each handed out by one record of `__cluster_metadata` (`ProducerIdControlManager`).
 
-A block belongs to whoever logged its record; ids that are left in it when the process ends are never given.
+A block belongs to the process that logged its record; ids that are left when that ends are never given.
 
 >>> ids = ProducerIds()
 >>> record = ids.block_record(broker_id=1, broker_epoch=0)
@@ -27,7 +27,7 @@ _LONG_MAX = 2**63 - 1
 
 
 class ProducerIds:
-    """The producer ids that nobody has yet, and what is left of this process's own blocks. Not thread-safe.
+    """The next block of producer ids, and what is left of this process's own blocks. Not thread-safe.
 
     `next_producer_id` begins the block that the next record hands out.
     """
@@ -38,11 +38,11 @@ class ProducerIds:
 
     @property
     def left_count(self) -> int:
-        """Ids that `take` can give before another block is needed."""
+        """Count the ids that `take` can give before another block is needed."""
         return sum(map(len, self._own))
 
     def replay(self, fields: Value) -> None:
-        """Take in a `ProducerIdsRecord`, the block of whoever wrote it.
+        """Apply a `ProducerIdsRecord`: its block belongs to the process that wrote it.
 
         Raises SchemaError for one that hands out ids again.
         """
@@ -57,7 +57,7 @@ class ProducerIds:
         self.next_producer_id = following
 
     def block_record(self, *, broker_id: int, broker_epoch: int) -> bytes:
-        """The value of the record that hands out the next block; log it, then call `block_written`.
+        """Return the record that hands out the next block; log it, then call `block_written`.
 
         Raises IllegalTransitionError when no block is left in 63 bits.
         """
@@ -71,12 +71,12 @@ class ProducerIds:
         return encode_value("ProducerIdsRecord", fields)
 
     def block_written(self) -> None:
-        """The record of the next block is in the log: the block is ours."""
+        """Own the next block, whose record is in the log."""
         first, self.next_producer_id = self.next_producer_id, self.next_producer_id + BLOCK_SIZE
         self._own.append(range(first, self.next_producer_id))
 
     def take(self) -> int:
-        """A producer id that was never given; raises CoordinatorLoadInProgressError when there is no block."""
+        """Return a producer id that was never given; raises CoordinatorLoadInProgressError when no block is left."""
         while self._own and not self._own[0]:
             self._own.popleft()
         if not self._own:

@@ -1,4 +1,4 @@
-"""An internal topic as its coordinator has it: made when the first key needs it, a key's records in one partition."""
+"""An internal topic and its coordinator: made for the first key, with the records of a key in one partition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CoordinatorTopic:
     """`__transaction_state` or `__consumer_offsets`.
 
     Attributes:
-        is_durable: what has to survive a power failure is on the disk before it is answered.
+        is_durable: a request is answered when its records are on the disk, and survive a power failure.
     """
 
     def __init__(self, store: Store, name: str) -> None:
@@ -45,7 +45,7 @@ class CoordinatorTopic:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions there are, 0 before the topic is made; more that come later are not looked at."""
+        """Count the partitions, 0 before the topic is made; more that are added later do not count."""
         if self._partition_count == 0:
             with self._store.lock:  # while another thread makes the topic, it has no partitions yet
                 topic = topic_or_none(self._store, self.name)
@@ -53,7 +53,7 @@ class CoordinatorTopic:
         return self._partition_count
 
     def make(self) -> None:
-        """Make the topic if it is not there."""
+        """Make the topic if it does not exist."""
         with self._making:
             if self.partition_count == 0:
                 broker, count_name = self._store.config, _PARTITION_COUNT_NAMES[self.name]
@@ -61,21 +61,20 @@ class CoordinatorTopic:
                 self._store.create_topic(self.name, partitions=broker[count_name], config=topic_config)
 
     def partition_of(self, key: str) -> int:
-        """The partition of a group or transactional id; the topic must be there."""
+        """Return the partition of a group or transactional id; the topic must exist."""
         return partition_for(key, self.partition_count)
 
     def log(self, partition: int) -> PartitionLog:
-        """The log of a partition."""
+        """Return the log of a partition."""
         return self._store.log(self.name, partition)
 
     def append(
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, needs_sync: bool = True
     ) -> AppendInfo:
-        """Write records as one batch of no producer; `needs_sync`: they are to be durable, if anything is.
+        """Write records as one batch without a producer; wait for the disk if `needs_sync` and the topic is durable.
 
         Raises:
-            LogstoreError: as `PartitionLog.append_records`; nothing is written then, or the log is not writable any
-                more.
+            LogstoreError: as `PartitionLog.append_records`; nothing is written, or the log is no longer writable.
         """
         log = self.log(partition)
         info = log.append_records(
@@ -90,7 +89,7 @@ class CoordinatorTopic:
     def append_tombstones(
         self, partition: int, keys: Sequence[bytes], *, needs_sync: bool = True
     ) -> Iterator[list[bytes]]:
-        """Write tombstones in batches of a size that any topic takes; the keys of each batch when it is written.
+        """Write tombstones in batches small enough for any topic; yield the keys of each batch when it is written.
 
         Raises:
             LogstoreError: as `append`.
@@ -106,7 +105,7 @@ class CoordinatorTopic:
 
 
 def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
-    """What a broker of this configuration gives an internal topic that it makes; nothing for another topic."""
+    """Return the configuration that a broker gives an internal topic; nothing for another topic."""
     if name == consumer_offsets.TOPIC:
         return {
             "cleanup.policy": "compact",
@@ -125,7 +124,7 @@ def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
 
 
 def topic_or_none(store: Store, name: str) -> TopicDescription | None:
-    """A topic; None if it does not exist."""
+    """Return a topic; None if it does not exist."""
     try:
         return store.describe_topic(name)
     except UnknownTopicOrPartitionError:
@@ -133,7 +132,7 @@ def topic_or_none(store: Store, name: str) -> TopicDescription | None:
 
 
 def log_or_none(store: Store, topic: str, partition: int) -> PartitionLog | None:
-    """The log of a partition; None if it does not exist."""
+    """Return the log of a partition; None if it does not exist."""
     try:
         return store.log(topic, partition)
     except UnknownTopicOrPartitionError:

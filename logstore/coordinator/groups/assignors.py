@@ -22,7 +22,7 @@ from ...model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member wants to read, and what it read in its last `generation` (-1: none)."""
+    """The topics of a member, and the partitions that it owned in its last `generation` (-1: none)."""
 
     topics: tuple[str, ...]
     group_instance_id: str | None = None
@@ -31,12 +31,12 @@ class Subscription:
 
 
 Assignment = dict[str, list[TopicPartition]]
-#: (partition count of each topic that exists, subscription of each member) to each member's partitions
+#: takes the partition count of each topic that exists and the subscription of each member
 Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
 
 
 def assign_range(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Every topic in ranges: its first readers get one more where it does not come out even (`RangeAssignor`)."""
+    """Assign each topic in ranges; its first readers get one partition more if need be (`RangeAssignor`)."""
     assignment: Assignment = {member_id: [] for member_id in members}
     for topic in sorted(partition_counts, key=java_order):
         readers = [member_id for member_id in member_order(members) if topic in members[member_id].topics]
@@ -49,7 +49,7 @@ def assign_range(partition_counts: Mapping[str, int], members: Mapping[str, Subs
 
 
 def assign_round_robin(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """All partitions in turn, past members that do not read the topic (`RoundRobinAssignor`)."""
+    """Assign all partitions in turn, past members that do not read the topic (`RoundRobinAssignor`)."""
     assignment: Assignment = {member_id: [] for member_id in members}
     turns = cycle(member_order(members))
     topics = {topic for member in members.values() for topic in member.topics} & partition_counts.keys()
@@ -61,7 +61,7 @@ def assign_round_robin(partition_counts: Mapping[str, int], members: Mapping[str
 
 
 def assign_sticky(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
-    """Even as far as subscriptions allow, and every member keeps what it can.
+    """Assign as evenly as subscriptions allow, and let every member keep what it can.
 
     Promises what `CooperativeStickyAssignor` promises and is not its copy. No member that could take a partition from
     another one has two fewer than that one. Of all who claim a partition, the one with the highest generation owned it.
@@ -93,7 +93,7 @@ def assign_sticky(partition_counts: Mapping[str, int], members: Mapping[str, Sub
 
 
 def _owners(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> dict[TopicPartition, str]:
-    """Who owned a partition last and may still read it; of two in one generation, nobody did."""
+    """Return the last owner of each partition, if it still reads the topic; two of one generation are none."""
     claims: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member_id, member in members.items():
         for topic, number in set(member.owned):
@@ -129,7 +129,7 @@ def _moved_one(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool
 def _chain(
     assignment: Assignment, readers: Mapping[str, list[str]], start: str
 ) -> list[tuple[str, str, TopicPartition]]:
-    """The shortest chain of moves from `start` to a member with at least two partitions fewer."""
+    """Return the shortest chain of moves from `start` to a member with at least two partitions fewer."""
     ways: dict[str, list[tuple[str, str, TopicPartition]]] = {start: []}
     queue = [start]
     for giver in queue:
@@ -150,7 +150,7 @@ def _order(partition: TopicPartition) -> tuple[bytes, int]:
 
 
 def member_order(members: Mapping[str, Subscription]) -> list[str]:
-    """Static members by their instance id, then the others by their member id (`MemberInfo.compareTo`)."""
+    """Sort static members by instance id, then the others by member id (`MemberInfo.compareTo`)."""
 
     def order(member_id: str) -> tuple[bool, bytes]:
         instance_id = members[member_id].group_instance_id
@@ -160,5 +160,5 @@ def member_order(members: Mapping[str, Subscription]) -> list[str]:
 
 
 def java_order(text: str) -> bytes:
-    """The order of Java's strings is that of their UTF-16 units."""
+    """Return a sort key in the order of Java's strings, which is that of their UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")

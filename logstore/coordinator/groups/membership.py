@@ -1,9 +1,8 @@
-"""Who is in a group, and who reads what: generations of members within this process (`ClassicGroup`).
+"""The members of a group and their partitions, generation by generation (`ClassicGroup`).
 
-A member that comes, goes or changes its topics begins a rebalance. The others hear of it at their next heartbeat,
-finish what they have (they may still commit) and join again; when all have, or their time is up, there is a new
-generation.
-The coordinator assigns partitions itself, where Kafka's classic protocol has the first member do it.
+A member that joins, leaves or changes its topics begins a rebalance. The others hear of it at their next heartbeat,
+finish what they have (they may still commit) and join again. When all have joined, or their time is up, there is a new
+generation. The coordinator assigns partitions itself; in Kafka's classic protocol the first member does.
 
 >>> group = GroupMembership("billing")
 >>> group.join(Joining(member_id="m1", topics=("t",)), now_ms=5)
@@ -44,7 +43,7 @@ ASSIGNORS: dict[str, Assignor] = {
 
 
 class GroupState(Enum):
-    """State of a group, by Kafka's names; there is no CompletingRebalance, for the assignment comes at once."""
+    """State of a group, by Kafka's names; CompletingRebalance is missing because the assignment comes at once."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -53,7 +52,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What a member says when it joins; `assignors` by preference."""
+    """A member's request to join; it prefers the first of its `assignors`."""
 
     member_id: str
     topics: tuple[str, ...]
@@ -66,20 +65,20 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class GroupMemberIdentity:
-    """Who commits for a group (`ConsumerGroupMetadata`)."""
+    """The member that commits for a group or is alive (`ConsumerGroupMetadata`)."""
 
     member_id: str = ""
     generation: int = NO_GENERATION
     group_instance_id: str | None = None
 
 
-#: somebody who is no member, and may commit for a group without members
+#: no member; may commit for a group that has none
 ANYBODY = GroupMemberIdentity()
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member as the group knows it; `has_joined`: it is ready for the next generation."""
+    """A member of a group; with `has_joined` it is ready for the next generation."""
 
     joining: Joining
     last_heartbeat_ms: int
@@ -89,7 +88,7 @@ class Member:
 
     @property
     def subscription(self) -> Subscription:
-        """What the assignors want to know."""
+        """The input of an assignor for this member."""
         return Subscription(
             self.joining.topics, self.joining.group_instance_id, owned=self.partitions, generation=self.generation
         )
@@ -98,8 +97,8 @@ class Member:
 class GroupMembership:
     """The members of one group. Not thread-safe.
 
-    `protocol_type` is None for a group that only commits offsets; `state_timestamp_ms` (-1: unknown) is when it came
-    into its state.
+    `protocol_type` is None for a group that only commits offsets; `state_timestamp_ms` (-1: unknown) is when the group
+    entered its state.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -114,19 +113,19 @@ class GroupMembership:
         self._rebalance_begin_ms = 0
 
     def copied(self) -> GroupMembership:
-        """A copy, to be changed and then put in the place of this one: an interrupted change has not happened."""
+        """Return a copy to change and then put in the place of this one, so that an interrupted change is no change."""
         copied = copy(self)
         copied.members = dict(self.members)
         return copied
 
     def join(self, joining: Joining, *, now_ms: int) -> None:
-        """A member joins, or joins again; it is in a generation when `complete_rebalance` has made one.
+        """Let a member join, or join again; `complete_rebalance` then puts it into a generation.
 
-        A static member that comes back as another member id takes its place, and shuts the old one out.
+        A static member that comes back under another member id takes its old place, and the old id is fenced.
 
         Raises:
             InvalidGroupIdError: the group id is empty.
-            InconsistentGroupProtocolError: no assignor that all members have.
+            InconsistentGroupProtocolError: there is no assignor that all members have.
         """
         if not self.group_id:
             raise InvalidGroupIdError
@@ -141,7 +140,7 @@ class GroupMembership:
         self.members[joining.member_id] = replace(member, has_joined=is_rebalancing)
 
     def keep_alive(self, member_id: str, *, now_ms: int) -> None:
-        """A member was heard of; one that is not known is not."""
+        """Note that a member is alive, if there is such a member."""
         member = self.members.get(member_id)
         if member is not None:
             self.members[member_id] = replace(member, last_heartbeat_ms=now_ms)
@@ -161,12 +160,12 @@ class GroupMembership:
             raise RebalanceInProgressError
 
     def leave(self, member_id: str, *, now_ms: int) -> None:
-        """A member goes; raises UnknownMemberIdError."""
+        """Remove a member that leaves; raises UnknownMemberIdError."""
         self._check_member(member_id, None)
         self._remove([member_id], now_ms)
 
     def remove_silent(self, *, now_ms: int) -> list[str]:
-        """Remove the members that were not heard of for their session timeout; their member ids."""
+        """Remove the members that were silent for their session timeout; return their member ids."""
         silent = [
             member_id
             for member_id, member in self.members.items()
@@ -176,16 +175,16 @@ class GroupMembership:
         return silent
 
     def remove_all(self, *, now_ms: int) -> None:
-        """Remove everybody, as after a restart of the process that they were in."""
+        """Remove all members: the process that they were in has ended."""
         self._remove(list(self.members), now_ms)
 
     def request_rebalance(self, *, now_ms: int) -> None:
-        """The partitions of a topic have changed."""
+        """Begin a rebalance, because the partitions of a topic have changed."""
         if self.members:
             self._begin_rebalance(now_ms)
 
     def is_ready(self, *, now_ms: int) -> bool:
-        """Whether `complete_rebalance` is due: everybody has joined, or the time for it is up."""
+        """Return whether `complete_rebalance` is due: all members have joined, or the time for it is up."""
         if self.state is not GroupState.PREPARING_REBALANCE:
             return False
         longest_ms = max((member.joining.rebalance_timeout_ms for member in self.members.values()), default=0)
@@ -193,9 +192,9 @@ class GroupMembership:
         return has_all or now_ms >= self._rebalance_begin_ms + longest_ms
 
     def complete_rebalance(self, partition_counts: Mapping[str, int], *, now_ms: int) -> None:
-        """The next generation, with every member's partitions; without members the group is empty.
+        """Begin the next generation and assign partitions; without members the group becomes empty.
 
-        Members that have not joined are removed, unless they are static. `partition_counts`: of the topics that exist.
+        Members that have not joined are removed, unless they are static. `partition_counts` has the topics that exist.
         """
         self.members = {
             member_id: member
@@ -221,9 +220,9 @@ class GroupMembership:
         }
 
     def check_commit(self, member: GroupMemberIdentity, *, is_transactional: bool) -> None:
-        """Refuse the commit of one who is not in the group's generation (`ClassicGroup.validateOffsetCommit`).
+        """Refuse a commit from outside of the group's generation (`ClassicGroup.validateOffsetCommit`).
 
-        Without member and generation anybody may commit for an empty group, and in a transaction for any group.
+        `ANYBODY` may commit for an empty group, and in a transaction for any group.
 
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
@@ -238,7 +237,7 @@ class GroupMembership:
             raise UnknownMemberIdError
 
     def expiry_base(self) -> Callable[[CommittedOffset], int] | None:
-        """When the retention of an offset begins, None while offsets do not expire (`offsetExpirationCondition`)."""
+        """Return when an offset's retention begins; None while offsets do not expire (`offsetExpirationCondition`)."""
         if self.protocol_type is None or self.state is GroupState.STABLE:
             is_other = self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE)
             return None if is_other else lambda offset: offset.commit_timestamp_ms
@@ -248,7 +247,7 @@ class GroupMembership:
         return lambda offset: offset.commit_timestamp_ms if since == -1 else since
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether a member reads `topic` (`isSubscribedToTopic`)."""
+        """Return whether a member reads `topic` (`isSubscribedToTopic`)."""
         return any(topic in member.joining.topics for member in self.members.values())
 
     def _check_assignors(self, joining: Joining) -> None:
@@ -260,7 +259,7 @@ class GroupMembership:
             raise InconsistentGroupProtocolError(expected=f"one of {sorted(ASSIGNORS)}", found=joining.assignors)
 
     def _replaced(self, joining: Joining) -> Member | None:
-        """The static member whose place another member id takes."""
+        """Remove and return the static member whose place another member id takes."""
         if joining.group_instance_id is None:
             return None
         old_id = self._static_member_id(joining.group_instance_id)
@@ -299,7 +298,7 @@ class GroupMembership:
             self._begin_rebalance(now_ms)
 
     def _voted(self) -> str:
-        """The assignor that most members prefer of those that all have; the first one of equals."""
+        """Of the assignors that all members have, return the one that most prefer; the first of equals."""
         candidates = set(ASSIGNORS)
         for member in self.members.values():
             candidates &= set(member.joining.assignors)
@@ -317,7 +316,7 @@ def _without_ids(joining: Joining) -> Joining:
 def check_offset_commit(
     group: GroupMembership | None, member: GroupMemberIdentity, *, has_offsets: bool, is_transactional: bool
 ) -> None:
-    """Refuse the commit of one who is not in the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
+    """Refuse a commit from outside of the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
 
     Args:
         group: None for one that has neither members nor a record of its own.

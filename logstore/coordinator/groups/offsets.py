@@ -1,8 +1,8 @@
 """The offsets that groups have committed, and those of transactions that are not decided (`OffsetMetadataManager`).
 
-A transactional commit waits, by its producer id, for the marker in the partition of `__consumer_offsets`; COMMIT makes
-it the committed offset unless that was committed later, ABORT drops it. The state is what replaying the records gives:
-whoever holds it makes records here, logs them, and replays them with the offset that they got.
+A transactional commit waits for the marker of its producer id in the partition of `__consumer_offsets`. COMMIT makes it
+the committed offset unless a later record has another, ABORT drops it. The state is a fold of the records: its owner
+makes records here, logs them, and replays them with the offsets that they got.
 
 >>> offsets = GroupOffsets()
 >>> records = commit_records("billing", {("payments", 0): OffsetCommit(17)}, now_ms=5)
@@ -33,7 +33,7 @@ Record = tuple[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """What a consumer commits for one partition: the next offset to read."""
+    """A consumer's commit for one partition: the next offset to read."""
 
     offset: int
     leader_epoch: int = -1
@@ -58,10 +58,10 @@ def commit_records(
     now_ms: int,
     metadata_size_max: int = METADATA_SIZE_MAX,
 ) -> list[tuple[OffsetKey, CommittedOffset]]:
-    """The records of a commit; those of a transactional one go into a batch of its producer.
+    """Return the records of a commit; those of a transactional one go into a batch of its producer.
 
-    Raises OffsetMetadataTooLargeError for a text that is too long: nothing is committed then, where Kafka's answer
-    names the partition and commits the others.
+    Raises OffsetMetadataTooLargeError for a text that is too long: nothing is committed then. Kafka commits the other
+    partitions and names this one in its answer.
     """
     for (topic, partition), commit in commits.items():
         if len(commit.metadata.encode("utf-16-le", "surrogatepass")) // 2 > metadata_size_max:
@@ -83,7 +83,7 @@ def commit_records(
 
 
 def encode_records(records: Iterable[tuple[OffsetKey, CommittedOffset]]) -> list[Record]:
-    """Keys and values as they are logged."""
+    """Return keys and values as they are logged."""
     return [(encode_key(key), encode_value(value)) for key, value in records]
 
 
@@ -103,7 +103,7 @@ class GroupOffsets:
         record_offset: int,
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """Take in a record at `record_offset`; `producer_id` is that of a transactional batch. None is a tombstone."""
+        """Apply the record at `record_offset`; None is a tombstone, `producer_id` that of a transactional batch."""
         partition = TopicPartition(key.topic, key.partition)
         if value is None:
             self._remove(key.group_id, partition)
@@ -115,9 +115,9 @@ class GroupOffsets:
             self._open.setdefault(key.group_id, {}).setdefault(partition, set()).add(producer_id)
 
     def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
-        """Take in the marker of a producer; nothing happens when it has no undecided offsets here.
+        """Apply the marker of a producer, which may have no undecided offsets here.
 
-        Taken in again after an interrupt it does the rest: the offsets are undecided until all are settled.
+        After an interrupt it may be applied again: the offsets stay undecided until all are settled.
         """
         for group_id, commits in self._undecided.get(producer_id, {}).items():
             for partition, commit in commits.items():
@@ -129,9 +129,9 @@ class GroupOffsets:
     def fetch(
         self, group_id: str, partition: TopicPartition, *, require_stable: bool = False
     ) -> CommittedOffset | None:
-        """The committed offset, None if there is none.
+        """Return the committed offset, None if there is none.
 
-        Raises UnstableOffsetCommitError when it has to be stable and a transaction is about to replace it.
+        Raises UnstableOffsetCommitError if it has to be stable and a transaction is about to replace it.
         """
         if require_stable and self.has_undecided(group_id, partition):
             raise UnstableOffsetCommitError
@@ -139,28 +139,28 @@ class GroupOffsets:
         return None if commit is None else commit.value
 
     def partitions(self, group_id: str) -> Iterator[TopicPartition]:
-        """The partitions of which the group has a committed offset."""
+        """Iterate over the partitions that the group has a committed offset of."""
         return iter(self._committed.get(group_id, {}))
 
     def groups(self) -> Iterator[str]:
-        """Groups with committed or undecided offsets."""
+        """Iterate over the groups with committed or undecided offsets."""
         return iter(self._committed.keys() | self._open.keys())
 
     def has_undecided(self, group_id: str, partition: TopicPartition | None = None) -> bool:
-        """Whether a transaction that is not decided commits for `partition`, or for any."""
+        """Return whether an undecided transaction commits for `partition`, or for any partition."""
         in_group = self._open.get(group_id, {})
         return bool(in_group) if partition is None else partition in in_group
 
     def tombstones(self, group_id: str, partitions: Iterable[TopicPartition] | None = None) -> list[OffsetKey]:
-        """Keys of the tombstones that delete the group's offsets of `partitions` (all of them), undecided ones too."""
+        """Return keys of tombstones for the group's offsets of `partitions` (None: all), undecided ones too."""
         known = {**self._committed.get(group_id, {}), **self._open.get(group_id, {})}
         wanted = known if partitions is None else [partition for partition in partitions if partition in known]
         return [OffsetKey(group_id, topic, partition) for topic, partition in wanted]
 
     def tombstones_of_topic(self, topic: str, topic_id: str | None = None) -> list[OffsetKey]:
-        """Keys of the tombstones that delete every group's offsets of a deleted topic.
+        """Return keys of tombstones for all groups' offsets of a deleted topic.
 
-        Offsets of another topic id are of a topic of the same name that came later.
+        Offsets with another topic id are of a later topic of the same name, and stay.
         """
         found: dict[OffsetKey, None] = {}
         for commits in (self._committed, *self._undecided.values()):
@@ -179,10 +179,11 @@ class GroupOffsets:
         retention_ms: int,
         now_ms: int,
     ) -> list[OffsetKey]:
-        """Keys of the tombstones of offsets that nobody kept up (`cleanupExpiredOffsets`).
+        """Return keys of tombstones for offsets whose retention is over (`cleanupExpiredOffsets`).
 
-        `base_timestamp_ms`: when an offset's retention begins, None where the group's offsets do not expire now;
-        `is_subscribed`: whether the group still reads a topic (see `membership`).
+        Args:
+            base_timestamp_ms: when an offset's retention begins; None if the group's offsets do not expire now.
+            is_subscribed: whether the group still reads a topic (see `membership`).
         """
         if base_timestamp_ms is None:
             return []
@@ -195,7 +196,7 @@ class GroupOffsets:
         ]
 
     def _settle(self, group_id: str, partition: TopicPartition, commit: _Commit) -> None:
-        """A decided offset counts unless another one was committed behind it in the log."""
+        """Commit a decided offset, unless a later record of the log has committed another."""
         in_group = self._committed.setdefault(group_id, {})
         known = in_group.get(partition)
         if known is None or commit.record_offset > known.record_offset:

@@ -1,5 +1,6 @@
-"""A group of the classic protocol as a record of `__consumer_offsets`, with its members' subscriptions and assignments
-in the words of the consumer protocol (`GroupCoordinatorRecordHelpers`, `ConsumerProtocol`).
+"""A group of the classic protocol as a record of `__consumer_offsets` (`GroupCoordinatorRecordHelpers`).
+
+Subscriptions and assignments of its members are bytes of the consumer protocol (`ConsumerProtocol`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _CLIENT_HOST = "/127.0.0.1"
 
 
 def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
-    """Key and value that keep `group`; to be logged with every new generation."""
+    """Return key and value of a group's record, which is logged with every new generation."""
     members = tuple(_member_record(member) for member in group.members.values())
     value = GroupMetadata(
         protocol_type=group.protocol_type or "",
@@ -39,9 +40,9 @@ def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
 
 
 def group_from_record(key: GroupKey, value: GroupMetadata, *, now_ms: int) -> GroupMembership:
-    """The group that a record tells of, all of its members heard of now.
+    """Return the group of a record, all members alive at `now_ms`.
 
-    A group of another protocol type than `consumer` keeps its members' ids only. Raises SchemaError for a broken
+    Of a group of another protocol type than `consumer` only the member ids are known. Raises SchemaError for a broken
     subscription or assignment.
     """
     group = GroupMembership(key.group_id)

@@ -1,7 +1,7 @@
 """How a transaction ends: by its producer, by a newer one, by time (`TransactionCoordinator.endTransaction`).
 
-A transaction that another producer, or time, ends is fenced and aborted in one step, so that no request of its old
-producer comes in between; Kafka has a moment there in which a commit dies of IllegalStateException.
+A newer producer or the timeout fences and aborts a transaction in one step, so that no request of the old producer
+comes in between. Kafka takes two steps; a commit between them dies of IllegalStateException.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _end_with_bump(
 def _target_with_bump(
     current: Transaction, is_commit: bool, is_retry: bool
 ) -> TransactionState | Answer | LogstoreError:
-    """Where an EndTxn of a right producer leads to: a state, or an answer at once."""
+    """Return the next state after an EndTxn of the right producer, or an answer at once."""
     if current.state == transitions.ONGOING:
         return transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
     if current.state == (transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT):
@@ -124,7 +124,7 @@ def _decided(
     allocate: Allocate,
     now_ms: int,
 ) -> Outcome:
-    """The decision of a version 2 transaction, with a new producer id behind it when the epochs are used up."""
+    """Decide a version 2 transaction; a new producer id follows if the epochs are used up."""
 
     def append(next_producer_id: int) -> Append:
         transition = transitions.prepare_abort_or_commit(
@@ -144,9 +144,9 @@ def _decided(
 def fence_and_abort(
     current: Transaction, answer: Answer | LogstoreError, *, rules: TransactionRules, allocate: Allocate, now_ms: int
 ) -> Outcome:
-    """Shut out the producer of an ongoing transaction and abort that, because of a newer producer or a timeout.
+    """Fence the producer of an ongoing transaction and abort that, because of a newer producer or a timeout.
 
-    `answer` is what the one who asked gets when the abort is logged.
+    `answer` is given to the caller when the abort is logged.
     """
     fenced = transitions.prepare_fence_producer_epoch(current).next
     if transitions.supports_epoch_bump(rules.transaction_version):
@@ -160,7 +160,7 @@ def fence_and_abort(
 
 
 def is_timed_out(current: Transaction, *, now_ms: int) -> bool:
-    """Whether the coordinator aborts the transaction by itself (`timedOutTransactions`)."""
+    """Return whether the transaction has taken longer than its timeout (`timedOutTransactions`)."""
     is_open = current.state == transitions.ONGOING and current.pending_state is None and not current.is_two_phase_commit
     return is_open and current.start_timestamp_ms + current.timeout_ms < now_ms
 
@@ -168,13 +168,13 @@ def is_timed_out(current: Transaction, *, now_ms: int) -> bool:
 def abort_timed_out(
     current: Transaction | None, *, rules: TransactionRules, allocate: Allocate, now_ms: int
 ) -> Outcome:
-    """Fence and abort a transaction that has taken too long; an Answer when it has ended meanwhile."""
+    """Fence and abort a transaction that has timed out; return an Answer if it has ended meanwhile."""
     if current is None or not is_timed_out(current, now_ms=now_ms):
         return Answer()
     return fence_and_abort(current, Answer(), rules=rules, allocate=allocate, now_ms=now_ms)
 
 
 def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
-    """Whether the transactional id is forgotten, with a tombstone (`removeExpiredTransactionalIds`)."""
+    """Return whether the transactional id is to be forgotten (`removeExpiredTransactionalIds`)."""
     is_idle = current.state in transitions.IDLE and current.pending_state is None
     return is_idle and current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms

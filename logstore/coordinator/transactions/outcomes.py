@@ -1,8 +1,8 @@
 """What a request to the transaction coordinator leads to: an answer, a record to log, and then markers to write.
 
-A decision is a record whose `Completion` follows it: markers in all its partitions, then one more record.
-Kafka's `TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here they only have to be
-written. Until the last one is, and the completion is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
+A `Completion` follows a decision: markers in all partitions of the transaction, then one more record. Kafka's
+`TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here they are only written. Until
+the completion is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...model import TopicPartition
 from .transaction import NO_PRODUCER_EPOCH, Transaction
 from .transitions import PREPARE_COMMIT, Transition, prepare_complete
 
-#: gives a producer id that was never given; may raise a CoordinatorError
+#: returns a producer id that was never given; may raise a CoordinatorError
 Allocate = Callable[[], int]
 
 
@@ -37,7 +37,7 @@ class TransactionRules:
 
 
 class ProducerIdentity(NamedTuple):
-    """A producer id and its epoch, as requests name it and answers give it."""
+    """A producer id and its epoch, as in requests and answers."""
 
     producer_id: int
     producer_epoch: int
@@ -49,16 +49,16 @@ NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Success; the producer goes on as `identity` where the answer has one."""
+    """Success; the producer goes on as `identity`, if there is one."""
 
     identity: ProducerIdentity | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The record of `transition.next` has to be logged; `answer` is given when it is.
+    """The record of `transition.next` has to be logged; `answer` is given then.
 
-    `is_epoch_fence`: the transition shuts out a producer whose transaction is aborted.
+    `is_epoch_fence`: the transition fences a producer whose transaction is aborted.
     """
 
     transition: Transition
@@ -70,7 +70,7 @@ Outcome = Answer | LogstoreError | Append
 
 
 def allocated(allocate: Allocate, use: Callable[[int], Outcome]) -> Outcome:
-    """What `use` makes of a new producer id, or the error of getting one."""
+    """Return what `use` makes of a new producer id, or the error of allocating it."""
     try:
         producer_id = allocate()
     except CoordinatorError as error:
@@ -99,7 +99,7 @@ class Completion:
 
 
 class MarkerOutcome(Enum):
-    """What the answer to a marker means for its partition."""
+    """How to go on after a marker was written or refused."""
 
     DONE = "written, or not needed any more"
     RETRY = "write it again"
@@ -111,9 +111,9 @@ _SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
 
 
 def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: int) -> Completion:
-    """The markers of a prepared transaction and what it becomes with them; also after a restart.
+    """Return the markers of a prepared transaction and its last transition; also after a restart.
 
-    Raises IllegalTransitionError when the transaction is not prepared, or already on its way.
+    Raises IllegalTransitionError if the transaction is not prepared, or is being completed already.
     """
     transition = prepare_complete(current, now_ms=now_ms)
     marker = TransactionMarker(
@@ -128,10 +128,10 @@ def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: in
 
 
 def marker_outcome(error: BaseException | None) -> MarkerOutcome:
-    """What to do after a marker was refused (`TransactionMarkerRequestCompletionHandler`); a deleted topic is DONE.
+    """Return how to go on after a marker (`TransactionMarkerRequestCompletionHandler`).
 
-    An interruption is tried again. So is what Kafka's coordinator takes for a bug, a marker that is too large or
-    corrupt: it may come of a topic's configuration, which can be changed.
+    An interrupted marker is written again. So is one that is too large or corrupt, which Kafka's coordinator takes for
+    a bug: the cause may be the topic's configuration, which can be changed.
     """
     name = error.kafka_name if isinstance(error, LogstoreError) else None
     if error is None or name in _SKIPPED:

@@ -1,7 +1,7 @@
-"""What the transaction coordinator answers to a producer, as pure functions (`TransactionCoordinator`).
+"""Requests of a producer to the transaction coordinator, as pure functions (`TransactionCoordinator`).
 
-Each takes what is known of a transactional id (None: never seen) and gives an `Outcome`. Nothing here writes, waits or
-reads a clock. How a transaction ends is in `ending`.
+Each takes the state of a transactional id (None: never seen) and returns an `Outcome`. Nothing here writes, waits or
+reads a clock. `ending` has the requests that end a transaction.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def init_producer_id(
     allocate: Allocate,
     now_ms: int,
 ) -> Outcome:
-    """A producer begins (`InitProducerId`): its producer id and epoch, after an unfinished transaction was aborted.
+    """Give a producer that begins its producer id and epoch (`InitProducerId`); an open transaction is aborted first.
 
-    `transactional_id` is None for a producer that is idempotent only; `expected` is what a producer that renews its own
-    epoch believes to be.
+    `transactional_id` is None for a producer that is idempotent only. A producer that renews its own epoch says its
+    identity as `expected`.
     """
     if transactional_id is None:
         return allocated(allocate, lambda producer_id: Answer(ProducerIdentity(producer_id, 0)))
@@ -102,7 +102,7 @@ def _init_known(
 
 
 def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
-    """Whether `expected` is the producer of `current`, or was it until its epochs were used up."""
+    """Return whether `expected` is the producer of `current`, or was it until its epochs were used up."""
     was_rotated = expected.producer_id == current.previous_producer_id and is_epoch_exhausted(expected.producer_epoch)
     return current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id or was_rotated
 
@@ -121,9 +121,9 @@ def add_partitions(
     client_transaction_version: int,
     now_ms: int,
 ) -> Outcome:
-    """Partitions join the transaction, the first ones begin it (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
+    """Add partitions to the transaction, which the first ones begin (`AddPartitionsToTxn`, `AddOffsetsToTxn`).
 
-    Version 2 does this where a batch or an offset comes in, earlier versions when the producer asks.
+    With version 2 a batch or an offset commit does this, with earlier versions a request of the producer.
     """
     if not transactional_id:
         return InvalidRequestError()
@@ -148,7 +148,7 @@ def verify_partitions(
     identity: ProducerIdentity,
     partitions: Collection[TopicPartition],
 ) -> dict[TopicPartition, LogstoreError | None]:
-    """Whether the transaction has each of `partitions`: None, or the error (`handleVerifyPartitionsInTransaction`)."""
+    """Return None for each partition of the transaction, else the error (`handleVerifyPartitionsInTransaction`)."""
     refusal: LogstoreError | None
     if not transactional_id:
         refusal = InvalidRequestError()

@@ -1,7 +1,7 @@
-"""The transactional ids of a coordinator's partitions, in memory: rebuilt from records, changed by requests.
+"""The transactional ids of a partition of `__transaction_state`: replayed from its records, changed by requests.
 
-Whoever holds a table writes: an outcome that is an `Append` has to be logged and then given back to `appended` (or
-`append_failed`); the `Completion` that comes of a decision has to be carried out and then given to `completed`.
+The owner of a table writes. It logs the record of an `Append`, then calls `appended` (or `append_failed`). It carries
+out the `Completion` of a decision, then calls `completed`.
 
 >>> from .outcomes import TransactionRules
 >>> table = TransactionTable(TransactionRules())
@@ -24,7 +24,7 @@ from .transaction import Transaction, from_record, log_record
 
 
 class TransactionTable:
-    """All transactional ids of a coordinator. Not thread-safe: one lock for a table and its log.
+    """Transactional ids by name. Not thread-safe: one lock guards a table and its log.
 
     `coordinator_epoch` is the leader epoch of the partition of `__transaction_state`; markers carry it.
     """
@@ -41,11 +41,11 @@ class TransactionTable:
         return iter(self._transactions.values())
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """The transactional id as it stands, None if it is unknown."""
+        """Return the transactional id as it stands, None if it is unknown."""
         return self._transactions.get(transactional_id)
 
     def replay(self, key: bytes, value: bytes | None, *, offset: int | None = None) -> None:
-        """Take in a record of the log, in its order; raises SchemaError, which names `offset`."""
+        """Apply the next record of the log; raises SchemaError, which names `offset`."""
         if value is None:
             self._transactions.pop(decode_key(key, offset=offset), None)
         else:
@@ -53,54 +53,54 @@ class TransactionTable:
             self._transactions[transaction.transactional_id] = transaction
 
     def unfinished(self, *, now_ms: int) -> list[Completion]:
-        """After the last record was replayed: the decided transactions, whose markers are written (again)."""
+        """Return how to finish the decided transactions, once all records are replayed."""
         found = [self.completion_of(one.transactional_id, now_ms=now_ms) for one in list(self)]
         return [completion for completion in found if completion is not None]
 
     def completion_of(self, transactional_id: str, *, now_ms: int) -> Completion | None:
-        """How to finish a transaction that is decided, begun before or not; None if there is no decision."""
+        """Return how to finish a decided transaction, also one that was begun before; None without a decision."""
         current = self.get(transactional_id)
         if current is None or current.state not in transitions.PREPARED:
             return None
         return self._begun(begin_completion(current._replace(pending_state=None), **self._at(now_ms)))
 
     def release(self) -> None:
-        """Nobody waits for the log any more: what it does not have by now has not happened."""
+        """Drop pending transitions: what the log does not have by now has not happened."""
         for one in list(self):
             if one.pending_state is not None:
                 self._transactions[one.transactional_id] = one._replace(pending_state=None)
 
     def begin(self, outcome: Outcome) -> Outcome:
-        """What a request leads to (`requests`, `ending`); an Append is pending from now on."""
+        """Make an Append pending; return the outcome of a request (see `requests`, `ending`) as it is."""
         if isinstance(outcome, Append):
             current = outcome.transition.current
             self._transactions[current.transactional_id] = current
         return outcome
 
     def timed_out(self, *, now_ms: int) -> list[str]:
-        """The transactional ids whose transaction has taken too long, see `ending.abort_timed_out`."""
+        """Return the transactional ids whose transaction has timed out, see `ending.abort_timed_out`."""
         return [one.transactional_id for one in self if ending.is_timed_out(one, now_ms=now_ms)]
 
     def expire(self, *, now_ms: int) -> list[bytes]:
-        """Mark the transactional ids that nobody used for long as dead; the keys of the tombstones to log."""
+        """Mark transactional ids that have expired as dead; return the keys of the tombstones to log."""
         expired = [one for one in self if ending.is_expired(one, rules=self.rules, now_ms=now_ms)]
         for one in expired:
             self._transactions[one.transactional_id] = transitions.prepare_dead(one).current
         return [encode_key(one.transactional_id) for one in expired]
 
     def record(self, append: Append | Completion) -> tuple[bytes, bytes]:
-        """Key and value of the record to log."""
+        """Return key and value of the record to log."""
         return log_record(append.transition.next, version=self.rules.record_version)
 
     def appended(self, append: Append, *, now_ms: int) -> Completion | None:
-        """The record of `append` is in the log: the transition holds. A decision gives its Completion."""
+        """Complete the transition of `append`, whose record is in the log; return the Completion of a decision."""
         following = self._complete(append.transition)
         if following.state not in transitions.PREPARED:
             return None
         return self._begun(begin_completion(following, **self._at(now_ms)))
 
     def append_failed(self, append: Append) -> None:
-        """The record of `append` could not be written: nothing has changed, except for an epoch raised to fence."""
+        """Undo `append`, whose record could not be written, except for an epoch that was raised to fence."""
         before = append.transition.current
         has_failed = before.has_failed_epoch_fence or (
             append.is_epoch_fence and not transitions.supports_epoch_bump(self.rules.transaction_version)
@@ -110,7 +110,7 @@ class TransactionTable:
         )
 
     def marker_written(self, completion: Completion, partition: TopicPartition) -> bool:
-        """One partition has its marker, or needs none; True when no partition is left.
+        """Note that a partition has its marker, or needs none; return whether no partition is left.
 
         Raises KeyError for a partition that is not waiting.
         """
@@ -122,11 +122,11 @@ class TransactionTable:
         return not current.partitions
 
     def completed(self, completion: Completion) -> None:
-        """The record of `completion` is in the log: the transaction is over."""
+        """End the transaction of `completion`, whose record is in the log."""
         self._complete(completion.transition)
 
     def forget(self, key: bytes) -> None:
-        """The tombstone of an expired transactional id is in the log."""
+        """Forget an expired transactional id, whose tombstone is in the log."""
         del self._transactions[decode_key(key)]
 
     def _at(self, now_ms: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""One transactional id as its coordinator knows it, and the record that keeps it (`TransactionMetadata`).
+"""The state of one transactional id in its coordinator, and its record (`TransactionMetadata`).
 
 >>> transaction = new_transaction("billing", producer_id=4000, timeout_ms=60000, now_ms=1600000000000)
 >>> transaction.state.name, transaction.producer_epoch, transaction.partitions
@@ -39,12 +39,15 @@ TWO_PHASE_COMMIT_TIMEOUT_MS = 0x7FFFFFFF
 class Transaction(NamedTuple):
     """The state of one transactional id; timestamps are ms since 1970.
 
-    A tuple, for nine copies are made of one in a transaction, and those of a tuple cost a fifth.
+    A tuple, because a transaction makes nine copies of it, and copies of a tuple cost a fifth.
 
-    `pending_state` is where an append under way leads to. `last_producer_epoch` (the epoch before the last bump, for
-    retries of that bump), `pending_state` and `has_failed_epoch_fence` are in memory only. `previous_producer_id` is
-    the producer id before the last transition; `next_producer_id` replaces a producer id whose epochs are used up when
-    the transaction completes. `client_transaction_version` is that of the last request.
+    Attributes:
+        previous_producer_id: before the last transition.
+        next_producer_id: replaces a producer id whose epochs are used up, when the transaction completes.
+        last_producer_epoch: before the last bump, for retries of that; in memory only.
+        client_transaction_version: of the last request.
+        pending_state: where an append under way leads to; in memory only.
+        has_failed_epoch_fence: an epoch was raised for fencing, and that could not be logged; in memory only.
     """
 
     transactional_id: str
@@ -64,22 +67,22 @@ class Transaction(NamedTuple):
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Whether the next producer needs another producer id (`isProducerEpochExhausted`)."""
+        """Return whether the next producer needs another producer id (`isProducerEpochExhausted`)."""
         return is_epoch_exhausted(self.producer_epoch)
 
     @property
     def is_two_phase_commit(self) -> bool:
-        """Whether somebody else decides the transaction, so that it never times out."""
+        """Return whether an outside coordinator decides the transaction, so that it never times out."""
         return self.timeout_ms == TWO_PHASE_COMMIT_TIMEOUT_MS
 
 
 def is_epoch_exhausted(producer_epoch: int) -> bool:
-    """Whether an epoch is the last one for a client, or the one kept for fencing it (`isEpochExhausted`)."""
+    """Return whether an epoch is a client's last one, or the one kept for fencing it (`isEpochExhausted`)."""
     return producer_epoch >= LAST_CLIENT_EPOCH
 
 
 def new_transaction(transactional_id: str, *, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
-    """A transactional id that was never seen: its first epoch is still to come."""
+    """Return the state of a transactional id that was never seen: its first epoch is still to come."""
     return Transaction(
         transactional_id,
         producer_id,
@@ -91,10 +94,10 @@ def new_transaction(transactional_id: str, *, producer_id: int, timeout_ms: int,
 
 
 def log_record(transaction: Transaction, *, version: int) -> tuple[bytes, bytes]:
-    """Key and value of the record of `transaction`, with partitions in order.
+    """Return key and value of the record, with partitions in order.
 
-    `version` is 1 where the feature `transaction.version` is 1 or more, else 0. Raises SchemaError for what that
-    version has no place for.
+    `version` is 1 where the feature `transaction.version` is 1 or more, else 0. Raises SchemaError for a field that
+    this version does not have.
     """
     metadata = TransactionMetadata(
         producer_id=transaction.producer_id,
@@ -113,7 +116,7 @@ def log_record(transaction: Transaction, *, version: int) -> tuple[bytes, bytes]
 
 
 def from_record(key: bytes, value: bytes, *, offset: int | None = None) -> Transaction:
-    """The transaction that a record tells of; raises SchemaError, which names `offset`, for a broken one."""
+    """Return the state that a record keeps; raises SchemaError, which names `offset`, for a broken one."""
     metadata = decode_value(value, offset=offset)
     assert metadata is not None
     return Transaction(

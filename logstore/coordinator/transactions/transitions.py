@@ -53,14 +53,14 @@ class Transition(NamedTuple):
 
 
 def supports_epoch_bump(transaction_version: int) -> bool:
-    """Whether every transaction of this version ends with another epoch (KIP-890, `TransactionVersion`)."""
+    """Return whether every transaction of this version ends with another epoch (KIP-890, `TransactionVersion`)."""
     return transaction_version >= 2
 
 
 def prepare_increment_producer_epoch(
     current: Transaction, *, timeout_ms: int, expected_epoch: int | None, now_ms: int
 ) -> Transition:
-    """A producer comes (back): the next epoch, or the same one for a retry of the request that bumped it.
+    """Give a producer that begins the next epoch, or the same one for a retry of the request that bumped it.
 
     Raises:
         ProducerFencedError: `expected_epoch` is neither the current epoch nor the one before the last bump.
@@ -90,7 +90,7 @@ def prepare_increment_producer_epoch(
 def prepare_producer_id_rotation(
     current: Transaction, *, producer_id: int, timeout_ms: int, keep_last_epoch: bool, now_ms: int
 ) -> Transition:
-    """A producer comes (back) to a producer id whose epochs are used up: another one, from epoch 0 on."""
+    """Give a producer that begins another producer id, from epoch 0 on: the epochs of its own are used up."""
     if current.state in PREPARED or current.state == ONGOING:
         raise IllegalTransitionError("Cannot rotate producer ids while a transaction is still pending")
     return _prepare(
@@ -109,7 +109,7 @@ def prepare_producer_id_rotation(
 def prepare_add_partitions(
     current: Transaction, partitions: Iterable[TopicPartition], *, client_transaction_version: int, now_ms: int
 ) -> Transition:
-    """The first partitions begin a transaction, more join it."""
+    """Begin a transaction with its first partitions, or add more to it."""
     return _prepare(
         current,
         ONGOING,
@@ -129,7 +129,7 @@ def prepare_abort_or_commit(
     has_no_partition: bool = False,
     now_ms: int,
 ) -> Transition:
-    """The decision, PREPARE_COMMIT or PREPARE_ABORT; with version 2 the epoch rises, and the markers carry the new one.
+    """Decide, PREPARE_COMMIT or PREPARE_ABORT; with version 2 the epoch rises, and the markers carry the new one.
 
     `next_producer_id`: follows the current one, whose epochs are used up. `has_no_partition`: an abort of nothing.
     """
@@ -151,7 +151,7 @@ def prepare_abort_or_commit(
 
 
 def prepare_complete(current: Transaction, *, now_ms: int) -> Transition:
-    """All markers will be written: the transaction is over, and a new producer id takes the place of a used up one."""
+    """End a decided transaction, once all its markers are written; a new producer id replaces one that is used up."""
     producer_id, epoch = current.producer_id, current.producer_epoch
     if supports_epoch_bump(current.client_transaction_version) and current.next_producer_id != NO_PRODUCER_ID:
         producer_id, epoch = current.next_producer_id, 0
@@ -167,18 +167,18 @@ def prepare_complete(current: Transaction, *, now_ms: int) -> Transition:
 
 
 def prepare_fence_producer_epoch(current: Transaction) -> Transition:
-    """The epoch that shuts out the producer of an ongoing transaction before that is aborted; never logged as such."""
+    """Raise the epoch to fence the producer of an ongoing transaction before that is aborted; never logged as such."""
     is_last = current.has_failed_epoch_fence or current.producer_epoch == EPOCH_MAX
     return _prepare(current, PREPARE_EPOCH_FENCE, producer_epoch=current.producer_epoch + (not is_last))
 
 
 def prepare_dead(current: Transaction) -> Transition:
-    """The transactional id expires: a tombstone is logged, and then it is forgotten."""
+    """Let the transactional id expire: it is forgotten once a tombstone is logged."""
     return _prepare(current, DEAD, partitions=frozenset())
 
 
 def _prepare(current: Transaction, target: TransactionState, **changes: Any) -> Transition:
-    """Both halves of a transition; `previous_producer_id` is that of `current`."""
+    """Return both halves of a transition; `previous_producer_id` becomes that of `current`."""
     if current.pending_state is not None:
         raise IllegalTransitionError(
             f"Preparing transaction state transition to {current.state.name} while it already a pending state "
@@ -202,7 +202,7 @@ def _prepare(current: Transaction, target: TransactionState, **changes: Any) -> 
 
 
 def complete_transition(current: Transaction, following: Transaction) -> Transaction:
-    """What a transactional id is after the record of `following` was logged (`completeTransitionTo`).
+    """Return the state after the record of `following` was logged (`completeTransitionTo`).
 
     Raises IllegalTransitionError when `following` is not what `current` is waiting for, or cannot come after it: then
     something is broken, and the record must not count.
@@ -229,7 +229,7 @@ def complete_transition(current: Transaction, following: Transaction) -> Transac
 
 
 def _follows(current: Transaction, following: Transaction) -> bool:
-    """Whether every field of `following` is as the transition allows it."""
+    """Return whether every field of `following` is as the transition allows it."""
     has_same_timeout = current.timeout_ms == following.timeout_ms
     if following.state == EMPTY:
         is_same_epoch = current.producer_epoch == following.producer_epoch

@@ -33,7 +33,7 @@ class GroupCommits:
         self._partitions = GroupPartitions(store)
 
     def partition_of(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` that keeps a group; the topic is made for the first one."""
+        """Return the partition of `__consumer_offsets` that keeps a group; make the topic for the first one."""
         return self._partitions.number_of(group_id)
 
     def commit(
@@ -44,7 +44,7 @@ class GroupCommits:
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group.
             OffsetMetadataTooLargeError: see `commit_records`.
-            UnknownTopicOrPartitionError: of some there is no such partition; the others are committed.
+            UnknownTopicOrPartitionError: some partitions do not exist; the others are committed.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
         partition = self._partitions.of(group_id)
@@ -74,7 +74,7 @@ class GroupCommits:
         """Log offsets that wait for the marker of their transaction; see `TransactionCoordinator.commit_offsets`.
 
         Raises:
-            UnknownTopicOrPartitionError: of some there is no such partition; nothing is logged.
+            UnknownTopicOrPartitionError: some partitions do not exist; nothing is logged.
             LogstoreError: as `commit`, and `GroupPartition.write_undecided`.
         """
         partition = self._partitions.of(group_id)
@@ -88,7 +88,7 @@ class GroupCommits:
             return partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: TransactionMarker) -> AppendInfo:
-        """Write the marker of a transaction to a partition of `__consumer_offsets`; its offsets are settled.
+        """Write the marker of a transaction to a partition of `__consumer_offsets`, which settles its offsets.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -100,9 +100,9 @@ class GroupCommits:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
     ) -> dict[TopicPartition, CommittedOffset | None]:
-        """The committed offsets of partitions, by default of all that have one; None where nothing is committed.
+        """Return the committed offsets of partitions, by default of all that have one; None where nothing is committed.
 
-        An offset of a topic that was deleted, and made anew under its name, does not count.
+        An offset of a topic that was deleted and made anew under its name does not count.
 
         Raises:
             UnstableOffsetCommitError: with `require_stable`, a transaction is about to replace one of them.
@@ -149,7 +149,7 @@ class GroupCommits:
         for_each_then_raise(self._partitions.numbers(), remove)
 
     def remove_expired(self) -> None:
-        """Forget offsets that nobody kept up for `offsets.retention.minutes`; to be called now and then.
+        """Forget offsets whose `offsets.retention.minutes` are over; to be called now and then.
 
         Raises:
             LogstoreError: of the first group that cannot be read or written; the others have been seen to.
@@ -181,7 +181,7 @@ class GroupCommits:
             group.keep_alive(member.member_id, now_ms=self._store.now_ms())
 
     def _known(self, group_id: str) -> GroupPartition:
-        """The partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
+        """Return the partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
         partition = self._partitions.find(group_id)
         if partition is not None:
             with partition.lock:
@@ -203,16 +203,16 @@ class GroupCommits:
         partition.remove(expired, [group_id] if is_over else [])
 
     def _unknown(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Those that are not there (`KafkaApis.handleOffsetCommitRequest`, `handleTxnOffsetCommitRequest`)."""
+        """Return the missing partitions (`KafkaApis.handleOffsetCommitRequest`, `handleTxnOffsetCommitRequest`)."""
         return [one for one in partitions if log_or_none(self._store, *one) is None]
 
     def _with_topic_id(self, partition: TopicPartition, commit: OffsetCommit) -> OffsetCommit:
-        """As the Java client of 4.3.1 commits: with the id of the topic, if there is such a topic."""
+        """Add the id of the topic to a commit, as the Java client of 4.3.1 does."""
         log = None if commit.topic_id else log_or_none(self._store, *partition)
         return commit if log is None else replace(commit, topic_id=log.topic_id)
 
     def _of_this_topic(self, partition: TopicPartition, committed: CommittedOffset | None) -> CommittedOffset | None:
-        """None for an offset of an earlier topic of the same name (`isMismatchedTopicId`)."""
+        """Return None for an offset of an earlier topic of the same name (`isMismatchedTopicId`)."""
         if committed is None or committed.topic_id is None:
             return committed
         log = log_or_none(self._store, *partition)

@@ -6,11 +6,11 @@
     groups.join("billing", Joining(member_id="m1", topics=("payments",)))
     assignment = groups.sync("billing", "m1")
 
-Members are consumers of this process; a group begins without any when the store is opened. A member that has joined
-gets its partitions from `sync` as soon as all the others have joined too, or their time is up: nobody waits in here, so
-that consumers of one thread can take turns. Whoever is told by `heartbeat` that a rebalance has begun joins again.
+Members are consumers of this process, so that groups have none when the store is opened. A member that has joined gets
+its partitions from `sync` as soon as all others have joined too, or their time is up. No call waits, so that consumers
+of one thread can take turns. A member that hears of a rebalance by `heartbeat` joins again.
 
-A transaction's offsets come by `TransactionCoordinator.commit_offsets`.
+`TransactionCoordinator.commit_offsets` commits the offsets of transactions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LOGGER = logging.getLogger("logstore")
 
 @dataclass(frozen=True, slots=True)
 class GroupAssignment:
-    """What a member reads in a generation; `protocol` is the name of the assignor that all members had."""
+    """The partitions of a member in a generation; `protocol` is the name of the assignor."""
 
     generation: int
     partitions: tuple[TopicPartition, ...]
@@ -61,14 +61,14 @@ class GroupCoordinator(GroupCommits):
         self._abandoned: deque[tuple[str, str]] = deque()
 
     def start(self) -> None:
-        """Begin to look after members that are silent, and offsets that nobody keeps up."""
+        """Begin to remove silent members and expired offsets."""
         self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
         self._store.schedule(
             "group-metadata-expiration", self._store.config["offsets.retention.check.interval.ms"], self.remove_expired
         )
 
     def join(self, group_id: str, joining: Joining) -> None:
-        """A member joins, or joins again; `sync` tells when it has its partitions.
+        """Let a member join, or join again; `sync` tells when it has its partitions.
 
         Raises:
             InvalidGroupIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
@@ -86,12 +86,12 @@ class GroupCoordinator(GroupCommits):
             partition.groups[group_id] = group
 
     def sync(self, group_id: str, member_id: str) -> GroupAssignment | None:
-        """What a member that has joined reads; None while others have yet to join. It is alive while it asks.
+        """Return the partitions of a member that has joined; None while others have yet to join. It is alive.
 
-        The first one to ask when all have makes the new generation, which is logged before anybody hears of it.
+        The first call after all have joined begins the next generation, which is logged before anybody hears of it.
 
         Raises:
-            UnknownMemberIdError: it was not heard of for too long, or has not joined in time.
+            UnknownMemberIdError: it was silent for too long, or has not joined in time.
             RebalanceInProgressError: it has to join again.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
@@ -113,7 +113,7 @@ class GroupCoordinator(GroupCommits):
             return GroupAssignment(group.generation, member.partitions, group.protocol)
 
     def heartbeat(self, group_id: str, member: GroupMemberIdentity) -> None:
-        """A member is alive.
+        """Note that a member is alive.
 
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: it has to join as a new member.
@@ -128,7 +128,7 @@ class GroupCoordinator(GroupCommits):
             group.heartbeat(member, now_ms=self._store.now_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
-        """A member goes, and the others share its partitions.
+        """Remove a member that leaves; the others share its partitions.
 
         Raises:
             UnknownMemberIdError: the group does not have it.
@@ -146,14 +146,14 @@ class GroupCoordinator(GroupCommits):
                 self._rebalanced(partition, group)
 
     def abandon(self, group_id: str, member_id: str) -> None:
-        """A member's program has dropped it: it goes when the next one joins or is heard of.
+        """Remove a member that its program has dropped, when another joins or is alive the next time.
 
-        To be called by a finalizer, which may run in the middle of any other call: nothing is locked or written here.
+        A finalizer calls this, in the middle of any other call: nothing is locked or written here.
         """
         self._abandoned.append((group_id, member_id))
 
     def remove_silent(self) -> None:
-        """Remove members that were not heard of for their session timeout; to be called now and then.
+        """Remove members that were silent for their session timeout; to be called now and then.
 
         Raises:
             LogstoreError: of the first group that cannot be written; the others have been seen to.
@@ -169,7 +169,7 @@ class GroupCoordinator(GroupCommits):
         for_each_then_raise(self._partitions.loaded(), remove)
 
     def topic_changed(self, topic: str) -> None:
-        """A topic is new, or has more partitions: groups that read it share them anew."""
+        """Let the groups that read a topic rebalance: it is new, or has more partitions."""
         for partition in self._partitions.loaded():
             with partition.lock:
                 for known in list(partition.groups.values()):
@@ -179,14 +179,14 @@ class GroupCoordinator(GroupCommits):
                         partition.groups[group.group_id] = group
 
     def group_ids(self) -> Iterator[str]:
-        """All groups that have offsets, members or a record of their own."""
+        """Iterate over all groups that have offsets, members or a record of their own."""
         for partition in self._partitions:
             with partition.lock:
                 known = {*partition.offsets.groups(), *partition.groups, *partition.other_group_ids}
             yield from sorted(known)
 
     def describe(self, group_id: str) -> GroupMembership:
-        """A group with its members as they are now; one that only commits offsets is empty.
+        """Return a copy of a group with its members; one that only commits offsets is empty.
 
         Raises:
             GroupIdNotFoundError: there is no such group.
@@ -230,7 +230,7 @@ class GroupCoordinator(GroupCommits):
         self._rebalanced(partition, group)
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
-        """The group, in its next generation if that is due; the record of that comes first."""
+        """Begin the next generation if that is due, its record first; return the group."""
         now_ms = self._store.now_ms()
         if not group.is_ready(now_ms=now_ms):
             return group

@@ -1,7 +1,7 @@
-"""One partition of `__consumer_offsets` as its coordinator knows it: the offsets and members of its groups.
+"""The partitions of `__consumer_offsets`, each with the offsets and members of its groups.
 
-What holds is what the log says: records are made, logged, and replayed with the offset that they got. Where an
-interrupt comes between, the rest is replayed from the log before anybody looks (`settle`).
+The log is the truth: records are made, logged, and replayed with the offsets that they got. After an interrupt between
+these steps `settle` replays the rest from the log.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OTHER_GROUPS = frozenset({"ConsumerGroupMetadataKey", "ShareGroupMetadataKey", 
 
 
 class GroupPartition:
-    """The groups of a partition; everything is done under `lock`.
+    """The groups of a partition; the caller of a method holds `lock`.
 
     Attributes:
         offsets: committed and undecided ones.
@@ -64,7 +64,7 @@ class GroupPartition:
         self._is_settled = True
 
     def load(self, now_ms: int) -> None:
-        """Replay the log; members that it tells of were in a process that is gone, and are removed.
+        """Replay the log, and remove the members that are in it: their process is gone.
 
         Records of a type that only a newer Kafka knows are passed over, those of such a version are not
         (`CoordinatorLoaderImpl`).
@@ -81,9 +81,9 @@ class GroupPartition:
                 self.write_group(group)
 
     def settle(self, now_ms: Callable[[], int]) -> None:
-        """Take in what was logged by a call that did not come to its end; nothing of it is undone.
+        """Replay what an interrupted call has logged.
 
-        But a group whose members are here stays as they know it: its next generation is logged again.
+        A group that has members stays as they know it: its next generation is logged again.
 
         Raises:
             LogstoreError: the log cannot be read.
@@ -116,7 +116,7 @@ class GroupPartition:
         self._next_offset = end_offset
 
     def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> AppendInfo:
-        """Log committed offsets as one batch; they hold from now on.
+        """Log committed offsets as one batch.
 
         Raises:
             LogstoreError: as `CoordinatorTopic.append`; nothing has changed then.
@@ -137,7 +137,7 @@ class GroupPartition:
         guard: VerificationGuard | None,
         now_ms: int,
     ) -> AppendInfo:
-        """Log offsets of a transaction; they wait for its marker. As Kafka's, each batch has the sequence 0.
+        """Log offsets of a transaction, which wait for its marker. Each batch has the sequence 0, as Kafka's.
 
         Raises:
             InvalidProducerEpochError, InvalidTxnStateError: the producer is a zombie, or was not verified.
@@ -159,7 +159,7 @@ class GroupPartition:
         return info
 
     def write_marker(self, marker: TransactionMarker) -> AppendInfo:
-        """Log the marker of a transaction, and settle the offsets that wait for it.
+        """Log the marker of a transaction, which settles the offsets that wait for it.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -188,10 +188,10 @@ class GroupPartition:
         self._topic.append(self.number, [(encode_key(key), encode_value(value))])
 
     def remove(self, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
-        """Log tombstones of offsets, then of groups, in as many batches as they need; what is logged is gone.
+        """Log tombstones of offsets, then of groups, in as many batches as they need.
 
         Raises:
-            LogstoreError: as `CoordinatorTopic.append`; what was not logged by then is as it was.
+            LogstoreError: as `CoordinatorTopic.append`; the batches before it are logged.
         """
         removed: dict[bytes, OffsetKey | GroupKey] = {encode_key(key): key for key in keys}
         groups = [GroupKey(group_id) for group_id in group_ids if group_id in self.groups]
@@ -203,11 +203,11 @@ class GroupPartition:
         self._end()
 
     def has_offsets(self, group_id: str) -> bool:
-        """Whether offsets of the group are committed, or wait for a transaction."""
+        """Return whether offsets of the group are committed, or wait for a transaction."""
         return self.offsets.has_undecided(group_id) or any(self.offsets.partitions(group_id))
 
     def _end(self) -> None:
-        """Everything that was logged is replayed."""
+        """Note that everything that was logged is replayed."""
         self._next_offset = self._topic.log(self.number).log_end_offset
         self._is_settled = True
 
@@ -237,7 +237,7 @@ class GroupPartition:
 
 
 class GroupPartitions:
-    """Where each group is kept."""
+    """The partitions of `__consumer_offsets`, each loaded when the first of its groups is asked for."""
 
     def __init__(self, store: Store) -> None:
         """Nothing is made or read yet."""
@@ -247,21 +247,21 @@ class GroupPartitions:
         self._loading = threading.Lock()
 
     def number_of(self, group_id: str) -> int:
-        """The number of the partition of a group; the topic is made for the first one."""
+        """Return the number of a group's partition; make the topic for the first one."""
         if self._topic.partition_count == 0:
             self._topic.make()
         return self._topic.partition_of(group_id)
 
     def of(self, group_id: str) -> GroupPartition:
-        """The partition of a group; the topic is made for the first one."""
+        """Return the partition of a group; make the topic for the first one."""
         return self[self.number_of(group_id)]
 
     def find(self, group_id: str) -> GroupPartition | None:
-        """The partition of a group; None before there is any."""
+        """Return the partition of a group; None before the topic is made."""
         return self[self._topic.partition_of(group_id)] if self._topic.partition_count else None
 
     def __getitem__(self, number: int) -> GroupPartition:
-        """A partition by number, loaded.
+        """Return a partition by its number, loaded.
 
         Raises:
             LogstoreError: as `GroupPartition.load`; it is tried again the next time.
@@ -278,14 +278,14 @@ class GroupPartitions:
         return partition
 
     def loaded(self) -> list[GroupPartition]:
-        """Those that a group was asked of; no other has members."""
+        """Return the loaded partitions; no other has members."""
         return [self[number] for number in list(self._loaded)]
 
     def __iter__(self) -> Iterator[GroupPartition]:
-        """All of them, loaded; none before the topic is made."""
+        """Iterate over all partitions, loaded; none before the topic is made."""
         for number in self.numbers():
             yield self[number]
 
     def numbers(self) -> range:
-        """Of all of them; none before the topic is made."""
+        """Return the numbers of all partitions; none before the topic is made."""
         return range(self._topic.partition_count)

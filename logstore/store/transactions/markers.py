@@ -1,7 +1,7 @@
-"""From a decided transaction to a completed one: the markers are written, then the completion is logged.
+"""The markers of decided transactions, written to their partitions (`TransactionMarkerChannelManager`).
 
-Kafka's `TransactionMarkerChannelManager` sends markers to the leaders of the partitions, again until they are there.
-Here whoever decided writes them at once, and what could not be written is tried again now and then.
+Kafka sends markers to the leaders of the partitions until they are there. Here the call that decided writes them at
+once, and markers that failed are tried again now and then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..internal_topic import CoordinatorTopic, log_or_none
 if TYPE_CHECKING:
     from ..store import Store
 
-#: writes a marker to a partition of `__consumer_offsets`, and settles the offsets that wait for it
+#: writes a marker to a partition of `__consumer_offsets`, which settles the offsets that wait for it
 WriteOffsetsMarker = Callable[[int, TransactionMarker], AppendInfo]
 
 
@@ -34,7 +34,7 @@ class MarkerWriter:
         self._write_offsets_marker = write_offsets_marker
 
     def write(self, partition: TopicPartition, marker: TransactionMarker) -> AppendInfo | None:
-        """Write a marker to one partition; None if that is not there any more.
+        """Write a marker to one partition; return None if that was deleted.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -68,7 +68,7 @@ class MarkerWriter:
                     log.flush()
 
     def write_all(self, table: TransactionTable, completion: Completion) -> LogstoreError | None:
-        """Write the markers that are missing; the error of the last one that could not be written."""
+        """Write the markers that are missing; return the error of the last one that failed."""
         current = table.get(completion.transition.next.transactional_id)
         assert current is not None
         failure = None
@@ -89,10 +89,10 @@ class MarkerWriter:
         return failure
 
     def pass_over_written(self, table: TransactionTable, completion: Completion) -> None:
-        """Leave out partitions that have the marker, after an attempt that did not come to its end.
+        """Leave out the partitions that have the marker already.
 
-        That is so where an interrupt ended it, or a power failure took the record of the completion and left what came
-        after it.
+        Some have it if an interrupt ended the attempt before, or if a power failure took the record of the completion
+        and left what came after it.
 
         Raises:
             LogstoreError: a partition cannot be synced.

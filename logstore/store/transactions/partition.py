@@ -1,8 +1,8 @@
 """One partition of `__transaction_state`: its transactional ids, one call at a time (`TransactionStateManager`).
 
-A call decides in memory, logs the decision, carries it out, and only then is memory what the log says. Where an
-interrupt ends it between two of these steps, the log is right: the call that comes next takes over what was logged
-(`run`), drops what was not, and finishes what was decided.
+A call decides in memory, logs the decision and carries it out; only then does memory agree with the log. After an
+interrupt between two of these steps the log is right: the next call replays what was logged (`run`), drops what was
+not, and finishes what was decided.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class StatePartition:
     """The transactional ids of a partition.
 
     Attributes:
-        table: what is known of them; changed in `run` only.
-        unfinished: from a transactional id whose decision is not carried out yet to why.
+        table: their states; changed in `run` only.
+        unfinished: from a transactional id whose decision is not carried out yet to the reason.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class StatePartition:
         self._is_settled = True
 
     def run(self, act: Callable[[TransactionTable], T]) -> T:
-        """What `act` returns, which is alone with the table and the log.
+        """Call `act`, which is alone with the table and the log, and return its result.
 
         Raises:
             ConcurrentTransactionsError: this thread is in here already, by a clock or a signal handler.
@@ -95,20 +95,20 @@ class StatePartition:
             return result
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """A transactional id as it stands now, None if it is unknown; nobody is waited for."""
+        """Return a transactional id as it stands now, None if it is unknown; never waits."""
         self._settle_if_idle()
         return self.table.get(transactional_id)
 
     def transactions(self) -> list[Transaction]:
-        """All transactional ids as they stand now; nobody is waited for."""
+        """Return all transactional ids as they stand now; never waits."""
         self._settle_if_idle()
         return list(self.table)
 
     def request(self, transactional_id: str, decide: Callable[[Transaction | None], Outcome]) -> Answer:
-        """The answer to a request, after what it promises was written; raises it if it is an error.
+        """Carry out a request and return its answer; raise the answer if it is an error.
 
-        A transaction that was decided before is finished first; and where the answer is to come again, because another
-        producer's transaction had to be aborted, that is done here.
+        A transaction that was decided before is finished first. Where Kafka aborts another producer's transaction and
+        answers to come again, the request is repeated here.
 
         Raises:
             LogstoreError: the answer; or the log cannot be written.
@@ -123,7 +123,7 @@ class StatePartition:
         raise answer
 
     def resume(self) -> None:
-        """After a restart: finish what was decided (`loadTransactionsForTxnTopicPartition`)."""
+        """Finish what was decided before a restart (`loadTransactionsForTxnTopicPartition`)."""
 
         def finish(table: TransactionTable) -> None:
             for completion in table.unfinished(now_ms=self._store.now_ms()):
@@ -132,13 +132,13 @@ class StatePartition:
         self.run(finish)
 
     def retry(self) -> None:
-        """Try again what is unfinished; what comes after an interruption stays for the next time."""
+        """Try to finish again what is unfinished."""
         for one in self.transactions():
             if one.state in PREPARED:
                 self.run(partial(self._finish_decided, transactional_id=one.transactional_id))
 
     def abort_timed_out(self) -> None:
-        """Fence and abort the transactions that have taken longer than their timeout.
+        """Fence and abort the transactions that have timed out.
 
         Raises:
             LogstoreError: of the first one that could not be; the others have been.
@@ -149,7 +149,7 @@ class StatePartition:
         for_each_then_raise(timed_out, lambda transactional_id: self.request(transactional_id, decide))
 
     def remove_expired(self) -> None:
-        """Write the tombstones of transactional ids that have expired, and forget these.
+        """Forget the transactional ids that have expired, with tombstones.
 
         Raises:
             LogstoreError: the partition cannot be written; those that are left live on.
@@ -164,7 +164,7 @@ class StatePartition:
         self.run(remove)
 
     def replace(self, transaction: Transaction) -> None:
-        """Let a transactional id stand so, in the log and here."""
+        """Replace the state of a transactional id, in the log and here."""
 
         def write(table: TransactionTable) -> None:
             key, value = log_record(transaction, version=table.rules.record_version)
@@ -191,7 +191,7 @@ class StatePartition:
         return outcome
 
     def _write(self, table: TransactionTable, append: Append) -> None:
-        """Log a transition, and carry out what comes of it."""
+        """Log a transition, and carry out a decision."""
         following = append.transition.next
         is_commit = following.state is PREPARE_COMMIT
         try:
@@ -206,14 +206,14 @@ class StatePartition:
             self._complete(completion)
 
     def _finish_decided(self, table: TransactionTable, transactional_id: str) -> None:
-        """Carry out a decision that was left, unless another coordinator has overtaken this one."""
+        """Finish a decided transaction, unless another coordinator has taken over."""
         if marker_outcome(self.unfinished.get(transactional_id)) is not MarkerOutcome.STOP:
             completion = table.completion_of(transactional_id, now_ms=self._store.now_ms())
             if completion is not None:
                 self._finish(completion)
 
     def _finish(self, completion: Completion) -> None:
-        """Carry out a decision of a call that did not come to its end: its record may not be on the disk yet."""
+        """Carry out the decision of an interrupted call, whose record may not be on the disk yet."""
         try:
             if completion.marker.is_commit:
                 self._topic.sync(self._log)
@@ -226,8 +226,8 @@ class StatePartition:
     def _complete(self, completion: Completion) -> None:
         """Write the markers that are missing, then log the completion.
 
-        What fails is told by `unfinished`: the transaction is decided, whatever happens now, an interruption too. A
-        marker that another coordinator has overtaken ends the attempt for good, until the partition is loaded again.
+        A failure goes into `unfinished` and is not raised: the transaction is decided, whatever happens now. If another
+        coordinator has taken over, there is no other attempt until the partition is loaded again.
         """
         transactional_id = completion.transition.next.transactional_id
         try:
@@ -242,10 +242,10 @@ class StatePartition:
         self.unfinished.pop(transactional_id, None)
 
     def _log_completion(self, completion: Completion) -> LogstoreError | None:
-        """Log the completion; the error if that could not be.
+        """Log the completion; return the error if that fails.
 
-        It need not be durable: without it the same markers are written again. Only where a later transaction may have
-        the same epoch, these would decide that one as well.
+        It need not be durable: without it the same markers are written again. But where a later transaction may have
+        the same epoch (versions before 2), these would decide that one as well.
         """
         needs_sync = not supports_epoch_bump(completion.transition.next.client_transaction_version)
         try:
@@ -259,14 +259,14 @@ class StatePartition:
             self.run(lambda _: None)
 
     def _settle(self) -> None:
-        """Let the table be what the log says, after a call that did not come to its end."""
+        """Let the table agree with the log again, after an interrupted call."""
         self._replay()
         self.table.release()
         decided = {one.transactional_id for one in self.table if one.state in PREPARED}
         self.unfinished = {name: error for name, error in self.unfinished.items() if name in decided}
 
     def _replay(self) -> None:
-        """Take in what the table does not have: of each key the last record, which is all that counts."""
+        """Replay what is new in the log: of each key the last record, which alone counts."""
         log, last, passed_over = self._log, dict[bytes, ReplayedRecord](), set[tuple[str, int]]()
         end_offset = log.log_end_offset
         for record in replayed(log, self._next_offset):

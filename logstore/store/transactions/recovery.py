@@ -1,12 +1,12 @@
-"""After a crash: what the partitions know of producers, held against what their coordinator knows.
+"""Partitions and their transaction coordinator brought into agreement after a crash.
 
-The end of the process alone never parts them, for a partition is in the transaction before its data is in the
-partition. A power failure may: of what was not synced, the disk keeps what it likes, in each partition by itself.
+They agree after the end of a process, because a partition joins a transaction before its data is written. They may
+disagree after a power failure: each partition loses what was not synced, or keeps it, by itself.
 
-- An open transaction that the coordinator has not as ongoing would hold up read_committed consumers for ever. It was
-  never decided, or its decision did not last, so it is aborted; unless the coordinator still knows of a commit.
+- An open transaction that is not ongoing for the coordinator would block read_committed consumers for ever. It was
+  never decided, or its decision was lost, so it is aborted; unless the coordinator still knows of a commit.
 - A producer epoch that a partition has seen must not be given again, or the first batches of a new producer would be
-  taken for repetitions. So the coordinator goes on from the highest.
+  taken for duplicates. So the coordinator goes on from the highest.
 
 Kafka has no such step: there other replicas have what one lost, and what is left is for `kafka-transactions.sh abort`.
 """
@@ -56,7 +56,7 @@ def reconcile(store: Store, states: Iterable[StatePartition], markers: MarkerWri
 
 
 def _known(states: Iterable[StatePartition]) -> _Known:
-    """The transactional ids by producer id; also by the used up one, whose last transaction was committed."""
+    """Return the transactional ids by producer id; also by one that a committed transaction has used up."""
     found: _Known = {}
     for state in states:
         for one in state.table:
