@@ -13,7 +13,7 @@ import pytest
 import logstore
 from benchmarks.measured import Measured, timed
 from benchmarks.sizes import scaled
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.topics.transaction_state import TransactionState
 
@@ -25,7 +25,7 @@ GROUP, PLACE = "bench", ("orders", 0)
 BESIDE_ONE = "beside one"
 
 
-def filled(root: Path, open_count: int, group_count: int) -> EmbeddedStore:
+def filled(root: Path, open_count: int, group_count: int) -> Store:
     store = logstore.open(root, config=HOUSEKEEPING)
     store.create_topic("orders", partitions=1)
     transactions, log, place = store.transactions, store.log("orders", 0), ("orders", 0)
@@ -47,7 +47,7 @@ def filled(root: Path, open_count: int, group_count: int) -> EmbeddedStore:
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedStore, EmbeddedStore]]:
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
     """One with many, one with one of each."""
     places = tmp_path_factory.mktemp("stores")
     with filled(places / "many", OPEN_COUNT, GROUP_COUNT) as many, filled(places / "one", 1, 1) as one:
@@ -57,7 +57,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedS
 class Commits:
     """Commits in one store, each of the offset that follows on the one before."""
 
-    def __init__(self, store: EmbeddedStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.log = store.log(*PLACE)
         self.count = 0
@@ -78,7 +78,7 @@ class Commits:
 class Transactions(Commits):
     """The same, in transactions of one record."""
 
-    def __init__(self, store: EmbeddedStore) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.producer = store.producer(transactional_id=GROUP)
         self.producer.init_transactions()
@@ -99,7 +99,7 @@ class Transactions(Commits):
 
 
 @pytest.mark.parametrize("what", ["transaction", "group"])
-def test_commit_beside_many(measured: Measured, stores: tuple[EmbeddedStore, EmbeddedStore], what: str) -> None:
+def test_commit_beside_many(measured: Measured, stores: tuple[Store, Store], what: str) -> None:
     made = {"transaction": Transactions, "group": Commits}[what]
     many, one = map(made, stores)
     words = {"transaction": "a transaction of a record and an offset", "group": "commit an offset of a group"}

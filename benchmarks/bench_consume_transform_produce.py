@@ -12,7 +12,7 @@ from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled
 from benchmarks.written import last_values, sizes_of_one
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.model import TopicPartition
 
 RECORD_COUNT = scaled(200, 5_000)
@@ -20,7 +20,7 @@ TRANSACTION_RECORD_COUNT = 100
 GROUP = "bench"
 
 
-def chain(store: EmbeddedStore) -> int:
+def chain(store: Store) -> int:
     """Read `from` and write `to`, exactly once; the number of records."""
     consumer = store.consumer(
         group_id=GROUP,

@@ -18,7 +18,7 @@ from benchmarks.measured import Growth, Measured
 from benchmarks.peers.broker_loading import broker_loading
 from benchmarks.sizes import steps
 from logstore.layout import clean_shutdown
-from logstore.store.store import Store
+from logstore.store.data_directory import DataDirectory
 
 PARTITION_COUNTS = steps(1, 100, 1000)
 CRASHED_COUNTS = PARTITION_COUNTS[:2]  # a recovery of the largest takes seconds
@@ -44,7 +44,7 @@ def made(root: Path, partition_count: int) -> Path:
     return root
 
 
-def end_offsets(store: Store) -> list[int]:
+def end_offsets(store: DataDirectory) -> list[int]:
     """Of all partitions, each of which is opened for it."""
     return [store.log("orders", number).log_end_offset for number in range(store.topics["orders"].partition_count)]
 
@@ -54,7 +54,7 @@ class Openings:
 
     def __init__(self, root: Path, *, was_clean: bool) -> None:
         self.root, self.was_clean = root, was_clean
-        self.opened: list[Store] = []
+        self.opened: list[DataDirectory] = []
 
     def close_last(self) -> None:
         while self.opened:
@@ -62,7 +62,7 @@ class Openings:
         if not self.was_clean:
             (self.root / clean_shutdown.FILE_NAME).unlink()
 
-    def open(self) -> Store:
+    def open(self) -> DataDirectory:
         self.opened.append(logstore.open(self.root))
         return self.opened[0]
 
@@ -114,7 +114,7 @@ def test_open_every_log(measured: Measured, laid_out: Callable[[int], Path], par
 @pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
 def test_close(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
     root = laid_out(partition_count)
-    opened: list[Store] = []
+    opened: list[DataDirectory] = []
     measured(
         lambda: opened.pop().close(),
         title=f"close {partition_count:,} partitions of which none was used",

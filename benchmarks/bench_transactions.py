@@ -15,14 +15,14 @@ from benchmarks.peers.local_broker import LocalBroker
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.sizes import scaled
 from benchmarks.written import sizes_of_one, written
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 
 VALUE_SIZE, RECORD_SIZE = 100, 107
 KAFKA_CALLS = {1: 200, 10: 150, 1000: 30}  # transactions a round, by records each
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data") as store:
         store.create_topic("orders", partitions=1)
         yield store
@@ -33,7 +33,7 @@ def test_transaction(
     measured: Measured,
     kafka: WarmKafka,
     broker: LocalBroker,
-    store: EmbeddedStore,
+    store: Store,
     tmp_path: Path,
     record_count: int,
 ) -> None:

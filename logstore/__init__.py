@@ -6,28 +6,87 @@ Reads and writes real Apache Kafka data directories in process: no broker, no JV
 
     with logstore.open("data") as store:
         store.create_topic("orders", partitions=3)
-        store.log("orders", 0).append_records([b"paid"], keys=[b"42"])
+        with store.producer() as producer:
+            producer.send("orders", b"paid", key=b"42")
+        for record in store.read("orders"):
+            ...
 
-What it is: the formats of Kafka 4.3.1 as code (`layout`), one numba scan over a mapped file (`kernels`, `columns`),
-the files of a data directory (`disk`), the records of the internal topics (`topics`), one partition (`log`), and a
-whole data directory (`store`).
-What it is not: a broker, a network client, or a cluster.
+The public names are those of `__all__`, each imported when it is first asked for, and the errors in `logstore.errors`;
+what else can be imported may change. It is no broker, no network client and no cluster.
 """
 
 # ruff: noqa: A001 - `logstore.open`, as `gzip.open`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from .clock import now_ms as _now_ms
 
 if TYPE_CHECKING:
-    from .client.store import EmbeddedStore
+    from . import errors
+    from .client.arguments import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp
+    from .client.consumer import Consumer
+    from .client.consumer.membership import RebalanceListener
+    from .client.consumer.records import ConsumerRecord
+    from .client.producer import Producer
+    from .client.producer.batch import RecordFuture, RecordMetadata
+    from .client.store import Store
+    from .errors import LogstoreError
+    from .log.partition_log import PartitionLog
+    from .model import TopicPartition
     from .store.read_only import ReadOnlyStore
 
-__all__ = ["open"]
+__version__ = "0.1.0"  # that of pyproject.toml
+__all__ = [
+    "Consumer",
+    "ConsumerGroupMetadata",
+    "ConsumerRecord",
+    "LogstoreError",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "PartitionLog",
+    "Producer",
+    "ReadOnlyStore",
+    "RebalanceListener",
+    "RecordFuture",
+    "RecordMetadata",
+    "Store",
+    "TopicPartition",
+    "__version__",
+    "errors",
+    "open",
+]
+_MODULES = {
+    "Consumer": "client.consumer",
+    "ConsumerGroupMetadata": "client.arguments",
+    "ConsumerRecord": "client.consumer.records",
+    "LogstoreError": "errors",
+    "OffsetAndMetadata": "client.arguments",
+    "OffsetAndTimestamp": "client.arguments",
+    "PartitionLog": "log.partition_log",
+    "Producer": "client.producer",
+    "ReadOnlyStore": "store.read_only",
+    "RebalanceListener": "client.consumer.membership",
+    "RecordFuture": "client.producer.batch",
+    "RecordMetadata": "client.producer.batch",
+    "Store": "client.store",
+    "TopicPartition": "model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module(".errors", __name__)
+    if name in _MODULES:
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @overload
@@ -41,7 +100,7 @@ def open(
     config: Mapping[str, Any] | None = ...,
     now_ms: Callable[[], int] = ...,
     progress: Callable[[int, int], object] | None = ...,
-) -> EmbeddedStore: ...
+) -> Store: ...
 def open(
     path: str | PathLike[str],
     *,
@@ -50,21 +109,21 @@ def open(
     config: Mapping[str, Any] | None = None,
     now_ms: Callable[[], int] = _now_ms,
     progress: Callable[[int, int], object] | None = None,
-) -> EmbeddedStore | ReadOnlyStore:
-    """Open a data directory, alone, as a broker does that starts; one that is not there is made.
+) -> Store | ReadOnlyStore:
+    """Open a data directory, lock it and recover it as a starting broker does; make one that is not there.
 
     Args:
         path: of the directory; one of a broker 4.3.1 is taken over as it is.
-        read_only: do not lock and do not write: safe beside a live broker, see `store.read_only`.
-        cluster_id: whose the directory has to be, or is to be if it is made now; None: anybody's.
+        read_only: neither lock nor write: safe beside a live broker, see `store.read_only`.
+        cluster_id: required cluster id, or the id to assign on creation; None accepts any.
         config: broker configurations by Kafka's names, see `store.broker_config`.
         now_ms: the clock: milliseconds since 1970.
-        progress: told how many partitions are open, and of how many.
+        progress: called with how many partitions are open, and of how many.
 
     Raises:
-        DataDirectoryError: another process, perhaps a broker, has it; it is of another cluster; or not for one node
-            alone.
-        InvalidNameError: there is a directory in it that is no partition's.
+        DataDirectoryError: another process, perhaps a broker, has locked it; it is of another cluster, or of a cluster
+            of several nodes.
+        InvalidNameError: a directory in it is no partition's.
         UsageError: an unknown configuration, or a value that it cannot have.
         LogstoreError: a partition with damage that a broker would not start with either; after an orderly close that is
             raised where the partition is first asked for.
@@ -74,14 +133,14 @@ def open(
         from .store.read_only import ReadOnlyStore
 
         if config is not None or progress is not None or cluster_id is not None:
-            raise UsageError("A store that is read_only belongs to nobody: leave config, progress and cluster_id out")
+            raise UsageError("A store that is read_only takes no config, progress or cluster_id: leave them out")
         return ReadOnlyStore(fspath(path), now_ms)
-    from .client.store import EmbeddedStore
+    from .client.store import Store
     from .disk.seam import SEAM
     from .store.opening.start import open_as
 
     return open_as(
-        EmbeddedStore,
+        Store,
         fspath(path),
         config=config or {},
         now_ms=now_ms,

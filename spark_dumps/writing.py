@@ -18,7 +18,7 @@ import pyarrow as pa
 import logstore
 from logstore import clock
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
@@ -109,7 +109,7 @@ def _producer_config(options: WriteOptions, size: int) -> dict[str, Any]:
     return {_TIMEOUT: timeout_ms, **_SIZES, **options.producer, "transactional.id": options.transactional_id}
 
 
-def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> EmbeddedStore:
+def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> Store:
     """The store, as soon as nobody else has it; it lets a transaction take as long as the producer wants."""
     parsed = parse_producer_config(producer_config)
     end_s = clock.monotonic_s() + parsed["max.block.ms"] / 1000
@@ -125,7 +125,7 @@ def _opened(options: WriteOptions, producer_config: Mapping[str, Any]) -> Embedd
         threading.Event().wait(LOCK_INTERVAL_S)
 
 
-def _abort_left_over(store: EmbeddedStore) -> None:
+def _abort_left_over(store: Store) -> None:
     """End the transactions of jobs whose driver died while it had the store."""
     for one in list(store.transactions):
         if one.state is ONGOING and one.transactional_id.startswith(DEFAULT_ID_PREFIX):
@@ -133,7 +133,7 @@ def _abort_left_over(store: EmbeddedStore) -> None:
             store.transactions.end_transaction(one.transactional_id, identity, is_commit=False)
 
 
-def _make_topics(store: EmbeddedStore, topics: list[str], partition_count: int | None) -> None:
+def _make_topics(store: Store, topics: list[str], partition_count: int | None) -> None:
     missing = [topic for topic in topics if topic not in store.topics]
     if missing and partition_count is None:
         raise _unknown(missing[0])
@@ -148,7 +148,7 @@ def _unknown(topic: str) -> UnknownTopicOrPartitionError:
 class _Transaction:
     """The transaction of a job."""
 
-    def __init__(self, store: EmbeddedStore, config: Mapping[str, Any], options: WriteOptions) -> None:
+    def __init__(self, store: Store, config: Mapping[str, Any], options: WriteOptions) -> None:
         self._store = store
         self._producer = store.producer(**config)
         self._topic = options.topic

@@ -6,7 +6,7 @@ import importlib
 
 import click
 
-from .version import VERSION
+from logstore import __version__
 
 COMMANDS = {
     "dump": ("dump_command", "Print segments, indexes and snapshots as kafka-dump-log does."),
@@ -50,6 +50,6 @@ class _Commands(click.Group):
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION)
+@click.version_option(__version__)
 def logstore() -> None:
     """Real Apache Kafka data directories, with no broker and no JVM."""

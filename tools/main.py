@@ -17,9 +17,9 @@ def main() -> None:
 
         sys.exit(dump_program(words[1:]))
     if words == ["--version"]:
-        from .version import VERSION
+        from logstore import __version__
 
-        sys.stdout.write(f"logstore, version {VERSION}\n")
+        sys.stdout.write(f"logstore, version {__version__}\n")
         return
     from .commands import logstore
 

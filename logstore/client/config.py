@@ -1,26 +1,48 @@
-"""Reads a client's configuration by its definitions, under Kafka's dotted names or Python's with underscores."""
+"""Reads a client's configuration by its definitions, under Kafka's dotted names or Python's with underscores.
+
+Configurations of the Java clients that say how to reach brokers, or what to do while one does not answer, are not
+defined here. They are refused in one error, or ignored with one warning if the program asks for that.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UsageError
 from ..log.config_definition import CONFIG_EXCEPTION, Definition, invalid, value_of
 
+_OF_NETWORK = frozenset(
+    (
+        *("bootstrap.servers", "client.dns.lookup", "client.rack", "connections.max.idle.ms", "enable.metrics.push"),
+        *("heartbeat.interval.ms", "metadata.max.age.ms", "metadata.max.idle.ms", "receive.buffer.bytes"),
+        *("request.timeout.ms", "retries", "retry.backoff.max.ms", "retry.backoff.ms", "send.buffer.bytes"),
+    )
+)
+_OF_NETWORK_PREFIXES = ("metadata.recovery.", "reconnect.backoff.", "sasl.", "security.", "socket.", "ssl.")
+_LOGGER = logging.getLogger("logstore")
+
 
 def read_config(
-    definitions: Mapping[str, Definition], values: Mapping[str, Any], client: str
+    definitions: Mapping[str, Definition], values: Mapping[str, Any], client: str, *, ignores_network: bool = False
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    """Every definition's value, and the names that were given.
+    """Return every definition's value, and the names that were given; None stands for a name that is not given.
 
-    None stands for a name that is not given. Raises UsageError for an unknown name, one that is given twice, and a
-    value that does not do.
+    Args:
+        ignores_network: ignore configurations that only a network has.
+
+    Raises:
+        UsageError: names that are unknown or of a network, a name that is given twice, a value that does not do.
     """
     given: dict[str, Any] = {}
+    of_network: list[str] = []
     for name, value in values.items():
         dotted = name.replace("_", ".")
         if dotted not in definitions:
+            if dotted in _OF_NETWORK or dotted.startswith(_OF_NETWORK_PREFIXES):
+                of_network.append(dotted)
+                continue
             raise UsageError(
                 f"Unknown {client} config name: {name}",
                 java_class=CONFIG_EXCEPTION,
@@ -30,6 +52,7 @@ def read_config(
             raise UsageError(f"{dotted} is given twice", java_class=CONFIG_EXCEPTION)
         if value is not None:
             given[dotted] = ",".join(value) if isinstance(value, list | tuple) else value
+    _answer(of_network, client, ignores_network)
     config = {
         name: value_of(name, definition, given[name]) if name in given else definition.default
         for name, definition in definitions.items()
@@ -38,6 +61,19 @@ def read_config(
 
 
 def non_empty(name: str, value: str) -> None:
-    """The check of `ConfigDef.NonEmptyString`."""
+    """Refuse an empty text (`ConfigDef.NonEmptyString`)."""
     if not value:
         raise invalid(name, value, "String must be non-empty")
+
+
+def _answer(of_network: list[str], client: str, ignores_network: bool) -> None:
+    if not of_network:
+        return
+    names = ", ".join(sorted(of_network))
+    if not ignores_network:
+        raise UsageError(
+            f"A {client} in one process with its store has no network to configure: {names}",
+            java_class=CONFIG_EXCEPTION,
+            advice="leave them out, or say ignore_network_config=True to have them ignored",
+        )
+    _LOGGER.warning("A %s in one process with its store has no network and ignores %s", client, names)

@@ -9,28 +9,31 @@ import atexit
 import itertools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from types import TracebackType
 from typing import Any
 
 from ..errors import IllegalStateError
-from ..store.store import Store
+from ..model import TopicPartition
+from ..store.data_directory import DataDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
+from .consumer.records import ConsumerRecord
 from .lifetime import close_each, close_in_with
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
 
-_OPEN: weakref.WeakSet[EmbeddedStore] = weakref.WeakSet()
+_OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-class EmbeddedStore(Store):
-    """See `Store`."""
+class Store(DataDirectory):
+    """A data directory that is open for writing, with its producers and consumers; see `DataDirectory`."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """As `Store`."""
+        """As `DataDirectory`."""
         super().__init__(*arguments, **options)
         self._producers: weakref.WeakSet[Producer] = weakref.WeakSet()
         self._consumers: weakref.WeakSet[Consumer] = weakref.WeakSet()
@@ -39,19 +42,25 @@ class EmbeddedStore(Store):
         _OPEN.add(self)
 
     def producer(
-        self, *, key_serializer: Serializer | None = None, value_serializer: Serializer | None = None, **config: Any
+        self,
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+        ignore_network_config: bool = False,
+        **config: Any,
     ) -> Producer:
-        """A producer.
+        """Return a new producer.
 
         Args:
             key_serializer, value_serializer: make bytes, or None, of what `send` is given; without them it has to be.
-            config: Kafka's names with underscores, see `producer_config`; `**{"linger.ms": 5}` does as well.
+            ignore_network_config: ignore configurations such as `bootstrap.servers` with a warning.
+            config: Kafka's names with underscores, see `producer.config`; `**{"linger.ms": 5}` does as well.
 
         Raises:
-            UsageError: an unknown name, a value that does not do, or values that exclude each other.
+            UsageError: an unknown name, one of a network, a value that does not do, or values that exclude each other.
         """
         self._require_open()
-        parsed = parse_producer_config(config, client_number=next(self._numbers))
+        parsed = parse_producer_config(config, client_number=next(self._numbers), ignores_network=ignore_network_config)
         made = Producer(self, parsed, key_serializer=key_serializer, value_serializer=value_serializer)
         with self._clients_lock:
             self._producers.add(made)
@@ -63,24 +72,29 @@ class EmbeddedStore(Store):
         key_deserializer: Deserializer | None = None,
         value_deserializer: Deserializer | None = None,
         consumer_timeout_ms: float | None = None,
+        ignore_network_config: bool = False,
         **config: Any,
     ) -> Consumer:
-        """A consumer of some topics, shared with its group; without `group_id` of all their partitions.
+        """Return a new consumer of some topics, shared with its group; without `group_id` of all their partitions.
+
+        It begins at the end of what is there, unless its group has committed or `auto_offset_reset` says "earliest";
+        see `read` for all that is there.
 
         Args:
             topics: none: say later with `subscribe` or `assign`.
             key_deserializer, value_deserializer: make something of bytes; null stays None.
             consumer_timeout_ms: when an iteration ends that nothing comes for; None: never.
-            config: Kafka's names with underscores, see `consumer_config`.
+            ignore_network_config: ignore configurations such as `bootstrap.servers` with a warning.
+            config: Kafka's names with underscores, see `consumer.config`.
 
         Raises:
-            UsageError: an unknown name, a value that does not do, or values that exclude each other.
+            UsageError: an unknown name, one of a network, a value that does not do, or values that exclude each other.
             UnknownTopicOrPartitionError: without `group_id`, there is no such topic.
         """
         self._require_open()
         made = Consumer(
             self,
-            parse_consumer_config(config, client_number=next(self._numbers)),
+            parse_consumer_config(config, client_number=next(self._numbers), ignores_network=ignore_network_config),
             key_deserializer=key_deserializer,
             value_deserializer=value_deserializer,
             consumer_timeout_ms=consumer_timeout_ms,
@@ -90,14 +104,40 @@ class EmbeddedStore(Store):
         if topics and made.config["group.id"] is not None:
             made.subscribe(topics)
         elif topics:
-            made.assign((topic, number) for topic in topics for number in range(self._partition_count(topic)))
+            made.assign(partition for topic in topics for partition in self._partitions_of(topic))
         return made
 
-    def close(self) -> None:
-        """Close producers and consumers, then the store, see `Store.close`.
+    def read(
+        self,
+        topic: str,
+        *,
+        isolation_level: str = "read_uncommitted",
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+    ) -> Iterator[ConsumerRecord]:
+        """Return an iterator over all records of a topic that there are now, one partition after the other.
+
+        It belongs to no group, commits nothing, and waits for nothing.
 
         Raises:
-            LogstoreError: the first of: a transaction could not be aborted, or as `Store.close`; all is closed then.
+            UnknownTopicOrPartitionError: there is no such topic.
+            LogstoreError: from the iterator, as `Consumer.poll`.
+        """
+        consumer = self.consumer(
+            topic,
+            auto_offset_reset="earliest",
+            isolation_level=isolation_level,
+            key_deserializer=key_deserializer,
+            value_deserializer=value_deserializer,
+        )
+        return _records_before(consumer, consumer.end_offsets(self._partitions_of(topic)))
+
+    def close(self) -> None:
+        """Close producers and consumers, then the store, see `DataDirectory.close`.
+
+        Raises:
+            LogstoreError: the first one, a transaction that could not be aborted or as `DataDirectory.close`; all is
+                closed then.
         """
         if self.is_lost:
             return
@@ -108,7 +148,7 @@ class EmbeddedStore(Store):
         close_each([*closes, super().close])
 
     def lose(self) -> None:
-        """As `Store.lose`: what producers have not written yet is the parent's to write."""
+        """As `DataDirectory.lose`: what producers have not written yet is the parent's to write."""
         super().lose()
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
@@ -119,8 +159,23 @@ class EmbeddedStore(Store):
     ) -> None:
         close_in_with(self.close, error)
 
-    def _partition_count(self, topic: str) -> int:
-        return self.describe_topic(topic).partition_count
+    def __repr__(self) -> str:
+        state = "of a parent process" if self.is_lost else "closed" if self._is_closed else f"{len(self.topics)} topics"
+        return f"<Store {self.path}: {state}>"
+
+    def _partitions_of(self, topic: str) -> list[TopicPartition]:
+        return [TopicPartition(topic, number) for number in range(self.describe_topic(topic).partition_count)]
+
+
+def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
+    """Records of each partition up to its end; more may come meanwhile."""
+    with consumer:
+        for partition, end_offset in ends.items():
+            consumer.assign([partition])
+            while consumer.position(partition) < end_offset:
+                for record in chain.from_iterable(consumer.poll().values()):
+                    if record.offset < end_offset:
+                        yield record
 
 
 def _close_consumer(consumer: Consumer) -> None:

@@ -19,7 +19,7 @@ from ..model import TopicPartition
 from .metadata.topics import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .data_directory import DataDirectory
 
 
 def refuse_internal(topic: str) -> None:
@@ -29,7 +29,7 @@ def refuse_internal(topic: str) -> None:
 
 
 def append_batches(
-    store: Store,
+    store: DataDirectory,
     batches: Mapping[TopicPartition, ByteArray],
     *,
     transactional_id: str | None = None,
@@ -53,7 +53,7 @@ def append_batches(
 
 
 def append_batch(
-    store: Store,
+    store: DataDirectory,
     partition: TopicPartition,
     batch: ByteArray,
     *,
@@ -81,7 +81,11 @@ def append_batch(
 
 
 def _begin(
-    store: Store, partition: TopicPartition, batch: ByteArray, transactional_id: str, transaction_version: int | None
+    store: DataDirectory,
+    partition: TopicPartition,
+    batch: ByteArray,
+    transactional_id: str,
+    transaction_version: int | None,
 ) -> VerificationGuard | None:
     table = scan(batch)
     is_transactional = table.attributes & TRANSACTIONAL_FLAG != 0

@@ -15,7 +15,7 @@ from .broker_config import DURABLE_COMMITS
 from .metadata.topics import TopicDescription
 
 if TYPE_CHECKING:
-    from .store import Store
+    from .data_directory import DataDirectory
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class CoordinatorTopic:
         is_durable: a request is answered when its records are on the disk, and survive a power failure.
     """
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: DataDirectory, name: str) -> None:
         """Nothing is made yet."""
         self.name = name
         self.is_durable: bool = store.config[DURABLE_COMMITS]
@@ -123,7 +123,7 @@ def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def topic_or_none(store: Store, name: str) -> TopicDescription | None:
+def topic_or_none(store: DataDirectory, name: str) -> TopicDescription | None:
     """Return a topic; None if it does not exist."""
     try:
         return store.describe_topic(name)
@@ -131,7 +131,7 @@ def topic_or_none(store: Store, name: str) -> TopicDescription | None:
         return None
 
 
-def log_or_none(store: Store, topic: str, partition: int) -> PartitionLog | None:
+def log_or_none(store: DataDirectory, topic: str, partition: int) -> PartitionLog | None:
     """Return the log of a partition; None if it does not exist."""
     try:
         return store.log(topic, partition)

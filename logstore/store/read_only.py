@@ -106,6 +106,9 @@ class ReadOnlyStore:
     def close(self) -> None:
         """Nothing is held; there to be used as a store that is written."""
 
+    def __repr__(self) -> str:
+        return f"<ReadOnlyStore {self.path}: {len(self._topics)} topics>"
+
     def __enter__(self) -> ReadOnlyStore:
         return self
 

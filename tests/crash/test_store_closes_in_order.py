@@ -18,8 +18,8 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
+from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from logstore.store.store import Store
 from tests.crash.lossy_disk import OUTCOMES
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
 from tests.naive.dice import Dice
@@ -64,11 +64,11 @@ class Run:
         return [value for value, is_commit in self.ended[:count] if is_commit]
 
 
-def opened(root: Path, seam: Seam) -> Store:
-    return open_as(Store, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+def opened(root: Path, seam: Seam) -> DataDirectory:
+    return open_as(DataDirectory, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
-def keep_busy(store: Store) -> None:
+def keep_busy(store: DataDirectory) -> None:
     """Let the store's thread do one thing until the store is closed."""
     timers = store._timers
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from logstore.store.store import Store
 from logstore.store.timers import Timers
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
@@ -69,11 +69,11 @@ class Told:
     is_closed: bool = False
 
 
-def opened(root: Path, seam: UnsyncedSeam) -> Store:
-    return open_as(Store, str(root), config={}, now_ms=lambda: NOW, progress=None, seam=seam)
+def opened(root: Path, seam: UnsyncedSeam) -> DataDirectory:
+    return open_as(DataDirectory, str(root), config={}, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
-def work(store: Store, told: Told) -> None:
+def work(store: DataDirectory, told: Told) -> None:
     """Everything that a store can be asked, each step noted before and behind it."""
     for name, count in (("a", 2), ("b", 1), ("c", 1)):
         told.doubtful = {name}

@@ -18,8 +18,8 @@ import pytest
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.disk.seam import Seam
 from logstore.store.broker_config import DURABLE_COMMITS
+from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from logstore.store.store import Store
 from logstore.store.timers import Timers
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
 from tests.naive.dice import Dice
@@ -57,7 +57,7 @@ class Told:
 class Work:
     """Changes by chance, each noted before it is asked for and behind its answer."""
 
-    def __init__(self, store: Store, told: Told, dice: Dice) -> None:
+    def __init__(self, store: DataDirectory, told: Told, dice: Dice) -> None:
         self.store, self.told, self.dice = store, told, dice
         self.number = 0
 
@@ -117,8 +117,8 @@ class Work:
         return name
 
 
-def opened(root: Path, seam: Seam) -> Store:
-    return open_as(Store, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
+def opened(root: Path, seam: Seam) -> DataDirectory:
+    return open_as(DataDirectory, str(root), config=CONFIG, now_ms=lambda: NOW, progress=None, seam=seam)
 
 
 def failures(root: Path, seed: str) -> tuple[list[tuple[Survivor, int, str]], list[Told]]:

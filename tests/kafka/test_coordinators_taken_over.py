@@ -13,8 +13,8 @@ from logstore.coordinator.groups.membership import Joining
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.coordinator.transactions.transaction import from_record
 from logstore.disk.seam import SEAM
+from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from logstore.store.store import Store
 from logstore.topics.consumer_offsets import decode_key, decode_value
 from logstore.view.replay import ReplayedMarker, ReplayedRecord, replayed
 from tests.kafka.broker import Broker
@@ -31,11 +31,11 @@ OF_A_SLOW_START = "the partition is not online or is no longer the leader"
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
-def opened(root: Path) -> Store:
-    return open_as(Store, str(root), config=SETTINGS, now_ms=now_ms, progress=None, seam=SEAM)
+def opened(root: Path) -> DataDirectory:
+    return open_as(DataDirectory, str(root), config=SETTINGS, now_ms=now_ms, progress=None, seam=SEAM)
 
 
-def work(store: Store) -> None:
+def work(store: DataDirectory) -> None:
     """As `TakeOver work`, in the same order."""
     store.create_topic("ledger", 2, {"cleanup.policy": "compact", "min.insync.replicas": "1"})
     producer_id, epoch = store.transactions.init_producer_id(None, 0)
@@ -58,7 +58,7 @@ def send(client: TransactionalClient, number: int, value: bytes) -> None:
     client.send("ledger", value, partition=number, key=b"k")
 
 
-def described(store: Store) -> list[list[Any]]:
+def described(store: DataDirectory) -> list[list[Any]]:
     """The internal topics record by record, without times and producer ids."""
     lines = []
     for topic in INTERNAL:

@@ -19,7 +19,7 @@ import pytest
 import logstore
 from logstore.client.arguments import ConsumerGroupMetadata
 from logstore.client.producer import Producer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import LogstoreError
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
@@ -178,7 +178,7 @@ def by_chance(dice: Dice) -> list[Call]:
 class OurProducers:
     """What `ProducerCalls.java` is, with ours."""
 
-    def __init__(self, store: EmbeddedStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.producers: dict[str, Producer] = {}
 

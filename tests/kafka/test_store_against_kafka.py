@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import logstore
 from logstore.model import FetchIsolation
-from logstore.store.store import Store
+from logstore.store.data_directory import DataDirectory
 from logstore_tools.commands import logstore as command_line
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
@@ -48,12 +48,12 @@ def was_loaded_again(line: str, following: list[str]) -> bool:
     return any(f"Finished loading of metadata from {overtaken[1]} with epoch" in later for later in following)
 
 
-def committed(store: Store, topic: str, partition: int) -> list[str]:
+def committed(store: DataDirectory, topic: str, partition: int) -> list[str]:
     chunks = store.log(topic, partition).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
     return [f"{one.offset}:{(one.value or b'').decode()}" for chunk in chunks for one in chunk.to_records()]
 
 
-def seen(store: Store, state: dict[str, Any]) -> dict[str, Any]:
+def seen(store: DataDirectory, state: dict[str, Any]) -> dict[str, Any]:
     """What clients of a broker tell of topics, told by a store."""
     topics = {}
     for name, topic in store.topics.items():

@@ -21,7 +21,7 @@ import logstore
 from logstore.client.consumer import Consumer
 from logstore.client.consumer.records import Records
 from logstore.client.producer import Producer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import LogstoreError, Recovery
 from logstore.model import TopicPartition
 
@@ -32,7 +32,7 @@ GROUP = "transform"
 INTERNAL = {"offsets.topic.num.partitions": 3, "transaction.state.log.num.partitions": 3}
 
 
-def open_store(directory: str) -> EmbeddedStore:
+def open_store(directory: str) -> Store:
     """With all topics, whichever an earlier process has made."""
     store = logstore.open(directory, config=INTERNAL)
     for topic in ("in", *OUTPUTS):
@@ -45,7 +45,7 @@ class ZombieWroteError(Exception):
     """A producer that was replaced could commit."""
 
 
-def feed(store: EmbeddedStore, dice: random.Random) -> None:
+def feed(store: Store, dice: random.Random) -> None:
     """Write the numbers behind those that are there, some at a time."""
     producer = store.producer(transactional_id="feeder", linger_ms=0)
     producer.init_transactions()
@@ -64,7 +64,7 @@ def feed(store: EmbeddedStore, dice: random.Random) -> None:
 class Worker:
     """One thread's producer and consumer; `slot` is what its transactional id is made of."""
 
-    def __init__(self, store: EmbeddedStore, slot: int, dice: random.Random) -> None:
+    def __init__(self, store: Store, slot: int, dice: random.Random) -> None:
         self.store, self.slot, self.dice = store, slot, dice
         self.producer = self.new_producer()
         self.consumer = self.new_consumer()
@@ -154,14 +154,14 @@ def next_offsets(records: Records) -> dict[TopicPartition, int]:
     return {partition: batch[-1].offset + 1 for partition, batch in records.items()}
 
 
-def is_finished(store: EmbeddedStore) -> bool:
+def is_finished(store: Store) -> bool:
     """Whether the group has committed everything there is."""
     reader = store.consumer(group_id=GROUP, isolation_level="read_committed", auto_offset_reset="earliest")
     reader.assign([("in", number) for number in range(PARTITION_COUNT)])
     return all(reader.lag(partition).records == 0 for partition in reader.assignment())
 
 
-def work(store: EmbeddedStore, slot: int, seed: int, *, is_finishing: bool) -> None:
+def work(store: Store, slot: int, seed: int, *, is_finishing: bool) -> None:
     """A worker's thread."""
     worker = Worker(store, slot, random.Random(seed))
     while worker.step() or not (is_finishing and is_finished(store)):

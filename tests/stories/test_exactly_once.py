@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.model import FetchIsolation
 from logstore.view.records import Record
 from tests.house.sources import ROOT
@@ -54,7 +54,7 @@ def finish(directory: Path, seed: int) -> None:
     assert (program.returncode, errors) == (0, "")
 
 
-def committed(store: EmbeddedStore, topic: str, partition: int) -> list[Record]:
+def committed(store: Store, topic: str, partition: int) -> list[Record]:
     chunks = store.log(topic, partition).records(isolation=FetchIsolation.READ_COMMITTED).chunks()
     return [record for chunk in chunks for record in chunk.to_records()]
 

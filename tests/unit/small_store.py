@@ -14,9 +14,9 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.store.broker_config import parse_broker_config
+from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
 from logstore.store.metadata.topics import TopicDescription
-from logstore.store.store import Store
 from logstore.store.transactions.coordinator import TransactionCoordinator
 from tests.recovery.comparison import UnsyncedSeam
 
@@ -137,7 +137,7 @@ def topic_id_of(name: str) -> str:
 class TransactionalClient:
     """A producer without buffers: what it sends is written at once."""
 
-    def __init__(self, store: SmallStore | Store, transactional_id: str, *, timeout_ms: int = 60_000) -> None:
+    def __init__(self, store: SmallStore | DataDirectory, transactional_id: str, *, timeout_ms: int = 60_000) -> None:
         self.store = store
         self.transactional_id = transactional_id
         self.sequences: dict[tuple[str, int], int] = {}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import logstore
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import CoordinatorLoadInProgressError, LogstoreError, Recovery, UsageError
 
 CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
@@ -19,14 +19,14 @@ MS_MAX = (1 << 63) - 1
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data", config=CONFIG) as opened:
         opened.create_topic("t")
         yield opened
 
 
 @pytest.mark.parametrize("bad", [-5, -1, 1 << 63, 1 << 64, -(1 << 63) - 1, 1 << 200, "x", 1.5])
-def test_a_bad_time_is_refused_at_once_and_alone(store: EmbeddedStore, bad: Any) -> None:
+def test_a_bad_time_is_refused_at_once_and_alone(store: Store, bad: Any) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     text = f"Invalid timestamp: {bad}. Timestamp should always be non-negative or null."
     first = producer.send("t", b"first")
@@ -41,7 +41,7 @@ def test_a_bad_time_is_refused_at_once_and_alone(store: EmbeddedStore, bad: Any)
 
 
 @pytest.mark.parametrize("good", [0, 1, 1 << 62, MS_MAX, True, np.int64(7)])
-def test_any_good_time_is_taken(store: EmbeddedStore, good: Any) -> None:
+def test_any_good_time_is_taken(store: Store, good: Any) -> None:
     store.alter_config("t", {"message.timestamp.after.max.ms": str(MS_MAX)})
     producer = store.producer(linger_ms=LONG_MS)
     sent = [producer.send("t", b"v", timestamp_ms=time) for time in (good, good, None)]
@@ -50,7 +50,7 @@ def test_any_good_time_is_taken(store: EmbeddedStore, good: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", [-1, 1 << 31, "0", 0.5])
-def test_a_bad_partition_is_refused(store: EmbeddedStore, bad: Any) -> None:
+def test_a_bad_partition_is_refused(store: Store, bad: Any) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     with pytest.raises(UsageError) as raised:
         producer.send("t", b"bad", partition=bad)
@@ -67,7 +67,7 @@ def passing(*_: Any, **__: Any) -> None:
     ids=["topic", "partition", "size", "memory"],
 )
 def test_a_transaction_does_not_count_without_a_record_that_was_refused(
-    store: EmbeddedStore, bad: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, bad: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create_topic("two", partitions=2)
     producer = store.producer(
@@ -105,9 +105,7 @@ def test_a_transaction_does_not_count_without_a_record_that_was_refused(
     ],
     ids=str,
 )
-def test_a_bad_argument_leaves_the_transaction_as_it_is(
-    store: EmbeddedStore, method: str, arguments: tuple[Any, ...]
-) -> None:
+def test_a_bad_argument_leaves_the_transaction_as_it_is(store: Store, method: str, arguments: tuple[Any, ...]) -> None:
     producer = store.producer(transactional_id="x")
     producer.init_transactions()
     producer.begin_transaction()
@@ -119,7 +117,7 @@ def test_a_bad_argument_leaves_the_transaction_as_it_is(
     assert sent.succeeded()
 
 
-def test_a_topic_that_is_deleted_in_a_transaction_asks_for_an_abort(store: EmbeddedStore) -> None:
+def test_a_topic_that_is_deleted_in_a_transaction_asks_for_an_abort(store: Store) -> None:
     producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
     producer.init_transactions()
     producer.begin_transaction()

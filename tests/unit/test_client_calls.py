@@ -13,7 +13,7 @@ import pytest
 import logstore
 from logstore.client.arguments import OffsetAndMetadata, OffsetAndTimestamp
 from logstore.client.consumer import Consumer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import CorruptRecordError, InvalidGroupIdError, UsageError, WakeupError
 from logstore.model import TopicPartition
 
@@ -21,14 +21,14 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
     with logstore.open(tmp_path / "data", config=config) as opened:
         opened.create_topic("t", 2)
         yield opened
 
 
-def assigned(store: EmbeddedStore, **config: object) -> Consumer:
+def assigned(store: Store, **config: object) -> Consumer:
     consumer = store.consumer(**{"group_id": "g", "auto_offset_reset": "earliest", **config})
     consumer.assign([T0])
     return consumer
@@ -42,7 +42,7 @@ def assigned(store: EmbeddedStore, **config: object) -> Consumer:
         lambda consumer: consumer.commit({T0: 1}),
     ],
 )
-def test_a_call_that_asks_the_group_is_woken_up_once(store: EmbeddedStore, call: Callable[[Consumer], object]) -> None:
+def test_a_call_that_asks_the_group_is_woken_up_once(store: Store, call: Callable[[Consumer], object]) -> None:
     consumer = assigned(store)
     consumer.wakeup()
     with pytest.raises(WakeupError):
@@ -51,7 +51,7 @@ def test_a_call_that_asks_the_group_is_woken_up_once(store: EmbeddedStore, call:
     call(consumer)
 
 
-def test_calls_that_ask_nobody_leave_the_wakeup_to_the_next_poll(store: EmbeddedStore) -> None:
+def test_calls_that_ask_nobody_leave_the_wakeup_to_the_next_poll(store: Store) -> None:
     consumer = assigned(store)
     consumer.seek(T0, 0)
     consumer.wakeup()
@@ -61,7 +61,7 @@ def test_calls_that_ask_nobody_leave_the_wakeup_to_the_next_poll(store: Embedded
         consumer.poll()
 
 
-def test_closing_commits_whatever_woke_the_consumer(store: EmbeddedStore) -> None:
+def test_closing_commits_whatever_woke_the_consumer(store: Store) -> None:
     store.log("t", 0).append_records([b"x"])
     consumer = assigned(store)
     consumer.poll()
@@ -70,7 +70,7 @@ def test_closing_commits_whatever_woke_the_consumer(store: EmbeddedStore) -> Non
     assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(1)}
 
 
-def test_nothing_to_read_is_as_unsubscribe(store: EmbeddedStore) -> None:
+def test_nothing_to_read_is_as_unsubscribe(store: Store) -> None:
     consumer = store.consumer("t", group_id="g")
     consumer.poll()
     consumer.assign([])
@@ -86,7 +86,7 @@ def test_nothing_to_read_is_as_unsubscribe(store: EmbeddedStore) -> None:
 
 
 @pytest.mark.parametrize("group_id", ["", " "])
-def test_an_empty_group_id_is_none(store: EmbeddedStore, group_id: str) -> None:
+def test_an_empty_group_id_is_none(store: Store, group_id: str) -> None:
     with pytest.raises(InvalidGroupIdError, match=re.escape("The configured group.id should not be an empty string")):
         store.consumer(group_id=group_id)
 
@@ -122,12 +122,12 @@ def test_an_empty_group_id_is_none(store: EmbeddedStore, group_id: str) -> None:
         lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern=5)),
     ],
 )
-def test_what_is_no_argument_is_said(store: EmbeddedStore, call: Callable[[Any], object]) -> None:
+def test_what_is_no_argument_is_said(store: Store, call: Callable[[Any], object]) -> None:
     with pytest.raises(UsageError):
         call(assigned(store))
 
 
-def test_a_table_waits_for_records_that_count(store: EmbeddedStore) -> None:
+def test_a_table_waits_for_records_that_count(store: Store) -> None:
     pytest.importorskip("pyarrow")
     producer = store.producer(transactional_id="x")
     producer.init_transactions()
@@ -143,7 +143,7 @@ def test_a_table_waits_for_records_that_count(store: EmbeddedStore) -> None:
     assert patient.to_arrow(timeout_ms=10).num_rows == 0
 
 
-def test_offsets_by_time_are_those_of_committed_records(store: EmbeddedStore) -> None:
+def test_offsets_by_time_are_those_of_committed_records(store: Store) -> None:
     producer = store.producer(transactional_id="x")
     producer.init_transactions()
     producer.begin_transaction()
@@ -155,7 +155,7 @@ def test_offsets_by_time_are_those_of_committed_records(store: EmbeddedStore) ->
     assert committed.offsets_for_times({T0: 1}) == {T0: OffsetAndTimestamp(0, 5, 0)}
 
 
-def test_checksums_are_compared_unless_that_is_off(store: EmbeddedStore) -> None:
+def test_checksums_are_compared_unless_that_is_off(store: Store) -> None:
     log = store.log("t", 0)
     log.append_records([b"value"])
     path = next(Path(log.directory.path).glob("*.log"))
@@ -168,7 +168,7 @@ def test_checksums_are_compared_unless_that_is_off(store: EmbeddedStore) -> None
     assert record.value == b"walue"
 
 
-def test_enough_is_waited_for_no_longer_than_said(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enough_is_waited_for_no_longer_than_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [0.0]
     monkeypatch.setattr("logstore.clock.monotonic_s", lambda: now_s[0])
     store.log("t", 0).append_records([b"x"])
@@ -180,7 +180,7 @@ def test_enough_is_waited_for_no_longer_than_said(store: EmbeddedStore, monkeypa
     assert len(consumer.poll()[T0]) == 1
 
 
-def test_what_is_paused_is_not_enough(store: EmbeddedStore) -> None:
+def test_what_is_paused_is_not_enough(store: Store) -> None:
     for partition, count in ((0, 200), (1, 1)):
         store.log("t", partition).append_records([b"x"] * count)
     consumer = store.consumer(auto_offset_reset="earliest", fetch_min_bytes=500, fetch_max_wait_ms=100_000)

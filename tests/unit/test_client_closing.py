@@ -11,7 +11,7 @@ import pytest
 import logstore
 from logstore.client import store as client_store
 from logstore.client.producer import Producer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import (
     ConcurrentTransactionsError,
     IllegalStateError,
@@ -25,13 +25,13 @@ CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitio
 LONG_MS = 600_000
 
 
-def opened(directory: Path) -> EmbeddedStore:
+def opened(directory: Path) -> Store:
     store = logstore.open(directory / "data", config=CONFIG)
     store.create_topic("t")
     return store
 
 
-def in_transaction(store: EmbeddedStore, transactional_id: str = "x", max_block_ms: int = 60_000) -> Producer:
+def in_transaction(store: Store, transactional_id: str = "x", max_block_ms: int = 60_000) -> Producer:
     made = store.producer(transactional_id=transactional_id, max_block_ms=max_block_ms)
     made.init_transactions()
     made.begin_transaction()
@@ -39,7 +39,7 @@ def in_transaction(store: EmbeddedStore, transactional_id: str = "x", max_block_
     return made
 
 
-def fail_ends(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def fail_ends(store: Store, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """Let no transaction be decided."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -51,7 +51,7 @@ def fail_ends(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, error: Exce
 class Gate:
     """Lets no transaction be decided before it is opened; tells when one is about to be."""
 
-    def __init__(self, store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached, self.opened = threading.Event(), threading.Event()
         self._end = store.transactions.end_transaction
         monkeypatch.setattr(store.transactions, "end_transaction", self._wait)
@@ -106,15 +106,15 @@ def test_producers_that_fail_to_close_lose_nobodys_records(tmp_path: Path, monke
 
 def test_a_store_that_fails_to_close_leaves_no_other_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = [logstore.open(tmp_path / name) for name in "ab"]
-    called: list[EmbeddedStore] = []
+    called: list[Store] = []
 
-    def close(store: EmbeddedStore) -> None:
+    def close(store: Store) -> None:
         called.append(store)
         raise KeyboardInterrupt if len(called) == 1 else KafkaStorageError("disk full")
 
     with monkeypatch.context() as patched:
         patched.setattr(client_store, "_OPEN", stores)
-        patched.setattr(EmbeddedStore, "close", close)
+        patched.setattr(Store, "close", close)
         with pytest.raises((KeyboardInterrupt, KafkaStorageError)):
             client_store._close_all()
     assert called == stores

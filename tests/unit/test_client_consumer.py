@@ -12,7 +12,7 @@ import pytest
 import logstore
 from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import (
     IllegalStateError,
     InvalidGroupIdError,
@@ -29,13 +29,13 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data") as opened:
         opened.create_topic("t", 2)
         yield opened
 
 
-def fill(store: EmbeddedStore, count: int, partition: int = 0, first: int = 0) -> None:
+def fill(store: Store, count: int, partition: int = 0, first: int = 0) -> None:
     numbers = range(first, first + count)
     store.log("t", partition).append_records([b"%d" % number for number in numbers], timestamps=list(numbers))
 
@@ -44,20 +44,20 @@ def values(consumer: Consumer, **how: int) -> list[bytes]:
     return [record.value for records in consumer.poll(**how).values() for record in records]
 
 
-def earliest(store: EmbeddedStore, *partitions: TopicPartition, **config: object) -> Consumer:
+def earliest(store: Store, *partitions: TopicPartition, **config: object) -> Consumer:
     consumer = store.consumer(auto_offset_reset="earliest", **config)
     consumer.assign(partitions or [T0])
     return consumer
 
 
-def test_records_come_as_they_were_written(store: EmbeddedStore) -> None:
+def test_records_come_as_they_were_written(store: Store) -> None:
     with store.producer() as producer:
         producer.send("t", b"value", b"key", [("h", b"1")], partition=1, timestamp_ms=5)
     [record] = earliest(store, T1).poll()[T1]
     assert record == ("t", 1, 0, 5, TimestampType.CREATE_TIME, b"key", b"value", [("h", b"1")], 0)
 
 
-def test_a_poll_gives_so_many_and_the_next_goes_on(store: EmbeddedStore) -> None:
+def test_a_poll_gives_so_many_and_the_next_goes_on(store: Store) -> None:
     fill(store, 10)
     fill(store, 10, partition=1, first=100)
     consumer = earliest(store, T0, T1, max_poll_records=6)
@@ -68,7 +68,7 @@ def test_a_poll_gives_so_many_and_the_next_goes_on(store: EmbeddedStore) -> None
     assert consumer.poll() == {}
 
 
-def test_a_partition_does_not_keep_the_others_waiting(store: EmbeddedStore) -> None:
+def test_a_partition_does_not_keep_the_others_waiting(store: Store) -> None:
     for number in range(20):
         fill(store, 5, first=number * 5)
         fill(store, 5, partition=1, first=number * 5)
@@ -79,7 +79,7 @@ def test_a_partition_does_not_keep_the_others_waiting(store: EmbeddedStore) -> N
     assert len(earliest(store, fetch_max_bytes=1, max_partition_fetch_bytes=1).poll()[T0]) == 5  # a batch is whole
 
 
-def test_isolation_decides_what_is_seen(store: EmbeddedStore) -> None:
+def test_isolation_decides_what_is_seen(store: Store) -> None:
     writing = store.producer(transactional_id="w")
     writing.init_transactions()
     for is_commit in (True, False):
@@ -106,7 +106,7 @@ def test_isolation_decides_what_is_seen(store: EmbeddedStore) -> None:
     assert committed.lag(T0) == (0, 0)
 
 
-def test_where_a_consumer_begins(store: EmbeddedStore) -> None:
+def test_where_a_consumer_begins(store: Store) -> None:
     fill(store, 3)
     latest = store.consumer()
     latest.assign([T0])
@@ -128,7 +128,7 @@ def test_where_a_consumer_begins(store: EmbeddedStore) -> None:
     assert consumer.beginning_offsets([T0, T1]) == {T0: 2, T1: 0}
 
 
-def test_going_back_and_forth(store: EmbeddedStore) -> None:
+def test_going_back_and_forth(store: Store) -> None:
     fill(store, 5)
     consumer = earliest(store, T0, T1)
     assert len(values(consumer, max_records=2)) == 2
@@ -146,7 +146,7 @@ def test_going_back_and_forth(store: EmbeddedStore) -> None:
         consumer.position(("t", 7))
 
 
-def test_paused_partitions_are_passed_over(store: EmbeddedStore) -> None:
+def test_paused_partitions_are_passed_over(store: Store) -> None:
     fill(store, 4)
     fill(store, 1, partition=1)
     consumer = earliest(store, T0, T1)
@@ -160,7 +160,7 @@ def test_paused_partitions_are_passed_over(store: EmbeddedStore) -> None:
         consumer.pause(("t", 7))
 
 
-def test_offsets_by_time(store: EmbeddedStore) -> None:
+def test_offsets_by_time(store: Store) -> None:
     fill(store, 10)
     consumer = store.consumer()
     assert consumer.offsets_for_times({T0: 7, T1: 7}) == {T0: (7, 7, 0), T1: None}
@@ -171,7 +171,7 @@ def test_offsets_by_time(store: EmbeddedStore) -> None:
         consumer.end_offsets([("nowhere", 0)])
 
 
-def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: EmbeddedStore) -> None:
+def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: Store) -> None:
     store.log("t", 0).append_records([b"1", b"2", b"x", None, b"5"], keys=[b"k"] * 5)
     consumer = earliest(store, key_deserializer=bytes.decode, value_deserializer=int)
     first = consumer.poll()[T0]
@@ -185,7 +185,7 @@ def test_a_record_that_cannot_be_deserialized_waits_for_a_seek(store: EmbeddedSt
 
 
 @pytest.mark.parametrize("way", ["poll", "iteration"])
-def test_a_seek_in_a_deserializer_holds(store: EmbeddedStore, way: str) -> None:
+def test_a_seek_in_a_deserializer_holds(store: Store, way: str) -> None:
     fill(store, 4)
     fill(store, 4, partition=1)
     jumps = [(T0, 3)]
@@ -205,9 +205,7 @@ def test_a_seek_in_a_deserializer_holds(store: EmbeddedStore, way: str) -> None:
     assert [record.offset for record in consumer.poll()[T0]] == [3]
 
 
-def test_a_poll_looks_at_no_more_partitions_than_it_needs(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poll_looks_at_no_more_partitions_than_it_needs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.create_topic("wide", 50)
     for number in range(50):
         store.log("wide", number).append_records([b"x"] * 2)
@@ -222,7 +220,7 @@ def test_a_poll_looks_at_no_more_partitions_than_it_needs(
     assert len(asked) <= 2
 
 
-def test_iteration_ends_when_nothing_comes(store: EmbeddedStore) -> None:
+def test_iteration_ends_when_nothing_comes(store: Store) -> None:
     fill(store, 3)
     consumer = store.consumer("t", auto_offset_reset="earliest", consumer_timeout_ms=1)
     for record in consumer:
@@ -232,7 +230,7 @@ def test_iteration_ends_when_nothing_comes(store: EmbeddedStore) -> None:
     assert [record.value for record in consumer] == [b"2"]
 
 
-def test_a_poll_waits_for_what_comes(store: EmbeddedStore) -> None:
+def test_a_poll_waits_for_what_comes(store: Store) -> None:
     consumer = earliest(store)
     later = threading.Timer(0.05, fill, [store, 1])
     later.start()
@@ -246,7 +244,7 @@ def test_a_poll_waits_for_what_comes(store: EmbeddedStore) -> None:
     assert consumer.poll() == {}
 
 
-def test_a_poll_waits_for_enough(store: EmbeddedStore) -> None:
+def test_a_poll_waits_for_enough(store: Store) -> None:
     fill(store, 1)
     patient = earliest(store, fetch_min_bytes=500, fetch_max_wait_ms=100_000)
     assert patient.poll(20) == {}
@@ -258,7 +256,7 @@ def test_a_poll_waits_for_enough(store: EmbeddedStore) -> None:
     assert len(values(hasty, timeout_ms=60_000)) == 202
 
 
-def test_two_threads_may_not_share_a_consumer(store: EmbeddedStore) -> None:
+def test_two_threads_may_not_share_a_consumer(store: Store) -> None:
     consumer, is_inside, may_go = earliest(store, value_deserializer=lambda value: work()), Event(), Event()
 
     def work() -> None:
@@ -277,7 +275,7 @@ def test_two_threads_may_not_share_a_consumer(store: EmbeddedStore) -> None:
     assert consumer.poll() == {}
 
 
-def test_what_is_not_allowed_is_said(store: EmbeddedStore) -> None:
+def test_what_is_not_allowed_is_said(store: Store) -> None:
     consumer = store.consumer()
     with pytest.raises(IllegalStateError, match="Consumer is not subscribed to any topics or assigned any partitions"):
         consumer.poll()
@@ -309,7 +307,7 @@ def test_what_is_not_allowed_is_said(store: EmbeddedStore) -> None:
         member.poll()
 
 
-def test_a_topic_that_is_deleted_is_missed(store: EmbeddedStore) -> None:
+def test_a_topic_that_is_deleted_is_missed(store: Store) -> None:
     fill(store, 1)
     alone, shared = earliest(store), store.consumer("t", group_id="g")
     assert values(alone) == [b"0"]
@@ -320,7 +318,7 @@ def test_a_topic_that_is_deleted_is_missed(store: EmbeddedStore) -> None:
     assert shared.poll() == {}
 
 
-def test_everything_as_one_table(store: EmbeddedStore) -> None:
+def test_everything_as_one_table(store: Store) -> None:
     pytest.importorskip("pyarrow")
     fill(store, 3)
     fill(store, 2, partition=1, first=10)
@@ -343,7 +341,7 @@ def test_everything_as_one_table(store: EmbeddedStore) -> None:
 
 
 @pytest.mark.parametrize("way", ["poll", "iteration", "to_arrow"])
-def test_a_deserializer_that_reads_from_its_own_consumer_gets_each_record_once(store: EmbeddedStore, way: str) -> None:
+def test_a_deserializer_that_reads_from_its_own_consumer_gets_each_record_once(store: Store, way: str) -> None:
     inner: list[object] = []
 
     def deserializer(value: bytes) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 
 import logstore
 from logstore.client.arguments import OffsetAndMetadata
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import IllegalStateError, UsageError, WakeupError
 from logstore.model import FetchIsolation
 from tests.house.sources import ROOT
@@ -36,15 +36,13 @@ if sys.argv[2:]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data", config=CONFIG) as opened:
         opened.create_topic("t", 2)
         yield opened
 
 
-def values(
-    store: EmbeddedStore, topic: str = "t", isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
-) -> list[object]:
+def values(store: Store, topic: str = "t", isolation: FetchIsolation = FetchIsolation.READ_COMMITTED) -> list[object]:
     logs = [store.log(topic, number) for number in range(store.topics[topic].partition_count)]
     chunks = [chunk for log in logs for chunk in log.records(isolation=isolation).chunks()]
     return [record.value for chunk in chunks for record in chunk.to_records()]
@@ -107,24 +105,24 @@ def test_a_consumer_that_waits_is_told_that_the_store_closes(tmp_path: Path) -> 
     assert len(seen) == 1
 
 
-def test_a_producer_that_nobody_has_any_more_writes_what_it_was_given(store: EmbeddedStore) -> None:
+def test_a_producer_that_nobody_has_any_more_writes_what_it_was_given(store: Store) -> None:
     store.producer(linger_ms=20).send("t", b"1", partition=0)
     gc.collect()
     with store.consumer("t", auto_offset_reset="earliest") as consumer:
         assert len(consumer.poll(60_000)) == 1
 
 
-def test_clients_are_numbered_and_their_names_checked(store: EmbeddedStore) -> None:
+def test_clients_are_numbered_and_their_names_checked(store: Store) -> None:
     assert [store.producer().config["client.id"] for _ in range(2)] == ["producer-1", "producer-2"]
     assert store.consumer(group_id="g").config["client.id"] == "consumer-g-3"
     assert store.producer(**{"linger.ms": 7}).config["linger.ms"] == 7
-    with pytest.raises(UsageError, match="Unknown producer config name: bootstrap_servers"):
-        store.producer(bootstrap_servers="localhost")
+    with pytest.raises(UsageError, match="Unknown producer config name: bootstrap_server"):
+        store.producer(bootstrap_server="localhost")
     with pytest.raises(UsageError, match=r"Cannot set a transactional\.id without also enabling idempotence"):
         store.producer(transactional_id="x", enable_idempotence=False)
 
 
-def test_producers_and_consumers_in_many_threads(store: EmbeddedStore) -> None:
+def test_producers_and_consumers_in_many_threads(store: Store) -> None:
     count, seen, lock = 300, Counter[object](), threading.Lock()
     plain = store.producer(batch_size=500, linger_ms=1)
 

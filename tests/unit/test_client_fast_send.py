@@ -13,21 +13,21 @@ import logstore
 from logstore import clock
 from logstore.client.producer import Producer, background
 from logstore.client.producer.partitioner import partition_for_key
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import IllegalStateError, UsageError
 
 LONG_MS = 600_000
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data") as opened:
         opened.create_topic("t", 3)
         opened.create_topic("one", 1)
         yield opened
 
 
-def read(store: EmbeddedStore, topic: str = "one", partition: int = 0) -> list[tuple[Any, ...]]:
+def read(store: Store, topic: str = "one", partition: int = 0) -> list[tuple[Any, ...]]:
     log = store.log(topic, partition)
     records = [record for chunk in log.records().chunks() for record in chunk.to_records()]
     return [(record.key, record.value, record.headers) for record in records]
@@ -46,7 +46,7 @@ def slow_calls(producer: Producer) -> list[Any]:
     return calls
 
 
-def test_plain_records_take_the_fast_path_from_the_second_of_a_batch_on(store: EmbeddedStore) -> None:
+def test_plain_records_take_the_fast_path_from_the_second_of_a_batch_on(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS, batch_size=1000)
     calls = slow_calls(producer)
     futures = [producer.send("one", b"v" * 79, timestamp_ms=number) for number in range(18)]
@@ -59,7 +59,7 @@ def test_plain_records_take_the_fast_path_from_the_second_of_a_batch_on(store: E
     assert before <= producer.send("one", b"2").get(0 if producer.flush() else None).timestamp <= clock.now_ms()
 
 
-def test_records_of_all_kinds_keep_their_order_and_what_they_have(store: EmbeddedStore) -> None:
+def test_records_of_all_kinds_keep_their_order_and_what_they_have(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     producer.send("one", b"0")
     producer.send("one", b"1")
@@ -79,7 +79,7 @@ def test_records_of_all_kinds_keep_their_order_and_what_they_have(store: Embedde
     assert read(store) == [(keys.get(row), value, headers.get(row, [])) for row, value in enumerate(values)]
 
 
-def test_a_record_for_another_partition_does_not_change_where_plain_ones_go(store: EmbeddedStore) -> None:
+def test_a_record_for_another_partition_does_not_change_where_plain_ones_go(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     first = producer.send("t", b"0")
     others = [producer.send("t", b"x", partition=partition) for partition in range(3)]
@@ -89,7 +89,7 @@ def test_a_record_for_another_partition_does_not_change_where_plain_ones_go(stor
     assert first.get().partition == second.get().partition
 
 
-def test_serializers_see_every_record(store: EmbeddedStore) -> None:
+def test_serializers_see_every_record(store: Store) -> None:
     seen: list[Any] = []
 
     def serialize(value: Any) -> bytes:
@@ -104,7 +104,7 @@ def test_serializers_see_every_record(store: EmbeddedStore) -> None:
     assert seen == [b"v"] * 3 + [None] * 3
 
 
-def test_a_batch_larger_than_a_request_may_be_is_not_filled_unseen(store: EmbeddedStore) -> None:
+def test_a_batch_larger_than_a_request_may_be_is_not_filled_unseen(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS, max_request_size=200, batch_size=1000)
     calls = slow_calls(producer)
     for _ in range(3):
@@ -128,7 +128,7 @@ def test_a_store_with_a_clock_of_its_own_says_the_time(tmp_path: Path) -> None:
         del store.now_ms
 
 
-def test_records_with_keys_and_headers_take_the_fast_path_once_their_queue_is_known(store: EmbeddedStore) -> None:
+def test_records_with_keys_and_headers_take_the_fast_path_once_their_queue_is_known(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     calls = slow_calls(producer)
     keys = [b"a", b"b", b"c", b"d"]
@@ -148,7 +148,7 @@ def test_records_with_keys_and_headers_take_the_fast_path_once_their_queue_is_kn
     )
 
 
-def test_headers_are_taken_when_they_are_given(store: EmbeddedStore) -> None:
+def test_headers_are_taken_when_they_are_given(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     headers: list[tuple[str, bytes | None]] = [("h", b"1")]
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_headers_are_taken_when_they_are_given(store: EmbeddedStore) -> None:
     assert [found for _, _, found in read(store)] == [[("h", b"1")], [("h", b"1"), ("late", b"2")]]
 
 
-def test_outside_of_a_transaction_nothing_is_taken(store: EmbeddedStore) -> None:
+def test_outside_of_a_transaction_nothing_is_taken(store: Store) -> None:
     producer = store.producer(transactional_id="x", linger_ms=LONG_MS)
     producer.init_transactions()
     producer.begin_transaction()
@@ -174,7 +174,7 @@ def test_outside_of_a_transaction_nothing_is_taken(store: EmbeddedStore) -> None
     assert [value for _, value, _ in read(store)][:3] == [b"0", b"1", b"2"]
 
 
-def test_a_batch_that_is_written_takes_no_more_records(store: EmbeddedStore) -> None:
+def test_a_batch_that_is_written_takes_no_more_records(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     producer.send("one", b"0")
     producer.send_columns("one", [b"1", b"2"])
@@ -184,9 +184,7 @@ def test_a_batch_that_is_written_takes_no_more_records(store: EmbeddedStore) -> 
     assert [value for _, value, _ in read(store)] == [b"0", b"1", b"2", b"3"]
 
 
-def test_the_thread_naps_between_batches_and_is_not_woken(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_thread_naps_between_batches_and_is_not_woken(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "NAP_COUNT", 1 << 30)
     producer = store.producer(linger_ms=1)
     thread = producer._buffer.background
@@ -197,7 +195,7 @@ def test_the_thread_naps_between_batches_and_is_not_woken(
     producer.close()
 
 
-def test_after_naps_the_thread_is_idle_until_it_is_woken(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_naps_the_thread_is_idle_until_it_is_woken(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "NAP_COUNT", 1)
     monkeypatch.setattr(background, "IDLE_S_MAX", 60)
     producer = store.producer(linger_ms=1)
@@ -210,7 +208,7 @@ def test_after_naps_the_thread_is_idle_until_it_is_woken(store: EmbeddedStore, m
 
 
 def test_a_thread_that_could_not_start_is_started_by_the_next_record(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer = store.producer(linger_ms=1)
 
@@ -237,7 +235,7 @@ def test_a_closed_store_makes_no_clients(tmp_path: Path) -> None:
 
 
 def test_an_error_in_a_consumers_with_block_is_not_hidden_by_one_of_closing(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer = store.consumer("one")
 

@@ -14,7 +14,7 @@ import pytest
 
 import logstore
 from logstore.client.producer import Producer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.clock import now_ms
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import read_error
@@ -45,15 +45,15 @@ def disk() -> Disk:
 
 
 @pytest.fixture
-def store(tmp_path: Path, disk: Disk) -> Iterator[EmbeddedStore]:
-    opened = open_as(EmbeddedStore, str(tmp_path), config=CONFIG, now_ms=now_ms, progress=None, seam=disk)
+def store(tmp_path: Path, disk: Disk) -> Iterator[Store]:
+    opened = open_as(Store, str(tmp_path), config=CONFIG, now_ms=now_ms, progress=None, seam=disk)
     opened.create_topic("t", partitions=3)
     yield opened
     with suppress(LogstoreError):
         opened.close()
 
 
-def warmed(store: EmbeddedStore, **config: Any) -> Producer:
+def warmed(store: Store, **config: Any) -> Producer:
     """A producer with its id, and in a transaction a record that is on the disk."""
     made = store.producer(linger_ms=LONG_MS, **config)
     if "transactional_id" in config:
@@ -79,7 +79,7 @@ def committed(directory: Path) -> list[bytes | None]:
 @pytest.mark.parametrize("has_id", [True, False])
 @pytest.mark.parametrize("timeout", TIMEOUTS)
 def test_closing_says_what_the_disk_did_not_take(
-    store: EmbeddedStore, disk: Disk, tmp_path: Path, timeout: float | None, has_id: bool
+    store: Store, disk: Disk, tmp_path: Path, timeout: float | None, has_id: bool
 ) -> None:
     producer = warmed(store) if has_id else store.producer(linger_ms=LONG_MS)
     futures = send_all(producer)
@@ -96,7 +96,7 @@ def test_closing_says_what_the_disk_did_not_take(
     assert committed(tmp_path) == [b"on the disk"] * has_id
 
 
-def test_a_store_says_what_the_disk_did_not_take_for_its_producers(store: EmbeddedStore, disk: Disk) -> None:
+def test_a_store_says_what_the_disk_did_not_take_for_its_producers(store: Store, disk: Disk) -> None:
     warmed(store)
     futures = send_all(warmed(store))
     disk.is_full = True
@@ -106,7 +106,7 @@ def test_a_store_says_what_the_disk_did_not_take_for_its_producers(store: Embedd
 
 
 @pytest.mark.parametrize("how", ["get", "errback", "exception"])
-def test_closing_does_not_repeat_what_a_future_has_told(store: EmbeddedStore, disk: Disk, how: str) -> None:
+def test_closing_does_not_repeat_what_a_future_has_told(store: Store, disk: Disk, how: str) -> None:
     producer = warmed(store)
     future = producer.send("t", b"lost", partition=0)
     told: list[Any] = []
@@ -123,7 +123,7 @@ def test_closing_does_not_repeat_what_a_future_has_told(store: EmbeddedStore, di
     producer.close()
 
 
-def test_closing_tells_of_the_records_that_nobody_asked_for(store: EmbeddedStore, disk: Disk) -> None:
+def test_closing_tells_of_the_records_that_nobody_asked_for(store: Store, disk: Disk) -> None:
     producer = warmed(store)
     asked = producer.send("t", b"lost", partition=0)
     disk.is_full = True
@@ -136,7 +136,7 @@ def test_closing_tells_of_the_records_that_nobody_asked_for(store: EmbeddedStore
 
 @pytest.mark.parametrize("timeout", TIMEOUTS)
 def test_a_transaction_that_cannot_be_aborted_says_so_and_does_not_count(
-    store: EmbeddedStore, disk: Disk, tmp_path: Path, timeout: float | None
+    store: Store, disk: Disk, tmp_path: Path, timeout: float | None
 ) -> None:
     producer = warmed(store, transactional_id="x")
     futures = send_all(producer)
@@ -157,7 +157,7 @@ def test_a_transaction_that_cannot_be_aborted_says_so_and_does_not_count(
 
 
 def test_a_commit_says_what_the_disk_did_not_take_and_closing_that_it_cannot_abort(
-    store: EmbeddedStore, disk: Disk, tmp_path: Path
+    store: Store, disk: Disk, tmp_path: Path
 ) -> None:
     producer = warmed(store, transactional_id="x")
     futures = send_all(producer)

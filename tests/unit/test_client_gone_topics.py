@@ -10,7 +10,7 @@ import pytest
 import logstore
 from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.coordinator.groups.offsets import OffsetCommit
 from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
@@ -19,7 +19,7 @@ T0, OTHER = TopicPartition("t", 0), TopicPartition("other", 0)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
     with logstore.open(tmp_path / "data", config=config) as opened:
         opened.create_topic("t")
@@ -27,11 +27,11 @@ def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
         yield opened
 
 
-def fill(store: EmbeddedStore, count: int, text: bytes = b"old", topic: str = "t") -> None:
+def fill(store: Store, count: int, text: bytes = b"old", topic: str = "t") -> None:
     store.log(topic, 0).append_records([text] * count)
 
 
-def make_anew(store: EmbeddedStore, count: int) -> None:
+def make_anew(store: Store, count: int) -> None:
     store.delete_topic("t")
     store.create_topic("t")
     fill(store, count, b"new")
@@ -42,13 +42,13 @@ def values(consumer: Consumer, **how: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("place", [("t", 1), ("nowhere", 0)])
-def test_no_offset_is_committed_of_what_is_not_there(store: EmbeddedStore, place: tuple[str, int]) -> None:
+def test_no_offset_is_committed_of_what_is_not_there(store: Store, place: tuple[str, int]) -> None:
     with pytest.raises(UnknownTopicOrPartitionError, match=f"does not host.*{place[0]}-{place[1]}"):
         store.groups.commit("g", {place: OffsetCommit(1), T0: OffsetCommit(2)})
     assert set(store.groups.fetch("g")) == {T0}
 
 
-def test_a_transaction_with_an_offset_of_nothing_has_to_be_aborted(store: EmbeddedStore) -> None:
+def test_a_transaction_with_an_offset_of_nothing_has_to_be_aborted(store: Store) -> None:
     producer = store.producer(transactional_id="x")
     producer.init_transactions()
     producer.begin_transaction()
@@ -63,7 +63,7 @@ def test_a_transaction_with_an_offset_of_nothing_has_to_be_aborted(store: Embedd
     assert store.consumer(group_id="g").committed(T0) == {T0: OffsetAndMetadata(2)}
 
 
-def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: EmbeddedStore) -> None:
+def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: Store) -> None:
     fill(store, 100)
     fill(store, 1, topic="other")
     first = store.consumer("t", "other", group_id="g", auto_offset_reset="earliest")
@@ -78,7 +78,7 @@ def test_a_group_reads_all_of_a_topic_that_was_made_anew(store: EmbeddedStore) -
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
-def test_a_consumer_begins_anew_in_a_topic_that_was_made_anew(store: EmbeddedStore, is_shared: bool) -> None:
+def test_a_consumer_begins_anew_in_a_topic_that_was_made_anew(store: Store, is_shared: bool) -> None:
     fill(store, 100)
     consumer = store.consumer("t", group_id="g" if is_shared else None, auto_offset_reset="earliest")
     assert len(values(consumer)) == 100
@@ -86,7 +86,7 @@ def test_a_consumer_begins_anew_in_a_topic_that_was_made_anew(store: EmbeddedSto
     assert values(consumer, timeout_ms=1000) == [b"new"] * 150
 
 
-def test_no_position_in_the_old_topic_is_committed_for_the_new_one(store: EmbeddedStore) -> None:
+def test_no_position_in_the_old_topic_is_committed_for_the_new_one(store: Store) -> None:
     fill(store, 100)
     consumer = store.consumer("t", group_id="g", auto_offset_reset="earliest")
     assert len(values(consumer)) == 100
@@ -96,7 +96,7 @@ def test_no_position_in_the_old_topic_is_committed_for_the_new_one(store: Embedd
     assert consumer.position(T0) == 0
 
 
-def test_without_a_reset_policy_a_topic_made_anew_is_an_error(store: EmbeddedStore) -> None:
+def test_without_a_reset_policy_a_topic_made_anew_is_an_error(store: Store) -> None:
     fill(store, 100)
     consumer = store.consumer(auto_offset_reset="none")
     consumer.assign([T0])
@@ -109,7 +109,7 @@ def test_without_a_reset_policy_a_topic_made_anew_is_an_error(store: EmbeddedSto
     assert values(consumer) == [b"new"]
 
 
-def test_enough_is_counted_without_a_deleted_topic(store: EmbeddedStore) -> None:
+def test_enough_is_counted_without_a_deleted_topic(store: Store) -> None:
     consumer = store.consumer("t", "other", group_id="g", fetch_min_bytes=1000, fetch_max_wait_ms=100_000)
     consumer.poll()
     store.delete_topic("t")
@@ -119,7 +119,7 @@ def test_enough_is_counted_without_a_deleted_topic(store: EmbeddedStore) -> None
     assert len(values(consumer)) == 201
 
 
-def test_a_topic_that_is_deleted_before_it_was_read_does_not_keep_others(store: EmbeddedStore) -> None:
+def test_a_topic_that_is_deleted_before_it_was_read_does_not_keep_others(store: Store) -> None:
     fill(store, 1, topic="other")
     consumer = store.consumer("t", "other", group_id="g", auto_offset_reset="earliest", enable_auto_commit=False)
     consumer._member.poll(None)  # type: ignore[union-attr] # it has its partitions, and no positions yet

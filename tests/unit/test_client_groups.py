@@ -11,7 +11,7 @@ import pytest
 import logstore
 from logstore.client.arguments import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.consumer import Consumer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError, RequestTimedOutError
 from logstore.model import TopicPartition
 
@@ -34,14 +34,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
     config = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
     with logstore.open(tmp_path / "data", config=config, now_ms=clock) as opened:
         opened.create_topic("t", 4)
         yield opened
 
 
-def member(store: EmbeddedStore, *topics: str, **config: object) -> Consumer:
+def member(store: Store, *topics: str, **config: object) -> Consumer:
     config = {"group_id": "g", "auto_offset_reset": "earliest", **config}
     return store.consumer(*(topics or ["t"]), **config)
 
@@ -54,7 +54,7 @@ def settle(*consumers: Consumer) -> list[list[int]]:
     return [sorted(partition.partition for partition in consumer.assignment()) for consumer in consumers]
 
 
-def fill(store: EmbeddedStore, count: int = 1) -> None:
+def fill(store: Store, count: int = 1) -> None:
     for partition in range(4):
         store.log("t", partition).append_records([b"x"] * count)
 
@@ -75,7 +75,7 @@ class Listener:
         self.told.append(("assigned", [one.partition for one in assigned]))
 
 
-def test_members_share_the_partitions(store: EmbeddedStore) -> None:
+def test_members_share_the_partitions(store: Store) -> None:
     first, listener = store.consumer(group_id="g"), Listener()
     first.subscribe(["t"], listener=listener)
     assert settle(first) == [[0, 1, 2, 3]]
@@ -95,7 +95,7 @@ def test_members_share_the_partitions(store: EmbeddedStore) -> None:
     ]
 
 
-def test_what_one_has_committed_another_goes_on_from(store: EmbeddedStore) -> None:
+def test_what_one_has_committed_another_goes_on_from(store: Store) -> None:
     fill(store, 3)
     first = member(store, enable_auto_commit=False)
     assert first.group_metadata() == ConsumerGroupMetadata("g")
@@ -115,7 +115,7 @@ def test_what_one_has_committed_another_goes_on_from(store: EmbeddedStore) -> No
     assert store.consumer(group_id="other").committed(PARTITIONS[0]) == {PARTITIONS[0]: None}
 
 
-def test_offsets_are_committed_automatically(store: EmbeddedStore) -> None:
+def test_offsets_are_committed_automatically(store: Store) -> None:
     fill(store)
     seen = store.consumer(group_id="g")
     first = member(store, auto_commit_interval_ms=0)
@@ -130,7 +130,7 @@ def test_offsets_are_committed_automatically(store: EmbeddedStore) -> None:
     assert set(seen.committed(*PARTITIONS).values()) == {OffsetAndMetadata(2)}
 
 
-def test_a_consumer_with_its_own_partitions_commits_as_well(store: EmbeddedStore) -> None:
+def test_a_consumer_with_its_own_partitions_commits_as_well(store: Store) -> None:
     fill(store)
     with store.consumer(group_id="alone", auto_offset_reset="earliest") as consumer:
         consumer.assign(PARTITIONS[:1])
@@ -138,7 +138,7 @@ def test_a_consumer_with_its_own_partitions_commits_as_well(store: EmbeddedStore
     assert store.consumer(group_id="alone").committed(PARTITIONS[0]) == {PARTITIONS[0]: OffsetAndMetadata(1)}
 
 
-def test_nobody_commits_between_two_generations(store: EmbeddedStore) -> None:
+def test_nobody_commits_between_two_generations(store: Store) -> None:
     first, second = member(store, enable_auto_commit=False), member(store, enable_auto_commit=False)
     first.poll()
     second.poll()  # waits for the first one to join again
@@ -149,7 +149,7 @@ def test_nobody_commits_between_two_generations(store: EmbeddedStore) -> None:
     second.commit({PARTITIONS[3]: 2})
 
 
-def test_a_silent_member_is_shut_out(store: EmbeddedStore, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_silent_member_is_shut_out(store: Store, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     fill(store)
     silent, listener = store.consumer(group_id="g", auto_offset_reset="earliest"), Listener()
     silent.subscribe(["t"], listener=listener)
@@ -170,7 +170,7 @@ def test_a_silent_member_is_shut_out(store: EmbeddedStore, clock: Clock, caplog:
     assert listener.told[-1][0] == "assigned"
 
 
-def test_a_static_member_keeps_its_place(store: EmbeddedStore) -> None:
+def test_a_static_member_keeps_its_place(store: Store) -> None:
     first = member(store, group_instance_id="a")
     second = member(store, group_instance_id="b")
     before = settle(first, second)
@@ -182,7 +182,7 @@ def test_a_static_member_keeps_its_place(store: EmbeddedStore) -> None:
     assert store.groups.describe("g").generation == 2
 
 
-def test_a_pattern_finds_topics_that_come_later(store: EmbeddedStore) -> None:
+def test_a_pattern_finds_topics_that_come_later(store: Store) -> None:
     consumer = store.consumer(group_id="g")
     consumer.subscribe(pattern="t|t[0-9]|__.*")
     assert settle(consumer) == [[0, 1, 2, 3]]
@@ -193,14 +193,14 @@ def test_a_pattern_finds_topics_that_come_later(store: EmbeddedStore) -> None:
     assert TopicPartition("t2", 0) in consumer.assignment()
 
 
-def test_more_partitions_are_shared_anew(store: EmbeddedStore) -> None:
+def test_more_partitions_are_shared_anew(store: Store) -> None:
     consumer = member(store)
     settle(consumer)
     store.add_partitions("t", 5)
     assert settle(consumer) == [[0, 1, 2, 3, 4]]
 
 
-def test_offsets_of_an_open_transaction_are_waited_for(store: EmbeddedStore) -> None:
+def test_offsets_of_an_open_transaction_are_waited_for(store: Store) -> None:
     fill(store, 2)
     producer = store.producer(transactional_id="w")
     producer.init_transactions()

@@ -17,7 +17,7 @@ import pytest
 
 import logstore
 from logstore.client.producer import Producer
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import (
     ConcurrentTransactionsError,
     IllegalStateError,
@@ -31,13 +31,13 @@ CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitio
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data", config=CONFIG) as opened:
         opened.create_topic("t", 1)
         yield opened
 
 
-def values(store: EmbeddedStore, topic: str = "t") -> list[bytes | None]:
+def values(store: Store, topic: str = "t") -> list[bytes | None]:
     return [record.value for chunk in store.log(topic, 0).records().chunks() for record in chunk.to_records()]
 
 
@@ -86,7 +86,7 @@ class Interrupter:
         return self._ran
 
 
-def test_records_are_appended_whole_or_not_wherever_send_is_interrupted(store: EmbeddedStore) -> None:
+def test_records_are_appended_whole_or_not_wherever_send_is_interrupted(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     sent = 0
     for arguments in ((b"v",), (b"v", b"k"), (b"v", b"k", [("h", b"1")])):
@@ -106,7 +106,7 @@ def test_records_are_appended_whole_or_not_wherever_send_is_interrupted(store: E
     assert 3 <= len(found) - 1 <= sent
 
 
-def test_an_interrupted_write_is_finished_once_at_the_offsets_that_are_told(store: EmbeddedStore) -> None:
+def test_an_interrupted_write_is_finished_once_at_the_offsets_that_are_told(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     futures = []
     line_number = 0
@@ -124,7 +124,7 @@ def test_an_interrupted_write_is_finished_once_at_the_offsets_that_are_told(stor
 
 
 @pytest.mark.parametrize("method", ["commit_transaction", "abort_transaction", "close"])
-def test_a_transaction_can_be_ended_wherever_that_is_interrupted(store: EmbeddedStore, method: str) -> None:
+def test_a_transaction_can_be_ended_wherever_that_is_interrupted(store: Store, method: str) -> None:
     line_number = 0
     while True:
         line_number += 1
@@ -142,7 +142,7 @@ def test_a_transaction_can_be_ended_wherever_that_is_interrupted(store: Embedded
     assert line_number > 20
 
 
-def test_callbacks_run_in_another_thread_and_before_flush_returns(store: EmbeddedStore) -> None:
+def test_callbacks_run_in_another_thread_and_before_flush_returns(store: Store) -> None:
     threads: list[threading.Thread] = []
     lock = threading.Lock()
 
@@ -164,7 +164,7 @@ def test_callbacks_run_in_another_thread_and_before_flush_returns(store: Embedde
         threads.clear()
 
 
-def test_a_callback_may_flush_and_send(store: EmbeddedStore) -> None:
+def test_a_callback_may_flush_and_send(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     flushed: list[bool] = []
 
@@ -178,7 +178,7 @@ def test_a_callback_may_flush_and_send(store: EmbeddedStore) -> None:
     assert values(store) == [b"1", b"of a callback"]
 
 
-def test_columns_that_are_tried_again_let_others_write(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_are_tried_again_let_others_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.create_topic("other", 1)
     producer = store.producer(linger_ms=LONG_MS, max_block_ms=3000, retry_backoff_ms=2000, retry_backoff_max_ms=2000)
     refused = threading.Event()
@@ -208,7 +208,7 @@ def test_columns_that_are_tried_again_let_others_write(store: EmbeddedStore, mon
 
 
 def test_a_refusal_that_nobody_asks_for_is_logged(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     producer = store.producer(linger_ms=LONG_MS)
 
@@ -223,9 +223,7 @@ def test_a_refusal_that_nobody_asks_for_is_logged(
 
 
 @pytest.mark.parametrize("call", ["send", "flush", "close", "send_columns"])
-def test_a_clock_that_calls_the_producer_is_refused(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_clock_that_calls_the_producer_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     producer = store.producer(linger_ms=LONG_MS)
     append = store.log("t", 0).append_records
     calls = {
@@ -250,7 +248,7 @@ def test_a_clock_that_calls_the_producer_is_refused(
     assert values(store) == [b"outer"]
 
 
-def test_arguments_that_call_the_producer_are_harmless(store: EmbeddedStore) -> None:
+def test_arguments_that_call_the_producer_are_harmless(store: Store) -> None:
     producer = store.producer(linger_ms=LONG_MS, value_serializer=lambda value: value)
 
     class Number:
@@ -277,7 +275,7 @@ def test_arguments_that_call_the_producer_are_harmless(store: EmbeddedStore) -> 
     assert values(store) == [b"of a time", b"of a value", b"value"]
 
 
-def test_poll_hands_out_each_record_once_wherever_it_is_interrupted(store: EmbeddedStore) -> None:
+def test_poll_hands_out_each_record_once_wherever_it_is_interrupted(store: Store) -> None:
     store.producer().send_columns("t", [b"%d" % number for number in range(400)])
     consumer = store.consumer("t", group_id="g", auto_offset_reset="earliest", enable_auto_commit=False)
     found: list[Any] = []
@@ -292,7 +290,7 @@ def test_poll_hands_out_each_record_once_wherever_it_is_interrupted(store: Embed
     assert consumer.position(("t", 0)) == 1
 
 
-def test_a_poll_that_joins_is_finished_by_the_next_wherever_it_is_interrupted(store: EmbeddedStore) -> None:
+def test_a_poll_that_joins_is_finished_by_the_next_wherever_it_is_interrupted(store: Store) -> None:
     store.producer().send_columns("t", [b"x"])
     line_number = 0
     has_raised = True
@@ -310,7 +308,7 @@ def test_a_poll_that_joins_is_finished_by_the_next_wherever_it_is_interrupted(st
     assert line_number > 100
 
 
-def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: EmbeddedStore) -> None:
+def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: Store) -> None:
     store.producer().send_columns("t", [b"%d" % number for number in range(400)])
     found: list[int] = []
     line_number = 0
@@ -332,6 +330,6 @@ def test_iteration_hands_out_each_record_once_wherever_it_is_interrupted(store: 
     assert store.groups.fetch("g", [("t", 0)], require_stable=False)[("t", 0)].offset == len(found) + 1  # type: ignore[union-attr, index]
 
 
-def test_a_consumer_that_is_dropped_goes_at_once(store: EmbeddedStore) -> None:
+def test_a_consumer_that_is_dropped_goes_at_once(store: Store) -> None:
     dropped = weakref.ref(store.consumer("t", group_id="g"))
     assert dropped() is None

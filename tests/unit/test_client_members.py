@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import CommitFailedError
 from logstore.model import TopicPartition
 from tests.unit.test_client_groups import Clock, member, settle
@@ -21,7 +21,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
     config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
     with logstore.open(tmp_path / "data", config=config, now_ms=clock) as opened:
         opened.create_topic("t", 4)
@@ -45,7 +45,7 @@ class OldListener:
 
 
 @pytest.mark.parametrize("how", ["close", "unsubscribe"])
-def test_who_goes_with_a_failing_listener_is_gone(store: EmbeddedStore, how: str) -> None:
+def test_who_goes_with_a_failing_listener_is_gone(store: Store, how: str) -> None:
     consumer, listener = store.consumer(group_id="g"), OldListener(ValueError("of the program"))
     consumer.subscribe(["t"], listener=listener)
     settle(consumer)
@@ -56,7 +56,7 @@ def test_who_goes_with_a_failing_listener_is_gone(store: EmbeddedStore, how: str
     assert len(listener.revoked) == 1
 
 
-def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: EmbeddedStore) -> None:
+def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: Store) -> None:
     consumer, listener = store.consumer(group_id="g"), OldListener(ValueError("of the program"))
     consumer.subscribe(["t"], listener=listener)
     settle(consumer)
@@ -70,7 +70,7 @@ def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: EmbeddedStore)
     listener._error = None
 
 
-def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: EmbeddedStore, clock: Clock) -> None:
+def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: Store, clock: Clock) -> None:
     consumer, listener = store.consumer(group_id="g"), OldListener()
     consumer.subscribe(["t"], listener=listener)
     settle(consumer)
@@ -81,9 +81,7 @@ def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: 
 
 
 @pytest.mark.parametrize("interval_ms", [1_000, 300_000])
-def test_a_member_is_out_when_it_has_not_polled_for_its_interval(
-    store: EmbeddedStore, clock: Clock, interval_ms: int
-) -> None:
+def test_a_member_is_out_when_it_has_not_polled_for_its_interval(store: Store, clock: Clock, interval_ms: int) -> None:
     consumer = member(store, max_poll_interval_ms=interval_ms, session_timeout_ms=10)
     settle(consumer)
     clock.now_ms += interval_ms - 1
@@ -97,7 +95,7 @@ def test_a_member_is_out_when_it_has_not_polled_for_its_interval(
         consumer.commit({("t", 0): 2})
 
 
-def test_a_consumer_that_is_dropped_leaves_its_group(store: EmbeddedStore) -> None:
+def test_a_consumer_that_is_dropped_leaves_its_group(store: Store) -> None:
     dropped, other = member(store), member(store)
     assert settle(dropped, other) == [[0, 1], [2, 3]]
     del dropped
@@ -109,7 +107,7 @@ def test_a_consumer_that_is_dropped_leaves_its_group(store: EmbeddedStore) -> No
     assert not store.groups.describe("g").members
 
 
-def test_a_static_member_keeps_its_partitions_when_it_is_closed_or_dropped(store: EmbeddedStore, clock: Clock) -> None:
+def test_a_static_member_keeps_its_partitions_when_it_is_closed_or_dropped(store: Store, clock: Clock) -> None:
     first, second = member(store, group_instance_id="a"), member(store, group_instance_id="b")
     assert settle(first, second) == [[0, 1], [2, 3]]
     first.close()

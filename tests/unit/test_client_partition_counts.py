@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.errors import UnknownTopicOrPartitionError
 
 CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
@@ -16,12 +16,12 @@ KEYS = [b"%d" % number for number in range(50)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[EmbeddedStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     with logstore.open(tmp_path / "data", config=CONFIG) as opened:
         yield opened
 
 
-def test_more_partitions_are_told_and_taken_at_once(store: EmbeddedStore) -> None:
+def test_more_partitions_are_told_and_taken_at_once(store: Store) -> None:
     store.create_topic("t", partitions=1)
     producer = store.producer()
     assert producer.partitions_for("t") == range(1)
@@ -32,7 +32,7 @@ def test_more_partitions_are_told_and_taken_at_once(store: EmbeddedStore) -> Non
     assert producer.partitions_for("t") == range(5)
 
 
-def test_partitions_of_a_topic_made_anew_with_fewer_are_gone(store: EmbeddedStore) -> None:
+def test_partitions_of_a_topic_made_anew_with_fewer_are_gone(store: Store) -> None:
     store.create_topic("t", partitions=4)
     producer = store.producer()
     producer.send_columns("t", KEYS, KEYS)
@@ -45,9 +45,7 @@ def test_partitions_of_a_topic_made_anew_with_fewer_are_gone(store: EmbeddedStor
         producer.send("t", b"v", partition=3)
 
 
-def test_a_sticky_partition_that_is_gone_keeps_its_open_batch(
-    store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sticky_partition_that_is_gone_keeps_its_open_batch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.randrange", lambda count: count - 1)
     store.create_topic("t", partitions=4)
     producer = store.producer(linger_ms=600_000)

@@ -58,7 +58,7 @@ def test_idempotence_is_on_unless_something_minds(values: dict[str, object], is_
         ({"enable.idempotence": True, "retries": 0}, "Must set retries to non-zero"),
         ({"max.in.flight.requests.per.connection": 6}, "must be set to at most 5. Current value is 6."),
         ({"delivery.timeout.ms": 1}, "delivery.timeout.ms should be equal to or larger than linger.ms"),
-        ({"bootstrap.servers": "x"}, "Unknown producer config name: bootstrap.servers"),
+        ({"bootstrap.server": "x"}, "Unknown producer config name: bootstrap.server"),
         ({"linger.ms": 1, "linger_ms": 2}, "linger.ms is given twice"),
     ],
 )

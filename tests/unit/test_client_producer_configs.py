@@ -17,7 +17,7 @@ from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.partitioner import partition_for_key
 from logstore.errors import BufferExhaustedError, CoordinatorLoadInProgressError, RequestTimedOutError, UsageError
 from logstore.log.partition_log import PartitionLog
-from logstore.store.store import Store
+from logstore.store.data_directory import DataDirectory
 
 LONG_MS = 600_000
 LONG_MAX = 2**63 - 1
@@ -26,14 +26,14 @@ LOADING = CoordinatorLoadInProgressError
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[DataDirectory]:
     with logstore.open(tmp_path / "data") as opened:
         opened.create_topic("t", 3)
         opened.create_topic("one", 1)
         yield opened
 
 
-def producer(store: Store, **config: Any) -> Producer:
+def producer(store: DataDirectory, **config: Any) -> Producer:
     return Producer(store, parse_producer_config({"linger_ms": LONG_MS, **config}))
 
 
@@ -78,7 +78,7 @@ LEVELS = pytest.mark.parametrize(
 )
 
 
-def size_of(store: Store, partition: int, *, is_columns: bool, **config: Any) -> int:
+def size_of(store: DataDirectory, partition: int, *, is_columns: bool, **config: Any) -> int:
     """Bytes of the log of a partition that the same records were written to."""
     values = [b"%d, %d" % (number, number * number) for number in range(2000)]
     with producer(store, batch_size=100_000, **config) as sending:
@@ -93,7 +93,7 @@ def size_of(store: Store, partition: int, *, is_columns: bool, **config: Any) ->
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @LEVELS
 def test_a_level_decides_how_small_a_batch_gets(
-    store: Store, codec: str, low: int, high: int, is_columns: bool
+    store: DataDirectory, codec: str, low: int, high: int, is_columns: bool
 ) -> None:
     name = f"compression.{codec}.level"
     sizes = [
@@ -106,7 +106,7 @@ def test_a_level_decides_how_small_a_batch_gets(
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @LEVELS
 def test_a_topic_that_compresses_otherwise_has_its_own_level(
-    store: Store, codec: str, low: int, high: int, is_columns: bool
+    store: DataDirectory, codec: str, low: int, high: int, is_columns: bool
 ) -> None:
     name = f"compression.{codec}.level"
     store.alter_config("t", {"compression.type": codec, name: high})
@@ -120,7 +120,9 @@ def test_a_topic_that_compresses_otherwise_has_its_own_level(
 
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @pytest.mark.parametrize("ignores_keys", [False, True])
-def test_keys_may_be_ignored_where_the_partition_is_chosen(store: Store, ignores_keys: bool, is_columns: bool) -> None:
+def test_keys_may_be_ignored_where_the_partition_is_chosen(
+    store: DataDirectory, ignores_keys: bool, is_columns: bool
+) -> None:
     with producer(store, partitioner_ignore_keys=ignores_keys) as sending:
         if is_columns:
             partitions = {one.partition for one in sending.send_columns("t", KEYS, KEYS)}
@@ -132,7 +134,7 @@ def test_keys_may_be_ignored_where_the_partition_is_chosen(store: Store, ignores
     assert {partition_for_key(key, 3) for key in KEYS} == {0, 1, 2}
 
 
-def test_a_batch_lingers_for_its_time_and_no_longer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_lingers_for_its_time_and_no_longer(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     with given_up(producer(store, linger_ms=250)) as sending:
         clock = Clock(sending, monkeypatch)
         first = sending.send("one", b"1")
@@ -145,7 +147,7 @@ def test_a_batch_lingers_for_its_time_and_no_longer(store: Store, monkeypatch: p
         assert second.get(0).offset == 1
 
 
-def test_records_may_linger_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_may_linger_for_ever(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
     with producer(store, linger_ms=LONG_MAX, client_id="patient") as sending:
@@ -162,7 +164,7 @@ def test_records_may_linger_for_ever(store: Store, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("max_block_ms", [0, 60])
 def test_a_send_waits_for_memory_as_long_as_it_may_block(
-    store: Store, monkeypatch: pytest.MonkeyPatch, max_block_ms: int
+    store: DataDirectory, monkeypatch: pytest.MonkeyPatch, max_block_ms: int
 ) -> None:
     refuse(store.log("one", 0), monkeypatch)
     config = {"batch_size": 1000, "buffer_memory": 1000, "retry_backoff_ms": 5, "retry_backoff_max_ms": 5}
@@ -174,7 +176,7 @@ def test_a_send_waits_for_memory_as_long_as_it_may_block(
         assert max_block_ms / 1000 <= time.monotonic() - start_s < 10
 
 
-def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: Store) -> None:
+def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: DataDirectory) -> None:
     with (
         producer(store, batch_size=1001, buffer_memory=1000, max_block_ms=LONG_MS) as sending,
         pytest.raises(UsageError, match="Attempt to allocate 1001 bytes, but there is a hard limit of 1000 on memory"),
@@ -184,7 +186,9 @@ def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: S
         sending.send("one", b"small")
 
 
-def test_a_batch_is_tried_until_its_time_of_delivery_is_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_tried_until_its_time_of_delivery_is_over(
+    store: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counts = refuse(store.log("one", 0), monkeypatch)
     config = {"delivery_timeout_ms": 1000, "request_timeout_ms": 10, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
     with given_up(producer(store, linger_ms=100, **config)) as sending:

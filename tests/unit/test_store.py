@@ -26,15 +26,15 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
     UsageError,
 )
-from logstore.store.store import Store
+from logstore.store.data_directory import DataDirectory
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> DataDirectory:
     return logstore.open(tmp_path / "data")
 
 
-def values(store: Store, topic: str, partition: int = 0) -> list[bytes | None]:
+def values(store: DataDirectory, topic: str, partition: int = 0) -> list[bytes | None]:
     chunks = store.log(topic, partition).records().chunks()
     return [record.value for chunk in chunks for record in chunk.to_records()]
 
@@ -84,7 +84,7 @@ def test_an_orderly_close_leaves_what_a_broker_leaves(tmp_path: Path) -> None:
         store.create_topic("late")
 
 
-def test_a_topic_is_found_by_its_id_until_it_is_deleted(store: Store) -> None:
+def test_a_topic_is_found_by_its_id_until_it_is_deleted(store: DataDirectory) -> None:
     with store:
         made = store.create_topic("orders", 2)
         assert store.describe_topic_id(made.topic_id) == made
@@ -106,7 +106,7 @@ def test_nothing_of_the_metadata_changes_when_a_store_changes_nothing(tmp_path: 
     assert {path.name: path.read_bytes() for path in metadata.iterdir() if path.suffix in ("", ".log")} == before
 
 
-def test_a_directory_is_one_stores_at_a_time(store: Store) -> None:
+def test_a_directory_is_one_stores_at_a_time(store: DataDirectory) -> None:
     with store, pytest.raises(DataDirectoryError, match=r"Failed to acquire lock on file .lock in .*data"):
         logstore.open(store.path)
     with logstore.open(store.path) as again:
@@ -141,7 +141,7 @@ def test_deleted_topics_go_a_delay_later(tmp_path: Path) -> None:
         assert store.topics["orders"] == again
 
 
-def test_configurations_hold_at_once(store: Store) -> None:
+def test_configurations_hold_at_once(store: DataDirectory) -> None:
     with store:
         store.create_topic("orders", 1, {"retention.ms": 1})
         assert store.alter_config("orders", {"max.message.bytes": 100, "retention.ms": None}).config == {
@@ -183,7 +183,7 @@ def test_the_stores_configuration_gives_topics_their_defaults(tmp_path: Path) ->
     ],
 )
 def test_bad_topics_are_refused_as_kafka_does(
-    store: Store, name: str, partitions: int, config: dict[str, object], error: type[LogstoreError], text: str
+    store: DataDirectory, name: str, partitions: int, config: dict[str, object], error: type[LogstoreError], text: str
 ) -> None:
     with store:
         store.create_topic("here.it.is")
@@ -193,7 +193,7 @@ def test_bad_topics_are_refused_as_kafka_does(
         assert os.listdir(store.path) == names
 
 
-def test_bad_changes_are_refused_as_kafka_does(store: Store) -> None:
+def test_bad_changes_are_refused_as_kafka_does(store: DataDirectory) -> None:
     with store:
         store.create_topic("t", 2)
         with pytest.raises(InvalidPartitionsError, match=r"Topic already has 2 partition\(s\)."):
@@ -221,7 +221,7 @@ def test_foreign_directories_are_refused(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [".lock", "orders-0"]
 
 
-def test_directories_of_unknown_partitions_are_left_alone(store: Store) -> None:
+def test_directories_of_unknown_partitions_are_left_alone(store: DataDirectory) -> None:
     stray = Path(store.path) / "orders-0"
     store.close()
     stray.mkdir()

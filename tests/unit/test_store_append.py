@@ -20,13 +20,13 @@ from logstore.errors import (
 from logstore.log.append.request import AppendInfo
 from logstore.model import TopicPartition
 from logstore.store.append import append_batch, append_batches
-from logstore.store.store import Store
+from logstore.store.data_directory import DataDirectory
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[DataDirectory]:
     with logstore.open(tmp_path, config={"transaction.state.log.num.partitions": 1}) as opened:
         opened.create_topic("orders", 2)
         yield opened
@@ -43,7 +43,7 @@ def batch(identity: tuple[int, int] = (-1, -1), sequence: int = -1) -> ByteArray
     )
 
 
-def test_each_partition_has_its_own_answer(store: Store) -> None:
+def test_each_partition_has_its_own_answer(store: DataDirectory) -> None:
     places = [A, TopicPartition("orders", 7), TopicPartition("__transaction_state", 0), B]
     found = append_batches(store, dict.fromkeys(places, batch()))
     kinds = [AppendInfo, UnknownTopicOrPartitionError, InvalidTopicError, AppendInfo]
@@ -51,7 +51,7 @@ def test_each_partition_has_its_own_answer(store: Store) -> None:
     assert [store.log(*place).log_end_offset for place in (A, B)] == [2, 2]
 
 
-def test_a_partition_joins_the_transaction_with_its_first_batch(store: Store) -> None:
+def test_a_partition_joins_the_transaction_with_its_first_batch(store: DataDirectory) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     found = append_batches(store, {A: batch(identity, 0), B: batch(identity, 0)}, transactional_id="t")
     assert [type(one) for one in found.values()] == [AppendInfo, AppendInfo]
@@ -63,7 +63,7 @@ def test_a_partition_joins_the_transaction_with_its_first_batch(store: Store) ->
         append_batch(store, A, batch(identity, 2), transactional_id="t")
 
 
-def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: Store) -> None:
+def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: DataDirectory) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     with pytest.raises(TransactionAbortableError):
         append_batch(store, A, batch(identity, 0), transactional_id="t", transaction_version=0)
@@ -73,7 +73,7 @@ def test_a_client_of_version_0_asks_first_and_keeps_its_epoch(store: Store) -> N
     assert store.log(*A).last_stable_offset == store.log(*A).log_end_offset == 3
 
 
-def test_a_transactional_batch_without_a_transactional_id_is_refused(store: Store) -> None:
+def test_a_transactional_batch_without_a_transactional_id_is_refused(store: DataDirectory) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     with pytest.raises(InvalidTxnStateError):
         append_batch(store, A, batch(identity, 0))

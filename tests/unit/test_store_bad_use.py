@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.store import EmbeddedStore
+from logstore.client.store import Store
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import read_error
 from logstore.errors import (
@@ -93,7 +93,7 @@ class FullDisk(UnsyncedSeam):
 def test_a_full_disk_takes_back_nothing_that_was_answered(free_size: int, tmp_path: Path) -> None:
     done: list[bytes] = []
     store = open_as(
-        EmbeddedStore,
+        Store,
         str(tmp_path),
         config={"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1, DURABLE_COMMITS: True},
         now_ms=lambda: 1_700_000_000_000,
@@ -118,7 +118,7 @@ def all_of(count: int) -> list[bytes]:
     return sorted([b"%04d" % number for number in range(count)] * 2)
 
 
-def write_until_full(store: EmbeddedStore, done: list[bytes]) -> None:
+def write_until_full(store: Store, done: list[bytes]) -> None:
     """A record in each partition a transaction."""
     times = {
         "max_block_ms": 300,
@@ -176,7 +176,7 @@ def test_a_topic_that_is_deleted_in_a_transaction_is_missed_and_the_others_are_w
     ],
 )
 def test_a_configuration_that_kafka_would_refuse_changes_nothing(
-    refused: Callable[[EmbeddedStore], object], text: str, tmp_path: Path
+    refused: Callable[[Store], object], text: str, tmp_path: Path
 ) -> None:
     filled(tmp_path)
     with logstore.open(tmp_path) as store:

@@ -12,21 +12,21 @@ import logstore
 from logstore import clock
 from logstore.model import TopicPartition
 from logstore.store import fetch
+from logstore.store.data_directory import DataDirectory
 from logstore.store.fetch import Arrivals
-from logstore.store.store import Store
 
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[DataDirectory]:
     with logstore.open(tmp_path) as opened:
         opened.create_topic("orders", 2)
         yield opened
 
 
 @pytest.fixture
-def arrivals(store: Store) -> Arrivals:
+def arrivals(store: DataDirectory) -> Arrivals:
     arrivals = Arrivals()
     for partition in (A, B):
         arrivals.expect(partition, store.log(*partition))
@@ -34,7 +34,7 @@ def arrivals(store: Store) -> Arrivals:
 
 
 def test_an_append_of_another_thread_ends_the_wait(
-    store: Store, arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
+    store: DataDirectory, arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 60.0)
     arrivals = Arrivals()
@@ -47,7 +47,9 @@ def test_an_append_of_another_thread_ends_the_wait(
     thread.join()
 
 
-def test_many_appends_are_told_once_until_the_partition_is_expected_again(store: Store, arrivals: Arrivals) -> None:
+def test_many_appends_are_told_once_until_the_partition_is_expected_again(
+    store: DataDirectory, arrivals: Arrivals
+) -> None:
     log = store.log(*A)
     for _ in range(3):
         log.append_records([b"v"])
@@ -61,7 +63,7 @@ def test_many_appends_are_told_once_until_the_partition_is_expected_again(store:
     assert arrivals.wait(0) == {A}
 
 
-def test_a_marker_is_told_as_well(store: Store, arrivals: Arrivals) -> None:
+def test_a_marker_is_told_as_well(store: DataDirectory, arrivals: Arrivals) -> None:
     identity = store.transactions.init_producer_id("t", 60_000)
     log = store.log(*A)
     guard = store.transactions.begin_append("t", identity, A, sequence=0)

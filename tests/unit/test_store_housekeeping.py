@@ -19,8 +19,8 @@ from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.log.cleaner import map_building
 from logstore.log.segment.log_segment import LogSegment
+from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from logstore.store.store import Store
 from logstore.store.timers import Timers
 
 NOW = 1_700_000_000_000
@@ -59,29 +59,29 @@ def seam() -> Faulty:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock, seam: Faulty) -> Iterator[Store]:
-    with open_as(Store, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
+def store(tmp_path: Path, clock: Clock, seam: Faulty) -> Iterator[DataDirectory]:
+    with open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
         yield opened
 
 
-def checkpoint(store: Store, name: str) -> dict[tuple[str, int], int]:
+def checkpoint(store: DataDirectory, name: str) -> dict[tuple[str, int], int]:
     path = Path(store.path) / f"{name}-offset-checkpoint"
     return read_offset_checkpoint(str(path)) if path.exists() else {}
 
 
-def fill(store: Store, topic: str, count: int, *, key_count: int = 3) -> None:
+def fill(store: DataDirectory, topic: str, count: int, *, key_count: int = 3) -> None:
     """Segments of one record each, but the last."""
     for number in range(count):
         store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % key_count).encode()])
         store.log(topic, 0).roll()
 
 
-def later(store: Store, clock: Clock, ms: int) -> list[str]:
+def later(store: DataDirectory, clock: Clock, ms: int) -> list[str]:
     clock.now += ms
     return store.run_due()
 
 
-def test_checkpoints_are_written_when_kafka_writes_them(store: Store, clock: Clock) -> None:
+def test_checkpoints_are_written_when_kafka_writes_them(store: DataDirectory, clock: Clock) -> None:
     store.create_topic("orders", 1, {"flush.ms": 2000})
     store.log("orders", 0).append_records([b"a", b"b"])
     assert "cleaning" in later(store, clock, 29_000)
@@ -100,7 +100,7 @@ def test_checkpoints_are_written_when_kafka_writes_them(store: Store, clock: Clo
     assert store.failures == {}
 
 
-def test_retention_and_the_removal_of_files_take_their_time(store: Store, clock: Clock) -> None:
+def test_retention_and_the_removal_of_files_take_their_time(store: DataDirectory, clock: Clock) -> None:
     store.create_topic("orders", 1, {"retention.ms": DAY_MS})
     fill(store, "orders", 3)
     later(store, clock, DAY_MS)
@@ -137,7 +137,7 @@ def test_the_store_can_go_without_a_cleaner(tmp_path: Path, clock: Clock) -> Non
 
 
 def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
-    store: Store, clock: Clock, seam: Faulty, caplog: pytest.LogCaptureFixture
+    store: DataDirectory, clock: Clock, seam: Faulty, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("bad", "good"):
         store.create_topic(name, 1, {"retention.ms": 1000})
@@ -158,7 +158,7 @@ def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
         again.log("bad", 0).append_records([b"a"])
 
 
-def test_producers_that_are_silent_are_forgotten(store: Store, clock: Clock) -> None:
+def test_producers_that_are_silent_are_forgotten(store: DataDirectory, clock: Clock) -> None:
     store.create_topic("orders")
     log = store.log("orders", 0)
     log.append_records([b"a"], producer_id=7, producer_epoch=0, base_sequence=0)
@@ -167,7 +167,7 @@ def test_producers_that_are_silent_are_forgotten(store: Store, clock: Clock) -> 
     assert log.producers.state.get(7) is None
 
 
-def test_what_users_schedule_is_called_again_after_it_failed(store: Store, clock: Clock) -> None:
+def test_what_users_schedule_is_called_again_after_it_failed(store: DataDirectory, clock: Clock) -> None:
     calls: list[int] = []
 
     def fail_first() -> None:
@@ -224,7 +224,7 @@ def test_intervals_go_on_when_the_wall_clock_steps_back(tmp_path: Path, monkeypa
 
 
 def test_a_close_does_not_wait_for_a_cleaning(
-    store: Store, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: DataDirectory, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create_topic("t", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
     fill(store, "t", 5)
@@ -259,7 +259,9 @@ def test_a_function_may_close_the_store_it_is_called_by(tmp_path: Path) -> None:
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
-def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: Store, clock: Clock, seam: Seam) -> None:
+def test_segments_that_were_closed_are_synced_by_the_stores_thread(
+    store: DataDirectory, clock: Clock, seam: Seam
+) -> None:
     store.create_topic("orders", 1)
     fill(store, "orders", 1)
     clock.now += 1
@@ -268,7 +270,7 @@ def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: Store,
     assert seam is not SEAM
 
 
-def opened_with(tmp_path: Path, **config: Any) -> Store:
+def opened_with(tmp_path: Path, **config: Any) -> DataDirectory:
     return logstore.open(tmp_path, config={name.replace("_", "."): value for name, value in config.items()})
 
 

@@ -15,7 +15,7 @@ from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.log.partition_log import PartitionLog
-from logstore.store.store import Store
+from logstore.store.data_directory import DataDirectory
 from tests.unit.small_store import START_MS
 
 CHECKPOINTS = ("recovery-point", "log-start", "replication", "cleaner")
@@ -25,7 +25,7 @@ def checkpoint(root: Path, name: str) -> dict[tuple[str, int], int]:
     return read_offset_checkpoint(str(root / f"{name}-offset-checkpoint"))
 
 
-def filled(store: Store) -> None:
+def filled(store: DataDirectory) -> None:
     """A topic whose log begins at offset 5 and ends at 9."""
     store.create_topic("t", 1)
     store.create_topic("kept", 1)
@@ -34,7 +34,7 @@ def filled(store: Store) -> None:
         store.log(name, 0).delete_records(5)
 
 
-def assert_new(store: Store) -> None:
+def assert_new(store: DataDirectory) -> None:
     log = store.log("t", 0)
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (0, 0, 0)
     assert log.append_records([b"a"]).first_offset == 0

@@ -17,7 +17,7 @@ from logstore.disk.seam import Seam
 from logstore.errors import KafkaStorageError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.model import FetchIsolation
-from logstore.store import store as stores
+from logstore.store import data_directory as stores
 from logstore.store.transactions import coordinator as transactions
 
 

@@ -10,16 +10,18 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
+from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.image import MetadataImage, TopicImage
 from logstore.store.metadata.topics import TopicDescription, describe
 from logstore.store.opening.start import open_as
-from logstore.store.store import Store
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.small_store import START_MS
 
 
-def opened(root: Path, seam: Seam | None = None) -> Store:
-    return open_as(Store, str(root), config={}, now_ms=lambda: START_MS, progress=None, seam=seam or UnsyncedSeam())
+def opened(root: Path, seam: Seam | None = None) -> DataDirectory:
+    return open_as(
+        DataDirectory, str(root), config={}, now_ms=lambda: START_MS, progress=None, seam=seam or UnsyncedSeam()
+    )
 
 
 def directories(root: Path) -> list[str]:

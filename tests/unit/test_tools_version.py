@@ -9,20 +9,20 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from logstore import __version__
 from logstore_tools.commands import logstore
-from logstore_tools.version import VERSION
 
 MAIN = "from logstore_tools.main import main; main()"
 
 
 def test_it_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    assert project["version"] == VERSION
+    assert project["version"] == __version__
 
 
 def test_it_is_said_the_same_with_click_and_without() -> None:
     quick = subprocess.run([sys.executable, "-c", MAIN, "--version"], capture_output=True, check=True, text=True).stdout
-    assert quick == f"logstore, version {VERSION}\n"
+    assert quick == f"logstore, version {__version__}\n"
     assert CliRunner().invoke(logstore, ["--version"], prog_name="logstore").output == quick
 
 

@@ -1,6 +1,6 @@
 """Configuration of a consumer: Kafka's names, defaults and rules (`ConsumerConfig`).
 
-What concerns the network only is not there. Names may be written with underscores, as Python's clients do.
+Names may be written with underscores, as Python's clients do; see `client.config` for those of a network.
 
 Members of a group are in the process of their coordinator, which sees each `poll`: there is no connection to be lost,
 and no thread that sends heartbeats. So `max.poll.interval.ms` alone says when a member is out; `session.timeout.ms` is
@@ -80,17 +80,19 @@ _DEFINITIONS = {
 }
 
 
-def parse_consumer_config(values: Mapping[str, Any], *, client_number: int = 1) -> ConsumerConfig:
+def parse_consumer_config(
+    values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
+) -> ConsumerConfig:
     """Every configuration's value: those given, Kafka's defaults, and what follows from them.
 
     `client_number` names a consumer without `client.id`. None stands for a name that is not given.
     `partition.assignment.strategy` lists assignors by name, where Kafka lists classes.
 
     Raises:
-        UsageError: an unknown name, a value that does not do, or values that exclude each other, in Kafka's words.
+        UsageError: as `read_config`, or values that exclude each other, in Kafka's words.
         InvalidGroupIdError: an empty `group.id` (`ClassicKafkaConsumer`).
     """
-    config, given = read_config(_DEFINITIONS, values, "consumer")
+    config, given = read_config(_DEFINITIONS, values, "consumer", ignores_network=ignores_network)
     if config["group.id"] == "":
         raise InvalidGroupIdError("The configured group.id should not be an empty string or whitespace.")
     if not config["client.id"]:

@@ -26,7 +26,7 @@ from typing import Any
 from ...errors import IllegalStateError, InvalidGroupIdError, UnstableOffsetCommitError, UsageError
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from ..arguments import (
     ILLEGAL_ARGUMENT,
     ConsumerGroupMetadata,
@@ -65,7 +65,7 @@ class Consumer:
 
     def __init__(
         self,
-        store: Store,
+        store: DataDirectory,
         config: ConsumerConfig,
         *,
         key_deserializer: Deserializer | None = None,
@@ -208,6 +208,13 @@ class Consumer:
                     self._member.commit_automatically(is_due=True)
             finally:
                 self._polling.close()
+
+    def __repr__(self) -> str:
+        current = self._positions.current
+        where = ", ".join(
+            f"{partition} at {'?' if offset is None else offset}" for partition, offset in current.items()
+        )
+        return f"<Consumer {self.config['client.id']}: {'closed' if self._use.is_closed else where or 'no partitions'}>"
 
     def __enter__(self) -> Consumer:
         return self

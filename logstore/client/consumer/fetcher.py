@@ -11,7 +11,7 @@ from ... import clock
 from ...errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from ...view.records import RecordChunk
 from ..serializers import Deserializer, deserialized
 from .config import ConsumerConfig
@@ -61,7 +61,7 @@ class Fetcher:
 
     def __init__(
         self,
-        store: Store,
+        store: DataDirectory,
         positions: Positions,
         config: ConsumerConfig,
         *,

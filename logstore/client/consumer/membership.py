@@ -23,7 +23,7 @@ from ...errors import (
     UnknownMemberIdError,
 )
 from ...model import FetchIsolation, TopicPartition
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from ..arguments import NO_LEADER_EPOCH, ConsumerGroupMetadata, OffsetAndMetadata, offset_commits
 from .config import ConsumerConfig
 from .positions import Positions
@@ -63,7 +63,7 @@ class RebalanceListener(Protocol):
 class Membership:
     """Of one consumer with a `group.id`; knows its positions, not the consumer, which may be dropped meanwhile."""
 
-    def __init__(self, store: Store, config: ConsumerConfig, positions: Positions) -> None:
+    def __init__(self, store: DataDirectory, config: ConsumerConfig, positions: Positions) -> None:
         """It joins with the first `poll`."""
         self._store, self._config, self._positions = store, config, positions
         self._group_id: str = config["group.id"]

@@ -15,8 +15,8 @@ from ...errors import (
 )
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
+from ...store.data_directory import DataDirectory
 from ...store.metadata.topics import TopicDescription
-from ...store.store import Store
 from ..arguments import ILLEGAL_ARGUMENT
 from .subscription import SubscriptionState
 
@@ -36,7 +36,7 @@ class Positions:
         sought: partitions that were moved by `seek` since the records were read that are handed out now.
     """
 
-    def __init__(self, store: Store, isolation: FetchIsolation, reset_policy: str) -> None:
+    def __init__(self, store: DataDirectory, isolation: FetchIsolation, reset_policy: str) -> None:
         """`reset_policy`: `auto.offset.reset`."""
         self.subscription = SubscriptionState()
         self.isolation = isolation

@@ -247,6 +247,14 @@ class RecordFuture:
         """Whether `get` answers at once."""
         return self._batch.is_done
 
+    def done(self) -> bool:
+        """Return `is_done`, by the name that it has in `concurrent.futures`."""
+        return self._batch.is_done
+
+    def result(self, timeout: float | None = None) -> RecordMetadata:
+        """As `get`, by the name that it has in `concurrent.futures`."""
+        return self.get(timeout)
+
     def succeeded(self) -> bool:
         """Whether the record is in the log."""
         return self._batch.is_done and self._batch.error_of(self._index) is None

@@ -19,7 +19,7 @@ from ...columns.record_columns import RecordColumns
 from ...errors import BufferExhaustedError, IllegalStateError, LogstoreError, RequestTimedOutError, UsageError
 from ...layout.batch import HEADER_SIZE
 from ...log.append.request import AppendInfo
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from ..arguments import topic_name
 from .background import Background
 from .batch import Batch, Record, RecordFuture
@@ -50,7 +50,7 @@ class Buffer:
 
     def __init__(
         self,
-        store: Store,
+        store: DataDirectory,
         config: ProducerConfig,
         sender: Sender,
         transactions: TransactionManager | None,

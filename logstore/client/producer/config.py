@@ -1,6 +1,6 @@
 """Configuration of a producer: Kafka's names, defaults and rules (`ProducerConfig`, `KafkaProducer`).
 
-What concerns the network only is not there. Names may be written with underscores, as Python's clients do.
+Names may be written with underscores, as Python's clients do; see `client.config` for those of a network.
 
 Records go into the log of this process, one batch at a time: no request is on its way, no answer is lost, nothing is
 written by others meanwhile. These are taken for programs that set them, checked as by Kafka, and do nothing more:
@@ -78,16 +78,18 @@ _DEFINITIONS = {
 }
 
 
-def parse_producer_config(values: Mapping[str, Any], *, client_number: int = 1) -> ProducerConfig:
+def parse_producer_config(
+    values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
+) -> ProducerConfig:
     """Every configuration's value: those given, Kafka's defaults, and what follows from them.
 
     `client_number` names a producer without `client.id` and `transactional.id`. None stands for a name that is not
     given. `acks` is a number as text in the end.
 
     Raises:
-        UsageError: an unknown name, a value that does not do, or values that exclude each other, in Kafka's words.
+        UsageError: as `read_config`, or values that exclude each other, in Kafka's words.
     """
-    config, given = read_config(_DEFINITIONS, values, "producer")
+    config, given = read_config(_DEFINITIONS, values, "producer", ignores_network=ignores_network)
     config["acks"] = "-1" if config["acks"] == "all" else config["acks"]
     config["enable.idempotence"] = _is_idempotent(config, is_explicit="enable.idempotence" in given)
     if config["transactional.id"] is not None and not config["enable.idempotence"]:

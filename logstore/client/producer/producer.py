@@ -6,10 +6,9 @@
 
     producer = store.producer(transactional_id="billing-1")
     producer.init_transactions()
-    producer.begin_transaction()
-    producer.send("orders", value=b"paid")
-    producer.send_offsets_to_transaction({("payments", 0): 17}, consumer.group_metadata())
-    producer.commit_transaction()
+    with producer.transaction():
+        producer.send("orders", value=b"paid")
+        producer.send_offsets_to_transaction({("payments", 0): 17}, consumer.group_metadata())
 
 A producer is idempotent if nothing is said: each record is in the log once, in the order of `send` within a partition,
 whatever has to be tried again. A record is in the log, and safe from the end of the process, when its future is done.
@@ -26,6 +25,7 @@ closed.
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -43,7 +43,7 @@ from ...errors import (
 )
 from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from ..arguments import ConsumerGroupMetadata, Offsets, checked_group, not_negative
 from ..lifetime import close_in_with
 from ..serializers import Serializer, serialized
@@ -52,7 +52,7 @@ from .buffer import Buffer
 from .columns import ColumnsMetadata, ColumnsSender
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
 from .sender import Sender
-from .states import ProducerState
+from .states import ProducerState, transaction_of
 from .transactions import CLOSED_FORCEFULLY, TransactionManager
 
 IN_TRANSACTION = ProducerState.IN_TRANSACTION
@@ -73,7 +73,7 @@ class Producer:
 
     def __init__(
         self,
-        store: Store,
+        store: DataDirectory,
         config: ProducerConfig,
         *,
         key_serializer: Serializer | None = None,
@@ -99,6 +99,10 @@ class Producer:
     def state(self) -> ProducerState | None:
         """Where a transactional producer is in its life; None for another."""
         return None if self._transactions is None else self._transactions.state
+
+    def __repr__(self) -> str:
+        kind = "idempotent" if self.config["enable.idempotence"] else "not idempotent"
+        return f"<Producer {self.config['client.id']}: {kind if self.state is None else self.state.name}>"
 
     def partitions_for(self, topic: str) -> range:
         """The partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
@@ -210,6 +214,14 @@ class Producer:
             LogstoreError: the producer cannot go on, see `recovery`.
         """
         self._transactional().init()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a `with` block that begins a transaction and commits it; an exception aborts it and goes on.
+
+        Raises:
+            As `begin_transaction`, and `commit_transaction`, which is to be called after a RequestTimedOutError.
+        """
+        return transaction_of(self)
 
     def begin_transaction(self) -> None:
         """Begin a transaction.

@@ -12,7 +12,7 @@ from ...layout.record import SEQUENCE_MAX
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.append import refuse_internal
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from .batch import Batch
 from .partitioner import StickyPartitioner, partition_for_key
 
@@ -35,20 +35,20 @@ class PartitionQueue:
     log: PartitionLog
     leader_epoch: int
 
-    def __init__(self, topic_partition: TopicPartition, store: Store) -> None:
+    def __init__(self, topic_partition: TopicPartition, store: DataDirectory) -> None:
         self.topic_partition = topic_partition
         self.batches: deque[Batch] = deque()
         self.open: Batch | None = None
         self._bind(store)
 
-    def _bind(self, store: Store) -> None:
+    def _bind(self, store: DataDirectory) -> None:
         log = store.log(*self.topic_partition)
         self.leader_epoch = log.leader_epoch
         self._sequence: tuple[object, int] = (None, 0)
         self.transaction = 0
         self.log = log
 
-    def rebind_log(self, store: Store) -> bool:
+    def rebind_log(self, store: DataDirectory) -> bool:
         """Go into the log that the partition has now; return whether it is another, of a topic that was made anew.
 
         Raises:
@@ -81,7 +81,7 @@ class TopicQueues:
     __slots__ = ("_ignores_keys", "_partitioner", "_queues", "_store", "_topic", "by_key", "known_s", "sticky")
 
     def __init__(
-        self, topic: str, store: Store, partitioner: StickyPartitioner, *, ignores_keys: bool, now_s: float
+        self, topic: str, store: DataDirectory, partitioner: StickyPartitioner, *, ignores_keys: bool, now_s: float
     ) -> None:
         """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
         refuse_internal(topic)

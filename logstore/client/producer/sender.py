@@ -28,7 +28,7 @@ from ...layout.batch import NO_SEQUENCE
 from ...layout.record import EncodedHeaders
 from ...log.append.request import AppendInfo
 from ...model import Codec
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from .batch import Batch
 from .config import ProducerConfig
 from .queues import PartitionQueue
@@ -41,7 +41,7 @@ _LOGGER = logging.getLogger("logstore")
 class Sender:
     """Appends the batches of one producer. Not thread-safe: the producer's mutex is held."""
 
-    def __init__(self, store: Store, config: ProducerConfig, transactions: TransactionManager | None) -> None:
+    def __init__(self, store: DataDirectory, config: ProducerConfig, transactions: TransactionManager | None) -> None:
         self._store, self._transactions = store, transactions
         self._is_idempotent: bool = config["enable.idempotence"]
         self._identity = NO_IDENTITY  # of a producer without transactions

@@ -1,4 +1,4 @@
-"""The states of a transactional producer, and which may follow on which (`TransactionManager.State`).
+"""The states of a transactional producer, and which may follow on which (`TransactionManager.State`); a `with` block.
 
 >>> ProducerState.READY in SOURCES[ProducerState.IN_TRANSACTION]
 True
@@ -6,7 +6,15 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from ...errors import LogstoreError
+
+if TYPE_CHECKING:
+    from .producer import Producer
 
 CLOSED = "Cannot perform operation after producer has been closed"
 
@@ -52,3 +60,21 @@ SOURCES: dict[ProducerState, frozenset[ProducerState]] = {
 
 ERRORS = frozenset({_S.ABORTABLE_ERROR, _S.FATAL_ERROR})
 ONGOING = frozenset({_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION, _S.ABORTABLE_ERROR})
+
+
+@contextmanager
+def transaction_of(producer: Producer) -> Iterator[None]:
+    """See `Producer.transaction`."""
+    was_ready = producer.state is _S.READY  # else the transaction that there is was begun by somebody else
+    try:
+        producer.begin_transaction()
+        yield
+        producer.commit_transaction()
+    except BaseException as error:
+        # A commit that timed out may yet be done: it is to be called again, not aborted.
+        if was_ready and producer.state in (_S.IN_TRANSACTION, _S.ABORTABLE_ERROR):
+            try:
+                producer.abort_transaction()
+            except LogstoreError as abort_error:
+                error.add_note(f"Then aborting the transaction failed: {abort_error!r}")
+        raise

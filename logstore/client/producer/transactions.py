@@ -33,7 +33,7 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
-from ...store.store import Store
+from ...store.data_directory import DataDirectory
 from ..arguments import ConsumerGroupMetadata, Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Backoff, raise_storage_error
@@ -58,7 +58,7 @@ class TransactionManager:
         number: of the transaction, 1 for the first.
     """
 
-    def __init__(self, store: Store, config: ProducerConfig) -> None:
+    def __init__(self, store: DataDirectory, config: ProducerConfig) -> None:
         self.state = _S.UNINITIALIZED
         self.error: LogstoreError | None = None
         self.identity = NO_IDENTITY

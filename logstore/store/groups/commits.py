@@ -19,7 +19,7 @@ from ..metadata.topics import unknown_topic
 from .partition import GroupPartition, GroupPartitions
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 _MINUTE_MS = 60_000
 
@@ -27,7 +27,7 @@ _MINUTE_MS = 60_000
 class GroupCommits:
     """The part of a group coordinator that is about offsets; see `groups`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DataDirectory) -> None:
         """Nothing is read yet."""
         self._store = store
         self._partitions = GroupPartitions(store)

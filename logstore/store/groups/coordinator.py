@@ -37,7 +37,7 @@ from .commits import GroupCommits
 from .partition import GroupPartition
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 _REBALANCE_CHECK_INTERVAL_MS = 1000
 _LOGGER = logging.getLogger("logstore")
@@ -55,7 +55,7 @@ class GroupAssignment:
 class GroupCoordinator(GroupCommits):
     """All groups of a store; see the module. Calls may come from any thread."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DataDirectory) -> None:
         """Nothing is read yet."""
         super().__init__(store)
         self._abandoned: deque[tuple[str, str]] = deque()

@@ -35,7 +35,7 @@ from ...view.replay import ReplayedMarker, ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
@@ -239,7 +239,7 @@ class GroupPartition:
 class GroupPartitions:
     """The partitions of `__consumer_offsets`, each loaded when the first of its groups is asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: DataDirectory) -> None:
         """Nothing is made or read yet."""
         self._store = store
         self._topic = CoordinatorTopic(store, TOPIC)

@@ -13,15 +13,15 @@ from ...disk.seam import Seam
 from ...layout.meta_properties import MetaProperties
 from ..broker_config import BrokerConfig, parse_broker_config
 from ..checkpoints import Checkpoints, take_clean_shutdown
+from ..data_directory import DataDirectory
 from ..metadata.log import MetadataLog
 from ..metadata.topic_changes import wanted_partitions
 from ..partitions import Partitions, Progress
-from ..store import Store
 from ..timers import Timers
 from .formatting import format_directory, make_root, owner, place_of, require_cluster, require_cluster_id
 from .registration import begin
 
-S = TypeVar("S", bound=Store)
+S = TypeVar("S", bound=DataDirectory)
 
 
 def open_as(

@@ -51,7 +51,7 @@ from .partition import StatePartition
 from .recovery import reconcile
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 TRANSACTION_VERSION = "transaction.version"
 
@@ -66,7 +66,7 @@ class TransactionCoordinator:
         has_epoch_bump: it is 2 for the clients of this process: every transaction ends with another epoch.
     """
 
-    def __init__(self, store: Store, groups: GroupCoordinator) -> None:
+    def __init__(self, store: DataDirectory, groups: GroupCoordinator) -> None:
         """Nothing is read yet, see `start`."""
         config = store.config
         self._store = store

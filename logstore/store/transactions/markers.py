@@ -19,7 +19,7 @@ from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ..internal_topic import CoordinatorTopic, log_or_none
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 #: writes a marker to a partition of `__consumer_offsets`, which settles the offsets that wait for it
 WriteOffsetsMarker = Callable[[int, TransactionMarker], AppendInfo]
@@ -28,7 +28,7 @@ WriteOffsetsMarker = Callable[[int, TransactionMarker], AppendInfo]
 class MarkerWriter:
     """Writes the markers of completions."""
 
-    def __init__(self, store: Store, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
+    def __init__(self, store: DataDirectory, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
         self._store = store
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker

@@ -34,7 +34,7 @@ from ..internal_topic import CoordinatorTopic, for_each_then_raise
 from .markers import MarkerWriter
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class StatePartition:
     def __init__(
         self,
         number: int,
-        store: Store,
+        store: DataDirectory,
         topic: CoordinatorTopic,
         markers: MarkerWriter,
         rules: TransactionRules,

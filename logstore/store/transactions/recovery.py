@@ -26,12 +26,12 @@ from .markers import MarkerWriter
 from .partition import StatePartition
 
 if TYPE_CHECKING:
-    from ..store import Store
+    from ..data_directory import DataDirectory
 
 _Known = dict[int, tuple[StatePartition, Transaction]]
 
 
-def reconcile(store: Store, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
+def reconcile(store: DataDirectory, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
     """End the open transactions that nobody else would end, and raise epochs that have been used already.
 
     Prepared transactions must have been finished before. Nobody else may use the coordinator meanwhile.
@@ -66,7 +66,7 @@ def _known(states: Iterable[StatePartition]) -> _Known:
     return found
 
 
-def _logs(store: Store) -> Iterator[tuple[TopicPartition, PartitionLog]]:
+def _logs(store: DataDirectory) -> Iterator[tuple[TopicPartition, PartitionLog]]:
     for topic in store.topics.values():
         for number in range(topic.partition_count):
             yield TopicPartition(topic.name, number), store.log(topic.name, number)

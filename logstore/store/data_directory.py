@@ -34,7 +34,7 @@ from .timers import Timers
 from .transactions.coordinator import TransactionCoordinator
 
 
-class Store:
+class DataDirectory:
     """Made by `logstore.open`. All methods may be called by any thread.
 
     Attributes:
