@@ -178,7 +178,7 @@ def test_a_change_describes_the_topic_that_it_changes_only(tmp_path: Path, monke
         return describe(image, topic)
 
     with opened(tmp_path) as store:
-        for module in ("store", "metadata.topic_changes"):
+        for module in ("data_directory", "metadata.topic_changes"):
             monkeypatch.setattr(f"logstore.store.{module}.describe", counting)
         for number in range(10):
             store.create_topic(f"t{number}")
