@@ -1,4 +1,4 @@
-"""Records of one append, from joined values, keys and headers and their sizes to a batch."""
+"""Records of one append, from joined values, keys and headers and their sizes to a batch; or a marker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..jit.structs import bytes_at, words_at
 from ..layout.batch import HEADER_SIZE, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from . import scan
 from .encode import put_header
-from .encode_fields import put_field, put_headers, put_varint
+from .encode_fields import put_bytes, put_field, put_headers, put_varint
 from .encode_size import NULL, body_size, content_size, varint_size
 from .primitives import add64
 from .rules import is_timestamp_in_range
@@ -100,3 +100,14 @@ def put_records(fast: Any, request: Any, data: Any) -> int:
     row[scan.BASE_TIMESTAMP] = base_timestamp
     row[scan.MAX_TIMESTAMP] = max_timestamp
     return o
+
+
+@device
+def put_marker(fast: Any, request: Any, data: Any) -> int:
+    """Write the one record of a marker, which is there; returns the position after it, 0 without room for it."""
+    out, row, end = bytes_at(fast.out), words_at(fast.row), HEADER_SIZE + request.data_size
+    if end > min(fast.out_size, fast.batch_size_max) or request.now_ms < 0:
+        return 0
+    row[scan.BASE_TIMESTAMP] = request.now_ms
+    row[scan.MAX_TIMESTAMP] = request.now_ms
+    return put_bytes(out, HEADER_SIZE, data, 0, request.data_size)

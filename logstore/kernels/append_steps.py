@@ -17,8 +17,7 @@ from ..layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTA
 from . import fold_indexes as indexes
 from . import producer_slots as producers
 from . import scan
-from .append_marker import put_marker
-from .append_records import put_batch_header, put_records
+from .append_records import put_batch_header, put_marker, put_records
 from .append_struct import (
     APPENDED,
     BATCH,
@@ -43,6 +42,7 @@ from .fold_transactions import (
     ongoing_position,
 )
 from .producer_status import OK
+from .rules import has_segment_room, waited_ms
 
 
 @device
@@ -60,11 +60,9 @@ def _place_built(log: Any, fast: Any, request: Any) -> int:
 @device
 def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
     """Make the batch of the request, with its row, for the log's end; returns its bytes, 0 if that is not for here."""
-    if request.kind == RECORDS:
-        size = put_records(fast, request, data)
+    if request.kind == RECORDS or request.kind == MARKER:
+        size = put_records(fast, request, data) if request.kind == RECORDS else put_marker(fast, request, data)
         return put_batch_header(log, fast, request, size) if size > HEADER_SIZE else 0
-    if request.kind == MARKER:
-        return put_marker(log, fast, request)
     if request.kind == BUILT:
         return _place_built(log, fast, request)
     return validated_size(log, fast, request) if request.kind == BATCH else 0
@@ -72,20 +70,19 @@ def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
 
 @device
 def _has_segment_room(log: Any, fast: Any, request: Any, size: int) -> bool:
-    """Whether the active segment takes the batch without rolling, and its indexes too (`LogSegment.shouldRoll`)."""
+    """Whether the active segment takes the batch without rolling, and its indexes too."""
     row, slots = words_at(fast.row), words_at(fast.index_slots)
     last_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA]
-    waited_ms = row[scan.MAX_TIMESTAMP] - log.first_timestamp
-    if log.first_timestamp < 0:
-        waited_ms = request.now_ms - fast.segment_created_ms
+    waited = waited_ms(log.first_timestamp, row[scan.MAX_TIMESTAMP], fast.segment_created_ms, request.now_ms)
+    relative_offset = last_offset - slots[indexes.SEGMENT_BASE_OFFSET]
     timestamp_offset = slots[indexes.LARGEST_TIMESTAMP_OFFSET]
     if row[scan.MAX_TIMESTAMP] > slots[indexes.LARGEST_TIMESTAMP]:
         timestamp_offset = last_offset
     offset_count, time_count = slots[indexes.OFFSET_ENTRY_COUNT], slots[indexes.TIME_ENTRY_COUNT]
     return (
-        log.segment_size <= fast.segment_size_max - size
-        and (log.segment_size == 0 or waited_ms <= fast.segment_age_max_ms)
-        and last_offset - slots[indexes.SEGMENT_BASE_OFFSET] <= indexes.RELATIVE_OFFSET_MAX
+        has_segment_room(
+            log.segment_size, size, fast.segment_size_max, waited, fast.segment_age_max_ms, relative_offset
+        )
         and offset_count < min(slots[indexes.OFFSET_ENTRY_COUNT_MAX], fast.offset_entry_room)
         and time_count < min(slots[indexes.TIME_ENTRY_COUNT_MAX] - 1, fast.time_entry_room)
         and (offset_count == 0 or last_offset > slots[indexes.LAST_ENTRY_OFFSET])
@@ -206,7 +203,7 @@ def _commit(log: Any, fast: Any, request: Any) -> int:
 def append_request(log: Any, fast: Any, request: Any, data: Any) -> int:
     """Append what the request says. Returns a status of `append_struct`.
 
-    data: of RECORDS, see `put_records`. The arrays of the structs are as in `scan`,
+    data: of RECORDS and of a MARKER, see `put_records` and `put_marker`. The arrays of the structs are as in `scan`,
     `fold_indexes` and `fold_producers`; the caller holds the log's lock.
     """
     if (

@@ -10,7 +10,7 @@ NO_OFFSET = -1
 RECORDS = 0  # values, keys and headers joined, and columns of their sizes
 BATCH = 1  # a batch without offsets, as a producer or a coordinator sends it
 BUILT = 2  # a batch that was built here for the log's end: only its offset may be another
-MARKER = 3  # the end of a transaction, of which there are numbers only
+MARKER = 3  # the end of a transaction: its record, and the numbers that are in it
 
 # Status of the kernels.
 NOT_FOR_FAST_PATH = 0  # something is out of the ordinary: nothing has changed
@@ -94,8 +94,8 @@ class RequestStruct(Struct):
     producer_epoch: int
     base_sequence: int
     attributes: int
+    data_size: int  # bytes of values, keys and headers, or of the record of a MARKER
     # what there is of RECORDS,
-    data_size: int  # bytes of values, keys and headers
     has_keys: int
     has_headers: int
     has_timestamps: int  # 0: `now_ms` is that of every record

@@ -7,6 +7,7 @@ from typing import Any
 from ..jit.device import device
 from ..jit.kernel import kernel
 from .primitives import add64
+from .rules import RELATIVE_OFFSET_MAX
 from .scan import BASE_OFFSET, LAST_OFFSET_DELTA, MAX_TIMESTAMP, POSITION
 
 # Slots of the state.
@@ -34,8 +35,6 @@ OFFSET_NOT_LARGER = 3
 TIME_INDEX_FULL = 4
 TIME_OFFSET_SMALLER = 5
 NO_ROOM = 6  # in the arrays: to be called again from the row on, with larger ones
-
-RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
 
 @device

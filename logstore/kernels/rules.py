@@ -10,6 +10,7 @@ from ..layout.batch import NO_TIMESTAMP
 from .primitives import add64, wrap32
 
 SEQUENCE_MAX = 2147483647
+RELATIVE_OFFSET_MAX = 2147483647  # offsets in a segment fit 31 bits above its base
 
 
 @device
@@ -33,4 +34,25 @@ def is_timestamp_in_range(timestamp: int, now_ms: int, before_max_ms: int, after
     """Whether a topic with CreateTime takes a record of this time, Java's overflow included (`LogValidator`)."""
     return timestamp == NO_TIMESTAMP or (
         add64(now_ms, -timestamp) <= before_max_ms and add64(timestamp, -now_ms) <= after_max_ms
+    )
+
+
+@device
+def waited_ms(first_timestamp: int, max_timestamp: int, created_ms: int, now_ms: int) -> int:
+    """How long a segment is written by its records, or by the clock if its first batch has no timestamp."""
+    return now_ms - created_ms if first_timestamp < 0 else max_timestamp - first_timestamp
+
+
+@device
+def has_segment_room(
+    segment_size: int, size: int, size_max: int, waited: int, age_max_ms: int, relative_offset: int
+) -> bool:
+    """Whether a segment takes a batch of `size` bytes and this last offset (`LogSegment.shouldRoll`).
+
+    Whether its indexes are full is asked elsewhere. waited: `waited_ms`.
+    """
+    return (
+        segment_size <= size_max - size
+        and (segment_size == 0 or waited <= age_max_ms)
+        and 0 <= relative_offset <= RELATIVE_OFFSET_MAX
     )

@@ -18,15 +18,22 @@ NEGATIVE_KEY_SIZE = -4  # of a header
 
 
 @inlined
-def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
-    """Read the signed number of up to 5 bytes at `position`."""
+def _read_short(data: Any, position: int, end: int) -> tuple[int, int]:
+    """Read a number of one or two bytes; PAST_END for any other."""
     if position < end and data[position] < 128:
         bits = data[position]
         return (bits >> 1) ^ -(bits & 1), position + 1
     if position + 1 < end and data[position + 1] < 128:
         bits = (data[position] & 127) | (data[position + 1] << 7)
         return (bits >> 1) ^ -(bits & 1), position + 2
-    return _read_long_varint(data, position, end)
+    return 0, PAST_END
+
+
+@inlined
+def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
+    """Read the signed number of up to 5 bytes at `position`."""
+    number, after = _read_short(data, position, end)
+    return (number, after) if after >= 0 else _read_long_varint(data, position, end)
 
 
 @device
@@ -49,13 +56,8 @@ def _read_long_varint(data: Any, position: int, end: int) -> tuple[int, int]:
 @inlined
 def read_varlong(data: Any, position: int, end: int) -> tuple[int, int]:
     """Read the signed number of up to 10 bytes at `position`."""
-    if position < end and data[position] < 128:
-        bits = data[position]
-        return (bits >> 1) ^ -(bits & 1), position + 1
-    if position + 1 < end and data[position + 1] < 128:
-        bits = (data[position] & 127) | (data[position + 1] << 7)
-        return (bits >> 1) ^ -(bits & 1), position + 2
-    return _read_long_varlong(data, position, end)
+    number, after = _read_short(data, position, end)
+    return (number, after) if after >= 0 else _read_long_varlong(data, position, end)
 
 
 @device

@@ -19,7 +19,7 @@ from ..layout.record import EncodedHeaders, Headers, encode_headers
 from ..model import Codec
 from .append.appender import Appender
 from .append.columns import COLUMNS_BATCH_SIZE, append_each, column_requests
-from .append.records import new_records_request
+from .append.records import CLIENTS, new_records_request
 from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest, NumberedRequest
 from .failure import Failure
 
@@ -110,7 +110,7 @@ class LogAppends:
         if headers is not None and not isinstance(headers, EncodedHeaders):
             headers = EncodedHeaders(map(encode_headers, headers))
         producer = producer_id, producer_epoch, base_sequence, bool(is_transactional)
-        request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard))
+        request = new_records_request((values, keys, timestamps, headers, *producer, leader_epoch, guard, *CLIENTS))
         with self.lock:
             return self.appender.append(request)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from logstore.kernels import append_struct as kinds
 from logstore.kernels import producer_slots
 from logstore.kernels import scan as fields
+from logstore.layout.marker import marker_record
 from tests.naive import append as naive
 from tests.naive import append_marker as twin
 from tests.properties.test_kernel_append import LEADER_EPOCH, OUT_CAPACITY, TOPICS, Forms, assert_counts
@@ -28,7 +29,10 @@ PIECES = st.one_of(MARKERS, st.tuples(st.sampled_from([7, 8]), st.booleans(), st
 
 
 def append_marker(forms: Forms, call: twin.Marker) -> int:
+    record = marker_record(int(call.is_commit), call.coordinator_epoch)
     return forms.append(
+        record,
+        data_size=len(record),
         kind=kinds.MARKER,
         record_count=1,
         now_ms=call.now_ms,

@@ -48,23 +48,13 @@ class BuiltRequest(NamedTuple):
     log_append_time: int
     leader_epoch: int
     guard: VerificationGuard | None
-
-    @property
-    def origin(self) -> AppendOrigin:
-        """A client."""
-        return AppendOrigin.CLIENT
-
-    @property
-    def transaction_version(self) -> int:
-        """Of markers only."""
-        return UNKNOWN_TRANSACTION_VERSION
+    origin: AppendOrigin = AppendOrigin.CLIENT
+    transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
         fast.put_built(self.data, self.row)
-        verification = fast.unverified
-        if len(fast.states):
-            verification = fast.verification_of(int(self.row[fields.PRODUCER_ID]), self.guard)
+        verification = fast.verification_of(self.row[fields.PRODUCER_ID], self.guard)
         return b"" if fast.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
 
     def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:

@@ -161,7 +161,7 @@ class FastPath:
 
     def verification_of(self, producer_id: int, guard: VerificationGuard | None) -> tuple[int, int, int]:
         """What is known of a producer's verification, as `ProducerUpdate` sets it; `unverified` without `states`."""
-        entry = self._log.producers.state.verification_of(producer_id)
+        entry = self._log.producers.state.verification_of(int(producer_id)) if len(self.states) else None
         if entry is None:
             return self.unverified
         return entry.guard is guard or bool(self.unverified[0]), entry.lowest_sequence, entry.supports_epoch_bump

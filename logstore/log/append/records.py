@@ -32,6 +32,7 @@ _WORD_SIZE = 8  # bytes
 _VALUES_ONLY = (False, False, False)
 _REQUEST = struct.Struct("=17q")  # the first fields of `RequestStruct`
 _CLIENT = int(AppendOrigin.CLIENT)
+CLIENTS = AppendOrigin.CLIENT, UNKNOWN_TRANSACTION_VERSION  # the last fields of `RecordsRequest`
 
 
 class RecordsRequest(NamedTuple):
@@ -47,16 +48,8 @@ class RecordsRequest(NamedTuple):
     is_transactional: bool
     leader_epoch: int
     guard: VerificationGuard | None
-
-    @property
-    def origin(self) -> AppendOrigin:
-        """A client."""
-        return AppendOrigin.CLIENT
-
-    @property
-    def transaction_version(self) -> int:
-        """Of markers only."""
-        return UNKNOWN_TRANSACTION_VERSION
+    origin: AppendOrigin = AppendOrigin.CLIENT
+    transaction_version: int = UNKNOWN_TRANSACTION_VERSION
 
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
@@ -68,7 +61,7 @@ class RecordsRequest(NamedTuple):
             return None
         fast.put_rows()
         producer_id = self.producer_id
-        verification = fast.verification_of(producer_id, self.guard) if len(fast.states) else fast.unverified
+        verification = fast.verification_of(producer_id, self.guard)
         try:
             _REQUEST.pack_into(
                 fast.request, 0,

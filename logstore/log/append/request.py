@@ -13,7 +13,6 @@ from ...columns.small_batch import build_marker
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...kernels import append_struct as kinds
-from ...kernels import producer_slots as producers
 from ...layout.batch import (
     ATTRIBUTES,
     CODEC_MASK,
@@ -24,6 +23,7 @@ from ...layout.batch import (
     PRODUCER_ID,
     TRANSACTIONAL_FLAG,
 )
+from ...layout.marker import marker_record
 from ...model import Codec, ControlRecordType
 from .analyze import MAGIC, analyze, require_continuation
 from .validate import Validated, validate
@@ -75,7 +75,7 @@ class AppendRequest(Protocol):
         """Of a marker, 0 to 2."""
 
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
-        """Put the request where the kernel finds it, but for the bytes of RECORDS, which are returned.
+        """Put the request where the kernel finds it, but for the bytes of RECORDS or of a MARKER, which are returned.
 
         None if it is not for the fast path. No code of the caller's runs.
         """
@@ -117,10 +117,8 @@ class BatchRequest(NamedTuple):
             if stream.error is not None or stream.error_at_end is not None:
                 return None
             fast.put_decompressed(stream.data)
-        verification = fast.unverified
-        if len(fast.states):
-            producer_id = int.from_bytes(batch[PRODUCER_ID : PRODUCER_ID + 8].tobytes(), "big", signed=True)
-            verification = fast.verification_of(producer_id, self.guard)
+        producer_id = int.from_bytes(batch[PRODUCER_ID : PRODUCER_ID + 8].tobytes(), "big", signed=True)
+        verification = fast.verification_of(producer_id, self.guard)
         request = fast.request
         if not fast.put(kinds.BATCH, now_ms, self.leader_epoch, self.origin, verification):
             return None
@@ -187,15 +185,12 @@ class MarkerRequest(NamedTuple):
     coordinator_epoch: int
     transaction_version: int
     leader_epoch: int
+    origin: AppendOrigin = AppendOrigin.COORDINATOR
+    guard: None = None
 
     @property
-    def origin(self) -> AppendOrigin:
-        """A coordinator."""
-        return AppendOrigin.COORDINATOR
-
-    @property
-    def guard(self) -> None:
-        """None is needed."""
+    def _type(self) -> ControlRecordType:
+        return ControlRecordType.COMMIT if self.is_commit else ControlRecordType.ABORT
 
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
@@ -205,9 +200,7 @@ class MarkerRequest(NamedTuple):
             return None
         if not 0 <= self.transaction_version <= _VERSION_MAX:
             return None
-        verification = fast.unverified
-        if len(fast.states):
-            verification = fast.verification_of(self.producer_id, None)
+        verification = fast.verification_of(self.producer_id, None)
         if not fast.put(kinds.MARKER, now_ms, self.leader_epoch, self.origin, verification):
             return None
         request = fast.request
@@ -215,13 +208,15 @@ class MarkerRequest(NamedTuple):
         request.producer_id, request.producer_epoch = self.producer_id, self.producer_epoch
         request.attributes = TRANSACTIONAL_FLAG | CONTROL_FLAG
         request.transaction_version, request.coordinator_epoch = self.transaction_version, self.coordinator_epoch
-        request.marker_type = producers.COMMIT if self.is_commit else producers.ABORT
-        return b""
+        request.marker_type = self._type
+        record = marker_record(self._type, self.coordinator_epoch)
+        request.data_size = len(record)
+        return record
 
     def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
         """See `AppendRequest`."""
         marker = build_marker(
-            ControlRecordType.COMMIT if self.is_commit else ControlRecordType.ABORT,
+            self._type,
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             coordinator_epoch=self.coordinator_epoch,

@@ -14,10 +14,10 @@ from ...folds import leader_epochs
 from ...folds.open_transactions import CompletedTransactions
 from ...folds.producer_update import Duplicate, ProducerUpdate
 from ...kernels import scan as fields
+from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout.batch import NO_PRODUCER_ID, NO_TIMESTAMP
 from ..maintain.flush import flush
 from ..maintain.roll import roll, should_roll
-from ..segment.log_segment import RELATIVE_OFFSET_MAX
 from .analyze import require_room
 from .request import AppendInfo, AppendRequest
 from .validate import Validated

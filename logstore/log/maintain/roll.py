@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidOffsetError
+from ...kernels.rules import has_segment_room, waited_ms
 from ...layout.file_names import SEGMENT_SUFFIXES, segment_file_name
 from ..config import LogConfig
 from ..segment.active_segment import ActiveSegment, sync_segment
@@ -31,12 +32,10 @@ def roll_jitter_ms(config: LogConfig, draw_below: Callable[[int], int]) -> int:
 def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
     """Whether an append of `size` bytes, up to `max_timestamp` (ms) and `last_offset`, begins a new segment."""
     active = log.active
-    return (
-        active.size > log.rules.segment_size_max - size
-        or active.indexes.is_full
-        or not active.can_hold(last_offset)
-        or (active.size > 0 and _waited_ms(log, max_timestamp, now_ms) > log.segment_ms_max - active.roll_jitter_ms)
-    )
+    waited = waited_ms(active.load_first_timestamp(), max_timestamp, active.created_ms, now_ms) if active.size else 0
+    age_max_ms = log.segment_ms_max - active.roll_jitter_ms
+    limits = log.rules.segment_size_max, waited, age_max_ms, last_offset - active.base_offset
+    return active.indexes.is_full or not has_segment_room(active.size, size, *limits)
 
 
 def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
@@ -109,11 +108,3 @@ def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: i
             roll_jitter_ms=jitter_ms,
         )
     )
-
-
-def _waited_ms(log: PartitionLog, max_timestamp: int, now_ms: int) -> int:
-    """How long the segment is written by its records, or by the clock if its first batch has no timestamp."""
-    first_timestamp = log.active.load_first_timestamp()
-    if first_timestamp < 0:
-        return now_ms - log.active.created_ms
-    return max_timestamp - first_timestamp
