@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.side_files import read_offset_checkpoint
-from logstore.errors import DataDirectoryError, UsageError
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, parse_partition_directory
 from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME
 
-from .options import TopicChoice
+from .options import Mode, Options, TopicChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,23 @@ class Partition:
         return self.topic, self.partition
 
 
-def find_partitions(paths: Iterable[str], choice: TopicChoice) -> list[Partition]:
+def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: bool) -> list[Partition]:
     """The chosen live partitions below `paths`, by topic and partition.
 
     A path, or what its glob pattern matches, is a data directory (`log.dirs`), or the directory of one partition.
 
+    Args:
+        is_strict: raise what could not be looked at of the chosen partitions; else it is as if it were not there.
+
     Raises:
         DataDirectoryError: nothing is there, or it cannot be listed.
+        LogstoreError: with `is_strict`.
         UsageError: a partition is there twice: replicas, of which only one can be read.
     """
     found: dict[tuple[str, int], Partition] = {}
     for path in paths:
         for directory in _matches(path):
-            for partition in _partitions_in(directory, choice):
+            for partition in _partitions_in(directory, choice, is_strict=is_strict):
                 twin = found.setdefault(partition.key, partition)
                 if twin.files.path != partition.files.path:
                     raise UsageError(
@@ -57,6 +61,11 @@ def find_partitions(paths: Iterable[str], choice: TopicChoice) -> list[Partition
                         advice="read one broker's directories at a time",
                     )
     return [found[key] for key in sorted(found)]
+
+
+def chosen_partitions(options: Options, choice: TopicChoice | None = None) -> list[Partition]:
+    """The partitions that the options choose, or `choice` in place of theirs; with FAILFAST as `is_strict` says."""
+    return find_partitions(options.paths, choice or options.choice, is_strict=options.mode is Mode.FAILFAST)
 
 
 def find_data_directories(paths: Iterable[str]) -> list[str]:
@@ -83,18 +92,31 @@ def _matches(pattern: str) -> list[str]:
     return matches
 
 
-def _partitions_in(directory: str, choice: TopicChoice) -> list[Partition]:
+def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> list[Partition]:
+    errors: list[LogstoreError] = []
     if _is_partition(directory):
         listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
         choice = TopicChoice(is_everything=True) if choice == TopicChoice() else choice  # it was asked for by name
     else:
-        listed, root = list(list_data_directory(directory).partitions), directory
+        data_directory = list_data_directory(directory)
+        listed, root = list(data_directory.partitions), directory
+        errors = [error for error in data_directory.errors if _is_chosen(error, choice)]
     starts = _log_start_offsets(root)
+    chosen = [
+        files for files in listed if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
+    ]
+    for error in [*errors, *(error for files in chosen for error in files.errors)] if is_strict else []:
+        raise error
     return [
         Partition(files.topic, files.partition, files, starts.get((files.topic, files.partition), 0))
-        for files in listed
-        if files.kind is DirectoryKind.LIVE and choice.accepts(files.topic, files.partition)
+        for files in chosen
     ]
+
+
+def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:
+    """Whether what could not be looked at is the directory of a partition that is read."""
+    name = parse_partition_directory(os.path.basename(error.path or ""))
+    return name is not None and name.kind is DirectoryKind.LIVE and choice.accepts(name.topic, name.partition)
 
 
 def _is_partition(directory: str) -> bool:

@@ -47,7 +47,7 @@ class DirectoryTask(InputPartition):
 def _plan(options: Options) -> list[InputPartition]:
     """The partitions of all kinds that a broker would load, and the data directories around them."""
     choice = EVERYTHING if options.choice == TopicChoice() else options.choice
-    tasks: list[InputPartition] = [*grouped(find_partitions(options.paths, choice))]
+    tasks: list[InputPartition] = [*grouped(find_partitions(options.paths, choice, is_strict=False))]
     if options.choice == TopicChoice():
         tasks += map(DirectoryTask, find_data_directories(options.paths))
     return tasks
@@ -87,7 +87,7 @@ def directory_findings(path: str, now_ms: int) -> list[Finding]:
     ]
     was_closed = {one.name: one.surroundings.was_closed for one in open_partitions(path)}
     ranges = {}
-    for one in find_partitions([path], EVERYTHING):
+    for one in find_partitions([path], EVERYTHING, is_strict=False):
         bounds = find_bounds(one, READ_UNCOMMITTED)
         base = bounds.segments[0].files.base_offset if bounds.segments else 0
         is_open = not was_closed.get(f"{one.topic}-{one.partition}", False)

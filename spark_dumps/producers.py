@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .committed import producer_state
+from logstore.view.partition_reader import PartitionReader
+
 from .directories import Partition
-from .options import READ_UNCOMMITTED, Options
-from .ranges import find_bounds
+from .options import Options
 from .schemas import columns_of
 from .tables import Row, microseconds, partition_table
 
@@ -19,8 +19,7 @@ COLUMNS = columns_of(
 
 
 def _rows(partition: Partition, options: Options) -> Iterator[Row]:
-    bounds = find_bounds(partition, READ_UNCOMMITTED)
-    for entry in producer_state(partition, bounds.segments, bounds.log_end_offset):
+    for entry in PartitionReader(partition.files.path).producers or ():
         last = entry.batches[-1] if entry.batches else None
         yield {
             "producer_id": entry.producer_id,

@@ -13,7 +13,7 @@ from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_time_index
 from logstore.errors import CorruptIndexError, DataDirectoryError, UsageError
 
-from .committed import CommittedView, FollowedProducers, committed_view
+from .committed import CommittedView, FollowedLog
 from .directories import Partition, relist
 from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Options
 from .segments import PlannedSegment, plan_segments
@@ -40,7 +40,7 @@ class PartitionRange:
 class PartitionBounds:
     """Where a partition begins and ends, looked up once; see `find_bounds`."""
 
-    def __init__(self, partition: Partition, isolation_level: str, followed: FollowedProducers) -> None:
+    def __init__(self, partition: Partition, isolation_level: str, followed: FollowedLog) -> None:
         self.partition = partition
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
@@ -49,9 +49,8 @@ class PartitionBounds:
         self.committed: CommittedView | None = None
         self.end_offset = self.log_end_offset
         if isolation_level == READ_COMMITTED:
-            state = followed.state(partition, self.segments, self.log_end_offset)
-            self.committed = committed_view(state, self.segments)
-            self.end_offset = max(self.start_offset, self.committed.last_stable_offset)
+            self.committed = followed.committed(partition.files.path)  # behind the listing: it may know more
+            self.end_offset = max(self.start_offset, min(self.committed.last_stable_offset, self.log_end_offset))
 
     def range(self, first_offset: int, end_offset: int) -> PartitionRange:
         """The offsets from `first_offset` to `end_offset`, exclusive."""
@@ -66,9 +65,7 @@ class PartitionBounds:
         return None
 
 
-def find_bounds(
-    partition: Partition, isolation_level: str, followed: FollowedProducers | None = None
-) -> PartitionBounds:
+def find_bounds(partition: Partition, isolation_level: str, followed: FollowedLog | None = None) -> PartitionBounds:
     """The bounds of a partition as it is now; listed anew where a file is gone since it was listed.
 
     Args:
@@ -78,7 +75,7 @@ def find_bounds(
         DataDirectoryError: it changes faster than it can be listed, or is gone.
         LogstoreError: read_committed, and the transactions cannot be followed.
     """
-    followed = followed or FollowedProducers()
+    followed = followed or FollowedLog()
     for _ in range(LISTING_COUNT_MAX - 1):
         try:
             return PartitionBounds(partition, isolation_level, followed)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from .directories import find_partitions
+from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
 from .ranges import find_range
@@ -33,7 +33,7 @@ def _shown(options: Options) -> list[str]:
 
 def plan(options: Options) -> list[InputPartition]:
     """Tasks of about 128 MiB; small partitions share one."""
-    partitions = find_partitions(options.paths, options.choice)
+    partitions = chosen_partitions(options)
     return [*plan_tasks([find_range(partition, options) for partition in partitions], options.partition_count_min)]
 
 

@@ -18,8 +18,8 @@ from pyspark.sql.types import StructType
 
 from logstore.errors import UsageError
 
-from .committed import FollowedProducers
-from .directories import find_partitions
+from .committed import FollowedLog
+from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
 from .ranges import PartitionBounds, PartitionRange, find_bounds, resolve
@@ -41,7 +41,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._target: dict[Key, int] | None = None
-        self._followed: dict[Key, FollowedProducers] = {}
+        self._followed: dict[Key, FollowedLog] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What executors get: what was followed so far is the driver's."""
@@ -116,8 +116,8 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _bounds(self) -> dict[Key, PartitionBounds]:
         """All partitions as they are now."""
         found = {}
-        for partition in find_partitions(self._options.paths, self._options.choice):
-            followed = self._followed.setdefault(partition.key, FollowedProducers())
+        for partition in chosen_partitions(self._options):
+            followed = self._followed.setdefault(partition.key, FollowedLog())
             found[partition.key] = find_bounds(partition, self._options.isolation_level, followed)
         return found
 

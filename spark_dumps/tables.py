@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StringType, StructType
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .damage import DamageRule
-from .directories import Partition, find_partitions, relist
+from .directories import Partition, chosen_partitions, relist
 from .options import Options, TopicChoice
 from .schemas import check_schema, struct_of
 from .worker_heap import leave_to_stay
@@ -70,7 +70,7 @@ def partition_table(
     only = None if topic is None else TopicChoice(topics=frozenset({topic}))
 
     def plan(options: Options) -> list[InputPartition]:
-        return [*grouped(find_partitions(options.paths, only or options.choice))]
+        return [*grouped(chosen_partitions(options, only))]
 
     def read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         assert isinstance(task, PartitionsTask)

@@ -72,6 +72,27 @@ class FileRange:
         self.close()
 
 
+class UnheldFile(FileRange):
+    """The same, opened for each read only: for whoever knows of very many files and reads few."""
+
+    def __init__(self, path: str) -> None:
+        """Look at `path`; raises DataDirectoryError."""
+        super().__init__(path)
+        self.close()
+
+    def read(self, position: int, size: int) -> npt.NDArray[np.uint8]:
+        """Read as `FileRange.read`; raises DataDirectoryError too if another file has the name now."""
+        with FileRange(self.path) as file:
+            if file.identity != self.identity:
+                raise DataDirectoryError(
+                    "Another file has this name now",
+                    path=self.path,
+                    expected="the file that was there before",
+                    advice="look at the directory again: a broker deleted or cleaned it meanwhile",
+                )
+            return file.read(position, size)
+
+
 def file_identity(path: str) -> FileIdentity | None:
     """Of the file that has this name now; None if there is none."""
     try:

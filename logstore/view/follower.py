@@ -51,8 +51,9 @@ class LogFollower:
             not whole yet.
     """
 
-    def __init__(self, directory: PartitionFolder, topic_partition: str) -> None:
-        """Nothing is looked at yet."""
+    def __init__(self, directory: PartitionFolder, topic_partition: str, *, holds_files: bool = True) -> None:
+        """Nothing is looked at yet; the `.log`s stay open if `holds_files`."""
+        self._holds_files = holds_files
         self._directory = directory
         self._topic_partition = topic_partition
         self._forget()
@@ -107,7 +108,7 @@ class LogFollower:
                 segments.add(segment)
                 reading = None if segment is reading else reading
             else:
-                segments.add(LiveSegment(self._directory, base_offset, files))
+                segments.add(LiveSegment(self._directory, base_offset, files, holds_file=self._holds_files))
         if reading is not None:
             self._forget()  # the log was cut, or what is to be read on is another file now
             raise DirectoryChangedError

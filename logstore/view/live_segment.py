@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..columns.batch_table import BatchTable, ByteArray
-from ..disk.file_range import FileIdentity, FileRange, file_identity, is_missing
+from ..disk.file_range import FileIdentity, FileRange, UnheldFile, file_identity, is_missing
 from ..disk.mapped import segment_size
 from ..errors import DataDirectoryError
 from ..folds import aborted_transactions, segment_indexes
@@ -44,11 +44,14 @@ class LiveSegment(Segment):
         indexes: None unless the segment is followed.
     """
 
-    def __init__(self, directory: PartitionFolder, base_offset: int, names: Mapping[str, str]) -> None:
+    def __init__(
+        self, directory: PartitionFolder, base_offset: int, names: Mapping[str, str], *, holds_file: bool = True
+    ) -> None:
         """Open the `.log`, and read the `.txnindex` that belongs to it.
 
         Args:
             names: of the files, by suffix; see `follower.segment_names`.
+            holds_file: the `.log` stays open, and can be read when it has another name or none.
 
         Raises:
             DirectoryChangedError: while this looked.
@@ -62,7 +65,7 @@ class LiveSegment(Segment):
         self._time_index_read: TimeIndex | None = None
         before = self._identities(directory)
         try:
-            file = FileRange(directory.file(self._names[LOG_SUFFIX]))
+            file = (FileRange if holds_file else UnheldFile)(directory.file(self._names[LOG_SUFFIX]))
             segment_size(file.path)  # refuses what is no segment's file
             super().__init__(directory, base_offset, "", file.size, file=file)
         except DataDirectoryError as error:

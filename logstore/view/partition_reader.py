@@ -25,6 +25,7 @@ from ..disk.files import read_file
 from ..disk.names import absolute_path, child, file_name, parent
 from ..errors import DataDirectoryError, InvalidNameError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
+from ..folds.producer_state import ProducerState
 from ..layout.file_names import foreign_directory_text, parse_partition_directory
 from ..layout.leader_epoch_checkpoint import FILE_NAME as LEADER_EPOCHS_FILE_NAME
 from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
@@ -50,8 +51,12 @@ class PartitionReader(ReadableLog):
         path: absolute.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, holds_files: bool = True) -> None:
         """Look at the directory for the first time; reads the last segment, see `follower`.
+
+        Args:
+            holds_files: segments stay open, so that what is deleted can be read until the next `refresh`; False for
+                whoever has very many of these and reads little.
 
         Raises:
             InvalidNameError: the directory's name is no partition's.
@@ -69,13 +74,18 @@ class PartitionReader(ReadableLog):
         self._name = name.topic, name.partition
         self._topic_partition = f"{name.topic}-{name.partition}"
         self._directory = PartitionFolder(self.path)
-        self._follower = LogFollower(self._directory, self._topic_partition)
+        self._follower = LogFollower(self._directory, self._topic_partition, holds_files=holds_files)
         self.refresh()
 
     @property
     def bounds(self) -> ReadBounds:
         """Offsets where the log starts and ends, and to where consumers read."""
         return self._view.bounds
+
+    @property
+    def producers(self) -> ProducerState | None:
+        """The producers as of the log's end; None if there is no segment. Not to be kept until the next `refresh`."""
+        return self._follower.producers
 
     @property
     def problem(self) -> LogstoreError | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.errors import CorruptRecordError, DecompressionError, LogstoreError, UsageError
+from logstore.errors import CorruptRecordError, DataDirectoryError, DecompressionError, LogstoreError, UsageError
 from tests.naive.encoder import GZIP, Batch, Rec
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, write_partition, write_segment
@@ -142,3 +142,22 @@ def test_a_table_of_another_kind_tells_damage_behind_its_rows(tmp_path: Path) ->
 def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="mode"):
         Planned(tmp_path, mode="IGNORE")
+
+
+def test_a_segment_that_is_linked_from_elsewhere_is_no_empty_partition(tmp_path: Path) -> None:
+    """A link that leads out of the data directory is not followed: that is no reason to give nothing."""
+    (path,) = write_partition(tmp_path / "data", segments=[3])
+    path.symlink_to(path.rename(tmp_path / path.name))
+    for table in ("records", "topics", "aborted"):
+        with pytest.raises(DataDirectoryError, match="not followed"):
+            Planned(tmp_path / "data", table=table).rows()
+    assert Planned(tmp_path / "data", mode="DROPMALFORMED").rows() == []
+
+
+def test_a_partition_that_is_linked_from_elsewhere_is_told(tmp_path: Path) -> None:
+    write_partition(tmp_path / "data")
+    write_partition(tmp_path / "elsewhere", "payments-0")
+    (tmp_path / "data" / "payments-0").symlink_to(tmp_path / "elsewhere" / "payments-0")
+    with pytest.raises(DataDirectoryError, match="payments-0"):
+        Planned(tmp_path / "data").rows()
+    assert Planned(tmp_path / "data", subscribe="orders").offsets() == without()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,17 @@ def test_read_uncommitted_gives_all_records(name: str, golden: Callable[[str], P
 @pytest.mark.parametrize("name", DIRECTORIES)
 def test_read_committed_gives_what_was_committed(name: str, golden: Callable[[str], Path], load: Load) -> None:
     assert records_of(load(golden(name), isolation_level="read_committed")) == committed_records(name)
+
+
+def test_what_was_aborted_is_known_without_an_index_of_it(golden: Callable[[str], Path], tmp_path: Path) -> None:
+    """A `.txnindex` of the segment that is written need not be there, or be whole: a broker makes it anew."""
+    directory = shutil.copytree(golden("transactions"), tmp_path / "data")
+    expected = Planned(directory, isolation_level="read_committed").offsets()
+    for index in directory.glob("*/*.txnindex"):
+        if not any(int(log.stem) > int(index.stem) for log in index.parent.glob("*.log")):
+            index.unlink()
+    assert expected
+    assert Planned(directory, isolation_level="read_committed").offsets() == expected
 
 
 def test_the_columns_are_those_of_the_kafka_source(golden: Callable[[str], Path], load: Load) -> None:
