@@ -8,7 +8,7 @@ from functools import cached_property
 
 from logstore.columns.batch_table import BatchTable, scan_chunk
 from logstore.disk.directory import SegmentFiles
-from logstore.disk.mapped import MappedFile
+from logstore.disk.mapped import MappedFile, segment_size
 from logstore.view.walk import find_batch
 
 from .directories import Partition
@@ -73,8 +73,7 @@ def plan_segments(partition: Partition) -> list[PlannedSegment]:
         DataDirectoryError: one is gone since the directory was listed.
     """
     files = partition.files.segments
-    segments = []
-    for number, segment in enumerate(files):
-        with MappedFile(segment.log) as log:
-            segments.append(PlannedSegment(segment, log.size, is_last=number == len(files) - 1))
-    return segments
+    return [
+        PlannedSegment(segment, segment_size(segment.log), is_last=number == len(files) - 1)
+        for number, segment in enumerate(files)
+    ]
