@@ -9,28 +9,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import errors_as_usage, form_option, now_option, time_or_clock
+from .audit_options import directory_argument, form_option, now_option, time_or_clock, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
 
 
 @click.command("audit")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@directory_argument
 @now_option
 @form_option
 @click.option("--spark", "master", metavar="MASTER", help="As a job of this Spark master, such as local[*].")
 def command(directory: str, now: int | None, form: str, master: str | None) -> None:
-    """Ask every rule of a data DIRECTORY: its bytes, its side files, its transactions, its groups.
+    """Check a data DIRECTORY: its bytes, its side files, its transactions, its groups.
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
     from logstore.audit.finding import as_json
 
     from .findings_text import print_findings
+    from .paths import data_directory
 
-    with errors_as_usage():
-        summary, findings = _audited(directory, time_or_clock(now), master)
+    with told_errors():
+        summary, findings = _audited(data_directory(directory), time_or_clock(now), master)
     if form == "json":
         click.echo(json.dumps([as_json(finding) for finding in findings]))
     else:

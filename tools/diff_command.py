@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import errors_as_usage, form_option
+from .audit_options import form_option, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.replica_diff import BatchPlace, Difference
@@ -26,7 +26,7 @@ def command(replica: str, other: str, form: str) -> None:
     """
     from logstore.audit.replica_diff import as_json, compare
 
-    with errors_as_usage():
+    with told_errors():
         difference = compare(replica, other)
     if form == "json":
         click.echo(json.dumps(as_json(difference)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import errors_as_usage, form_option
+from .audit_options import directory_argument, exit_code_of, form_option, print_objects, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.group_rules import GroupLag
@@ -17,7 +16,7 @@ _COLUMNS = ("group", "partition", "committed offset", "lag", "records to read", 
 
 
 @click.command("groups")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@directory_argument
 @form_option
 def command(directory: str, form: str) -> None:
     """List the committed offsets of all groups in a data DIRECTORY, and how far each is behind.
@@ -28,20 +27,16 @@ def command(directory: str, form: str) -> None:
     from logstore.audit.directory_audit import read_groups
     from logstore.audit.group_rules import group_lags
 
-    from .tables import print_table
+    from .paths import data_directory
 
-    with errors_as_usage():
-        groups, findings = read_groups(directory)
-    for finding in findings:
-        sys.stderr.write(f"logstore: {finding}\n")
-    lags = group_lags(groups.log, groups.views)
-    if form == "json":
-        click.echo(json.dumps([_json(lag) for lag in lags]))
-    else:
-        print_table(_COLUMNS, [_row(lag) for lag in lags])
+    with told_errors():
+        groups, findings = read_groups(data_directory(directory))
+        code = exit_code_of(directory, findings)
+    print_objects([_group_lag(lag) for lag in group_lags(groups.log, groups.views)], form, _COLUMNS, _cells)
+    sys.exit(code)
 
 
-def _json(lag: GroupLag) -> dict[str, Any]:
+def _group_lag(lag: GroupLag) -> dict[str, Any]:
     return {
         "group": lag.group_id,
         "topic": lag.topic,
@@ -55,10 +50,10 @@ def _json(lag: GroupLag) -> dict[str, Any]:
     }
 
 
-def _row(lag: GroupLag) -> tuple[str, str, int, int | None, str | None, int | None, str]:
+def _cells(lag: dict[str, Any]) -> tuple[str, str, int, int | None, str | None, int | None, str]:
     from .timestamps import utc_text
 
-    records = None if lag.record_lag is None else f"{'' if lag.is_exact else '≥ '}{lag.record_lag}"
-    place = f"{lag.topic}-{lag.partition}"
-    committed_at = utc_text(lag.commit.commit_timestamp)
-    return lag.group_id, place, lag.commit.offset, lag.lag, records, lag.commit.producer_id, committed_at
+    records = None if lag["recordLag"] is None else f"{'' if lag['recordLagIsExact'] else '≥ '}{lag['recordLag']}"
+    partition = f"{lag['topic']}-{lag['partition']}"
+    committed_at = utc_text(lag["commitTimestamp"])
+    return lag["group"], partition, lag["offset"], lag["lag"], records, lag["producerId"], committed_at

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import errors_as_usage, form_option
+from .audit_options import exit_code_of, form_option, print_objects, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.coordinator_log import CoordinatorLog
@@ -22,40 +21,33 @@ _COLUMNS = (
 
 
 @click.command("producers")
-@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.argument("path", type=click.Path())
 @form_option
 def command(path: str, form: str) -> None:
     """List the producers of PATH, a data directory or one of its partitions, as the logs themselves tell them."""
-    from .tables import print_table
-    from .timestamps import utc_text
-
-    with errors_as_usage():
-        rows = list(_producers(path))
-    if form == "json":
-        click.echo(json.dumps(rows))
-        return
-    for row in rows:
-        row["lastTimestamp"] = utc_text(row["lastTimestamp"])
-    print_table(_COLUMNS, [tuple(row.values()) for row in rows])
-
-
-def _producers(path: str) -> Iterator[dict[str, Any]]:
     from logstore.audit.coordinator_log import read_coordinator_log
     from logstore.audit.partition import open_partitions
 
-    from .audit_paths import data_directory_of
+    from .paths import partition_in
 
-    root, only = data_directory_of(path)
-    partitions = open_partitions(root)
-    log, findings = read_coordinator_log(partitions, None)
-    for finding in findings:
-        sys.stderr.write(f"logstore: {finding}\n")
-    for partition in partitions:
-        if only in (None, partition.name):
-            yield from _partition_producers(partition, log)
+    with told_errors():
+        root, only = partition_in(path)
+        partitions = open_partitions(root)
+        log, findings = read_coordinator_log(partitions, None)
+        looked_at = [partition for partition in partitions if only in (None, partition.name)]
+        producers = [producer for partition in looked_at for producer in _producers(partition, log)]
+        code = exit_code_of(root, findings)
+    print_objects(producers, form, _COLUMNS, _cells)
+    sys.exit(code)
 
 
-def _partition_producers(partition: Partition, log: CoordinatorLog) -> Iterator[dict[str, Any]]:
+def _cells(producer: dict[str, Any]) -> tuple[Any, ...]:
+    from .timestamps import utc_text
+
+    return tuple((producer | {"lastTimestamp": utc_text(producer["lastTimestamp"])}).values())
+
+
+def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[dict[str, Any]]:
     from logstore.audit.log_pass import run_checks
     from logstore.audit.partition import Report
     from logstore.audit.producer_checks import ProducerChecks

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from .audit_options import errors_as_failure, form_option
+from .audit_options import FINDINGS, dry_run_option, form_option, told_errors
 
 
 @click.command("promote")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False))
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@dry_run_option
 @form_option
 def command(directory: str, dry_run: bool, form: str) -> None:
     """Make the data DIRECTORY one that an unmodified Kafka 4.3.1 starts with, and print the configuration to start it.
@@ -25,7 +25,7 @@ def command(directory: str, dry_run: bool, form: str) -> None:
 
     from .directory_text import print_directory
 
-    with errors_as_failure():
+    with told_errors(FINDINGS):
         found = inspect(directory)
         if not dry_run:
             if found.properties is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import errors_as_failure, form_option, time_or_clock
+from .audit_options import FINDINGS, form_option, now_option, time_or_clock, told_errors
 
 if TYPE_CHECKING:
     from logstore.log.load.recovered import RecoveredLog
@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 @click.command("recover")
 @click.argument("directory", type=click.Path(file_okay=False))
-@click.option("--clean/--unclean", "was_clean", default=None, help="How the last broker ended; by its marker file.")
-@click.option("--recovery-point", type=int, help="First offset not known to be on the disk; by the checkpoint.")
-@click.option("--log-start", type=int, help="Offset at which the log starts; by the checkpoint.")
-@click.option("--now", type=int, metavar="MS", help="The time, in ms since 1970; by the clock.")
+@click.option(
+    "--clean/--unclean",
+    "was_clean",
+    default=None,
+    help="Whether the last broker ended in order  [default: whether it left .kafka_cleanshutdown]",
+)
+@click.option(
+    "--recovery-point", type=int, help="First offset not known to be on the disk  [default: the checkpoint's]"
+)
+@click.option("--log-start", type=int, help="Offset at which the log starts  [default: the checkpoint's]")
+@now_option
 @click.option("--config", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic; may be repeated.")
 @form_option
 def command(
@@ -43,7 +50,7 @@ def command(
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import recover_partition
 
-    with errors_as_failure():
+    with told_errors(FINDINGS):
         path = absolute_path(directory)
         settings = LoadSettings(
             was_clean=_was_clean(path) if was_clean is None else was_clean,
@@ -54,7 +61,7 @@ def command(
         )
         with data_directory_lock(parent(path)):
             recovered = recover_partition(path, settings)
-    _PRINTERS[form](recovered)
+    _print(recovered, form)
 
 
 def _was_clean(path: str) -> bool:
@@ -84,16 +91,13 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _print_json(recovered: RecoveredLog) -> None:
-    from logstore.log.load.recovered import as_json
-
-    click.echo(json.dumps(as_json(recovered)))
-
-
-def _print_text(recovered: RecoveredLog) -> None:
+def _print(recovered: RecoveredLog, form: str) -> None:
     from logstore.log.load.recovered import as_json
 
     values: dict[str, Any] = as_json(recovered)
+    if form == "json":
+        click.echo(json.dumps(values))
+        return
     lists = {name: values.pop(name) for name in ("segments", "leaderEpochs", "producers", "repaired")}
     for name, value in values.items():
         click.echo(f"{name}: {value}")
@@ -102,6 +106,3 @@ def _print_text(recovered: RecoveredLog) -> None:
         for row in rows:
             fields = row.items() if isinstance(row, dict) else zip(("epoch", "startOffset"), row, strict=True)
             click.echo("  " + " ".join(f"{key}: {value}" for key, value in fields))
-
-
-_PRINTERS: dict[str, Callable[[RecoveredLog], None]] = {"text": _print_text, "json": _print_json}

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from .audit_options import errors_as_usage, form_option, now_option, time_or_clock
+from .audit_options import form_option, now_option, time_or_clock, told_errors
 
 
 @click.command("repair")
@@ -24,11 +24,11 @@ def command(source: str, destination: str | None, now: int | None, form: str) ->
 
     from .salvage_text import print_plan, write_copy
 
-    with errors_as_usage():
+    with told_errors():
         pieces = plan_salvage(source)
     lost = losses(pieces)
     if not lost and destination is not None:
-        with errors_as_usage():
+        with told_errors():
             write_copy(source, destination, pieces, time_or_clock(now))
     print_plan(pieces, None if lost else destination, form)
     if lost:

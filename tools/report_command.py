@@ -6,11 +6,11 @@ import sys
 
 import click
 
-from .audit_options import errors_as_usage, now_option, time_or_clock
+from .audit_options import directory_argument, now_option, time_or_clock, told_errors
 
 
 @click.command("report")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@directory_argument
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
 @now_option
 def command(directory: str, output: str, now: int | None) -> None:
@@ -21,11 +21,12 @@ def command(directory: str, output: str, now: int | None) -> None:
     from logstore.audit.directory_audit import audit_directory
     from logstore.disk.seam import SEAM
 
+    from .paths import data_directory
     from .report import page
 
     now_ms = time_or_clock(now)
-    with errors_as_usage():
-        audited = audit_directory(directory, now_ms)
+    with told_errors():
+        audited = audit_directory(data_directory(directory), now_ms)
         content = page(directory, audited, now_ms).encode()
         descriptor = SEAM.create(output)
         try:

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from .audit_options import errors_as_usage, form_option, now_option, time_or_clock
+from .audit_options import form_option, now_option, time_or_clock, told_errors
 
 
 @click.command("salvage")
@@ -25,7 +25,7 @@ def command(source: str, destination: str | None, now: int | None, form: str) ->
 
     from .salvage_text import print_plan, write_copy
 
-    with errors_as_usage():
+    with told_errors():
         pieces = plan_salvage(source)
         if destination is not None:
             write_copy(source, destination, pieces, time_or_clock(now))

@@ -6,7 +6,7 @@ import secrets
 
 import click
 
-from .audit_options import errors_as_usage, now_option, time_or_clock
+from .audit_options import now_option, time_or_clock, told_errors
 
 
 @click.command("sample")
@@ -27,7 +27,7 @@ def command(source: str, destination: str, offset: int | None, batches: int, red
     from logstore.log.load.loader import LoadSettings
     from logstore.log.salvage.sample import Redaction, sample
 
-    with errors_as_usage():
+    with told_errors():
         first_offset = open_partition(source).first_offset if offset is None else offset
         settings = LoadSettings(False, 0, 0, time_or_clock(now), parse_config({}))
         redaction = Redaction(secrets.token_bytes(32)) if redact else None

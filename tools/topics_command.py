@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import errors_as_usage, form_option
+from .audit_options import directory_argument, exit_code_of, form_option, print_objects, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.cluster_log import Topic
@@ -19,7 +18,7 @@ _COLUMNS = ("topic", "topic id", "partitions here", "of all", "segments", "bytes
 
 
 @click.command("topics")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False))
+@directory_argument
 @form_option
 def command(directory: str, form: str) -> None:
     """List the topics of a data DIRECTORY: ids, partitions, sizes, and what was configured.
@@ -29,21 +28,20 @@ def command(directory: str, form: str) -> None:
     from logstore.audit.cluster_log import read_topics
     from logstore.audit.partition import open_partitions
 
-    from .tables import print_table
+    from .paths import data_directory
 
-    with errors_as_usage():
-        partitions = open_partitions(directory)
+    with told_errors():
+        partitions = open_partitions(data_directory(directory))
         known, findings = read_topics(partitions)
-        rows = list(_topics(partitions, known))
-    for finding in findings:
-        sys.stderr.write(f"logstore: {finding}\n")
-    if form == "json":
-        click.echo(json.dumps(rows))
-        return
-    for row in rows:
-        row["config"] = " ".join(f"{name}={value}" for name, value in sorted(row["config"].items())) or None
-        row["partitions"] = len(row["partitions"])
-    print_table(_COLUMNS, [tuple(row.values()) for row in rows])
+        topics = list(_topics(partitions, known))
+        code = exit_code_of(directory, findings)
+    print_objects(topics, form, _COLUMNS, _cells)
+    sys.exit(code)
+
+
+def _cells(topic: dict[str, Any]) -> tuple[Any, ...]:
+    config = " ".join(f"{name}={value}" for name, value in sorted(topic["config"].items())) or None
+    return tuple((topic | {"config": config, "partitions": len(topic["partitions"])}).values())
 
 
 def _topics(partitions: list[Partition], known: dict[str, Topic]) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import errors_as_usage, form_option, now_option, time_or_clock
+from .audit_options import FINDINGS, exit_code_of, form_option, now_option, time_or_clock, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import Transactions
@@ -20,29 +20,29 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.argument("path", type=click.Path())
 @now_option
 @form_option
 def list_(path: str, now: int | None, form: str) -> None:
     """List the open transactions of PATH, a data directory or one of its partitions, and what becomes of each."""
-    with errors_as_usage():
-        transactions = _read(path, now)
+    transactions, code = _read(path, now)
     _print(transactions, form, only_hanging=False)
+    sys.exit(code)
 
 
 @command.command()
-@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.argument("path", type=click.Path())
 @now_option
 @form_option
 def hanging(path: str, now: int | None, form: str) -> None:
     """List those that no coordinator is going to end. The exit code is 1 if there are any."""
-    with errors_as_usage():
-        transactions = _read(path, now)
-    sys.exit(1 if _print(transactions, form, only_hanging=True) else 0)
+    transactions, code = _read(path, now)
+    found_count = _print(transactions, form, only_hanging=True)
+    sys.exit(max(code, FINDINGS if found_count else 0))
 
 
 @command.command()
-@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.argument("path", type=click.Path())
 @now_option
 @form_option
 def explain(path: str, now: int | None, form: str) -> None:
@@ -55,8 +55,7 @@ def explain(path: str, now: int | None, form: str) -> None:
 
     from .txns_text import print_explanation
 
-    with errors_as_usage():
-        transactions = _read(path, now)
+    transactions, code = _read(path, now)
     if len(transactions.histories) != 1:
         raise click.UsageError(f"{path} is not the directory of one partition")
     (history,) = transactions.histories.values()
@@ -65,22 +64,22 @@ def explain(path: str, now: int | None, form: str) -> None:
         click.echo(json.dumps(explanation_json(explanation)))
     else:
         print_explanation(explanation)
-    sys.exit(0 if explanation.blocking is None else 1)
+    sys.exit(max(code, 0 if explanation.blocking is None else FINDINGS))
 
 
-def _read(path: str, now: int | None) -> Transactions:
+def _read(path: str, now: int | None) -> tuple[Transactions, int]:
+    """Return the transactions, and the exit code of what could not be looked at."""
     from logstore.audit.directory_audit import read_transactions
     from logstore.errors import DataDirectoryError
 
-    from .audit_paths import data_directory_of
+    from .paths import partition_in
 
-    root, only = data_directory_of(path)
-    transactions, findings = read_transactions(root, time_or_clock(now), only)
-    if only is not None and not transactions.histories:
-        raise DataDirectoryError("There is no such partition", path=path)
-    for finding in findings:
-        sys.stderr.write(f"logstore: {finding}\n")
-    return transactions
+    with told_errors():
+        root, only = partition_in(path)
+        transactions, findings = read_transactions(root, time_or_clock(now), only)
+        if only is not None and not transactions.histories:
+            raise DataDirectoryError("The partition cannot be looked at", path=path)
+        return transactions, exit_code_of(root, findings)
 
 
 def _print(transactions: Transactions, form: str, *, only_hanging: bool) -> int:

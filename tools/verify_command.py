@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import errors_as_usage, form_option
+from .audit_options import form_option, tell, told_errors
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
@@ -26,13 +26,13 @@ def command(paths: tuple[str, ...], form: str) -> None:
     A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
     be running. The exit code is 1 if something is wrong.
     """
-    from .audit_paths import places
+    from .paths import input_paths
 
     partitions: list[Verified] = []
     findings: list[Finding] = []
-    with errors_as_usage():
-        for place in places(paths):
-            _verify(place.path, place.is_partition, partitions, findings)
+    with told_errors():
+        for path, is_partition in input_paths(paths, tell):
+            _verify(path, is_partition, partitions, findings)
     if form == "json":
         _print_json(partitions, findings)
     else:

@@ -21,8 +21,8 @@ from logstore_tools import (
     segments_command,
     topics_command,
 )
-from logstore_tools.audit_paths import data_directory_of, places
 from logstore_tools.commands import COMMANDS, logstore
+from logstore_tools.paths import input_paths, partition_in
 from logstore_tools.timestamps import utc_text
 from tests.unit.audit_faults import FAULTS, ROLLED
 from tests.unit.test_audit_verify import Golden
@@ -152,16 +152,56 @@ def test_doctor_tells_versions_and_kernels() -> None:
     assert re.search(r"kernels +shared library +/.*/x86-64.*\.so|kernels +(interpreted|loaded by LLVM) ", text)
 
 
-def test_places_tell_partitions_from_data_directories(golden: Golden, tmp_path: Path) -> None:
+def test_paths_tell_partitions_from_data_directories(golden: Golden, tmp_path: Path) -> None:
     demo = golden("demo")
-    found = places((str(demo), str(demo / "orders-0"), f"{demo}/pay*"))
-    assert [place.is_partition for place in found] == [False, True, True]
-    assert data_directory_of(str(demo / "orders-0")) == (str(demo), "orders-0")
-    assert data_directory_of(str(demo)) == (str(demo), None)
+    notes: list[object] = []
+    found = input_paths((str(demo), str(demo / "orders-0"), f"{demo}/pay*"), notes.append)
+    assert [each.is_partition for each in found] == [False, True, True]
+    assert partition_in(str(demo / "orders-0")) == (str(demo), "orders-0")
+    assert partition_in(str(demo)) == (str(demo), None)
     named = shutil.copytree(demo, tmp_path / "kafka-1")  # a data directory with the name of a partition
-    assert places((str(named),))[0].is_partition is False
+    assert input_paths((str(named),), notes.append)[0].is_partition is False
     (tmp_path / "empty-0").mkdir()
-    assert places((str(tmp_path / "empty-0"),))[0].is_partition is True
+    assert input_paths((str(tmp_path / "empty-0"),), notes.append)[0].is_partition is True
+    assert notes == []
+
+
+DIRECTORY_COMMANDS = [["audit"], ["groups"], ["topics"], ["report", "-o", "report.html"]]
+PATH_COMMANDS = [["verify"], ["segments"], ["producers"], ["txns", "list"], ["txns", "hanging"], ["txns", "explain"]]
+
+
+@pytest.mark.parametrize("words", [*DIRECTORY_COMMANDS, *PATH_COMMANDS], ids=" ".join)
+def test_what_is_no_data_directory_is_never_healthy(
+    words: list[str], golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty", "parent"):
+        Path(name).mkdir()
+    Path("parent/data").symlink_to(golden("demo"))
+    Path("file").write_bytes(b"")
+    for path, told in [
+        ("empty", "This is not a Kafka data directory: no meta.properties, no partition; at empty"),
+        ("parent", "at parent; did you mean parent/data?"),
+        ("file", "There is no such directory; at file; expected"),
+        ("nosuch", "There is no such directory; at nosuch"),
+    ]:
+        result = CliRunner().invoke(logstore, [*words, path])
+        assert (result.exit_code, told.removesuffix("; expected") in result.output) == (2, True), result.output
+    if words in DIRECTORY_COMMANDS:
+        result = CliRunner().invoke(logstore, [*words, str(golden("demo") / "orders-0")])
+        assert (result.exit_code, f"did you mean {golden('demo')}?" in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize("words", [["groups"], ["topics"], ["segments"], ["producers"], ["txns", "list"]], ids=" ".join)
+def test_what_cannot_be_looked_at_is_told(words: list[str], golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    assert CliRunner().invoke(logstore, [*words, str(root)]).exit_code == 0
+    (tmp_path / "elsewhere-0").mkdir()
+    (root / "elsewhere-0").symlink_to(tmp_path / "elsewhere-0")
+    result = CliRunner().invoke(logstore, [*words, str(root)])
+    assert result.exit_code == 3
+    assert f"{root}/elsewhere-0" in result.output
+    assert "is not followed" in result.output
 
 
 def test_times_are_printed_in_utc() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import DataDirectoryError
-from logstore_tools.dump.sources import expand
+from logstore_tools.paths import dump_files
 from tests.conformance.dumping import answer
 
 SEGMENT = ("00000000000000000000.log", "00000000000000000000.index", "00000000000000000000.timeindex")
@@ -32,7 +32,7 @@ def make(directory: str, names: Sequence[str] = SEGMENT) -> None:
 
 def found(*words: str) -> tuple[list[str], list[str]]:
     notes: list[str] = []
-    return expand(list(words), lambda error: notes.append(str(error))), notes
+    return dump_files(list(words), lambda error: notes.append(str(error))), notes
 
 
 def below(directory: str, *names: str) -> list[str]:

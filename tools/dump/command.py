@@ -51,9 +51,9 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     if options.has("files"):
         paths = options.files
     elif options.words:
-        from .sources import expand
+        from ..paths import dump_files
 
-        paths = expand(options.words, lambda error: _write_line(_own_line(error), stderr))
+        paths = dump_files(options.words, lambda error: _write_line(_own_line(error), stderr))
     else:
         from .help import kafka_option_table
 

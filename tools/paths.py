@@ -1,0 +1,253 @@
+"""What the words of a command line mean: files to dump, partitions, data directories, and globs of all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from logstore.disk.directory import DataDirectory, PartitionFiles, list_data_directory, list_partition_directory
+from logstore.disk.names import file_name
+from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
+from logstore.layout import meta_properties
+from logstore.layout.file_names import (
+    KRAFT_SNAPSHOT_SUFFIX,
+    LOG_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    SEGMENT_SUFFIXES,
+    base_offset_of,
+    parse_kraft_snapshot_name,
+    parse_partition_directory,
+)
+
+Note = Callable[[LogstoreError], None]
+
+_WILDCARDS = "*?["
+_SUFFIXES = (*SEGMENT_SUFFIXES, KRAFT_SNAPSHOT_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX)
+
+
+class InputPath(NamedTuple):
+    """A directory to look at; `is_partition` tells it from a data directory."""
+
+    path: str
+    is_partition: bool
+
+
+def input_paths(words: Iterable[str], note: Note) -> list[InputPath]:
+    """Return the partitions and data directories that `words` name; a glob means all it matches.
+
+    Raises:
+        UsageError: a word that names neither.
+    """
+    found: list[InputPath] = []
+    for word in words:
+        matches = [word]
+        if _is_glob(word):
+            matches = [path for path in _glob(word, note) if os.path.isdir(path)]
+        if not matches:
+            raise _no_match("directory", word)
+        found += map(input_path, matches)
+    return found
+
+
+def input_path(path: str) -> InputPath:
+    """Return the partition or data directory at `path`.
+
+    A directory with segments, or with a partition's name and nothing of a broker's in it, is a partition.
+
+    Raises:
+        UsageError: it is neither.
+        DataDirectoryError: it cannot be read.
+    """
+    if not os.path.isdir(path):
+        found = "a file" if os.path.lexists(path) else "nothing"
+        raise UsageError("There is no such directory", path=path, found=found)
+    directory = list_data_directory(path)
+    if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
+        return InputPath(path, is_partition=True)
+    if _is_data_directory(directory):
+        return InputPath(path, is_partition=False)
+    if parse_partition_directory(os.path.basename(os.path.abspath(path))) is not None:
+        return InputPath(path, is_partition=True)
+    raise _neither(path)
+
+
+def data_directory(path: str) -> str:
+    """Return `path`, which is to be a data directory; UsageError if it is none."""
+    if input_path(path).is_partition:
+        raise UsageError(
+            "This is a partition, not a data directory", path=path, advice=f"did you mean {_parent_of(path)}?"
+        )
+    return path
+
+
+def partition_in(path: str) -> tuple[str, str | None]:
+    """Return the data directory that `path` is or is in, and in the second case the name of the partition's directory.
+
+    Raises:
+        UsageError: it is neither a data directory nor a partition.
+    """
+    if input_path(path).is_partition:
+        return _parent_of(path), os.path.basename(os.path.abspath(path))
+    return os.path.abspath(path), None
+
+
+def unlisted(path: str) -> list[LogstoreError]:
+    """Return what could not be looked at in the data directory at `path` and in its partitions."""
+    directory = list_data_directory(path)
+    return [*directory.errors, *(error for partition in directory.partitions for error in partition.errors)]
+
+
+def _parent_of(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
+
+
+def _is_data_directory(directory: DataDirectory) -> bool:
+    return bool(directory.files or directory.partitions)
+
+
+def _neither(path: str) -> UsageError:
+    """Return the error of a directory with nothing of Kafka's in it, and what may have been meant."""
+    near = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    meant = [one for one in near if os.path.isfile(os.path.join(one, meta_properties.FILE_NAME))]
+    return UsageError(
+        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
+        path=path,
+        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
+    )
+
+
+def dump_files(words: Iterable[str], note: Note) -> list[str]:
+    """Return the paths of all files that `words` name.
+
+    A directory means what can be dumped in it: of a partition the segments by offset, each log before its indexes, then
+    the snapshots; of a data directory all its partitions. Any other directory with segments in it, as of a copy, counts
+    as a partition's. A word with `*`, `?` or `[` that is no file is a glob; `**` is any number of directories.
+
+    Args:
+        words: as on the command line.
+        note: called with what is left out: foreign directories, links that lead out of a directory or a glob.
+
+    Raises:
+        DataDirectoryError: a word that names nothing.
+    """
+    return [path for word in words for path in _dump_files(word, note)]
+
+
+def _dump_files(word: str, note: Note) -> list[str]:
+    if os.path.isdir(word):
+        paths = _files_of_directory(word, note)
+        if not paths:
+            raise DataDirectoryError(
+                "There is nothing to dump in the directory", path=word, advice="name a partition or a data directory"
+            )
+        return paths
+    if not _is_glob(word):
+        return [word]
+    matched: dict[str, None] = {}  # what two matches hold comes once
+    for match in _glob(word, note):
+        try:
+            found = _files_of_directory(match, note) if os.path.isdir(match) else [match]
+            matched.update(dict.fromkeys(str(Path(path)) for path in found))
+        except LogstoreError as error:
+            note(error)
+    if not matched:
+        raise _no_match("file", word)
+    return list(matched)
+
+
+def _files_of_directory(path: str, note: Note) -> list[str]:
+    root = list_data_directory(path)
+    loose = _loose_files(root.left_overs)
+    if loose and parse_partition_directory(file_name(os.path.abspath(path))) is not None:
+        return _files_of_partition(list_partition_directory(path), note)
+    for error in root.errors:
+        note(error)
+    if loose and not root.partitions:
+        return loose
+    bootstrap = [p for name, p in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
+    return bootstrap + [p for partition in root.partitions for p in _files_of_partition(partition, note)]
+
+
+def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:
+    for error in files.errors:
+        note(error)
+    paths = []
+    for segment in files.segments:
+        paths += [segment.log, segment.offset_index, segment.time_index, segment.transaction_index]
+    paths += [*files.kraft_snapshots.values(), *files.producer_snapshots.values()]
+    return [path for path in paths if path is not None]
+
+
+def _loose_files(paths: Iterable[str]) -> list[str]:
+    """Return which files of one directory can be dumped, in the order that `_files_of_partition` has."""
+    orders = {path: order for path in paths if (order := _file_order(file_name(path))) is not None}
+    log_offsets = {order.offset for order in orders.values() if order.suffix == LOG_SUFFIX}
+    found = [
+        path for path, order in orders.items() if order.suffix not in SEGMENT_SUFFIXES or order.offset in log_offsets
+    ]
+    return sorted(found, key=lambda path: (orders[path].rank(), path))
+
+
+class _FileOrder(NamedTuple):
+    """Where a file stands among those of its partition."""
+
+    offset: int
+    suffix: str
+
+    def rank(self) -> tuple[int, int, int]:
+        """Segments by offset and suffix, then each kind of snapshot by offset."""
+        rank = _SUFFIXES.index(self.suffix)
+        return (0, self.offset, rank) if self.suffix in SEGMENT_SUFFIXES else (rank, self.offset, 0)
+
+
+def _file_order(name: str) -> _FileOrder | None:
+    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), None)
+    if suffix is None:
+        return None
+    try:
+        snapshot = parse_kraft_snapshot_name(name)
+        return _FileOrder(base_offset_of(name) if snapshot is None else snapshot.end_offset, suffix)
+    except InvalidNameError:
+        return None  # the name of another program's file
+
+
+def _is_glob(word: str) -> bool:
+    return not os.path.lexists(word) and any(c in word for c in _WILDCARDS)
+
+
+def _no_match(what: str, pattern: str) -> DataDirectoryError:
+    return DataDirectoryError(
+        f"No {what} matches", path=pattern, advice="quote the pattern so that the shell leaves it alone"
+    )
+
+
+def _glob(pattern: str, note: Note) -> list[str]:
+    """Return what the pattern matches, in the order of names.
+
+    A symbolic link that leads out of the pattern's directory is left out, and noted.
+    """
+    parts = Path(pattern).parts
+    fixed_count = next(index for index, part in enumerate(parts) if any(c in part for c in _WILDCARDS))
+    base, rest = Path(*parts[:fixed_count]), parts[fixed_count:]
+    found = []
+    real_base = os.path.realpath(base)
+    for match in sorted(_matches(base, rest)):
+        if os.path.commonpath([os.path.realpath(match), real_base]) == real_base:
+            found.append(str(match))
+        else:
+            text = "A symbolic link that leads out of the pattern's directory is not followed"
+            note(DataDirectoryError(text, path=match))
+    return found
+
+
+def _matches(base: Path, rest: tuple[str, ...]) -> list[Path]:
+    try:
+        matches = list(base.glob(os.path.join(*rest)))
+    except ValueError:  # `**` beside other characters, which older Pythons do not take
+        return []
+    if any(part.startswith(".") for part in rest):
+        return matches
+    hidden_from = len(base.parts)
+    return [match for match in matches if not any(part.startswith(".") for part in match.parts[hidden_from:])]
