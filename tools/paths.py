@@ -62,7 +62,9 @@ def input_path(path: str) -> InputPath:
     """
     if not os.path.isdir(path):
         found = "a file" if os.path.lexists(path) else "nothing"
-        raise UsageError("There is no such directory", path=path, found=found)
+        raise UsageError(
+            "There is no such directory", path=path, expected="a data directory or a partition", found=found
+        )
     directory = list_data_directory(path)
     if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
         return InputPath(path, is_partition=True)
