@@ -1,9 +1,8 @@
-"""Configuration of a store: what of a broker's configuration concerns one without a network (`KafkaConfig`).
+"""Configuration of a store: the part of a broker's that needs no network (`KafkaConfig`).
 
-Kafka's dotted names and defaults, but for what Kafka's defaults mean for one node: replication factors are 1.
-One name is our own: with `logstore.durable.commits` a commit, of a transaction or of offsets, is on the disk when it is
-answered, and survives a power failure; else the system writes it some time later, as for a broker.
-The defaults of topics come from here too, each by the broker's name for it (`ServerTopicConfigSynonyms`).
+Names and defaults are Kafka's. One name is our own: with `logstore.durable.commits` the commit of a transaction or of
+offsets is on the disk when it is answered, and survives a power failure; else the system writes it some time later, as
+for a broker. The defaults of topics come from here too, by the broker's names (`ServerTopicConfigSynonyms`).
 
 >>> config = parse_broker_config({"log.retention.hours": 2, "num.partitions": 3})
 >>> config["num.partitions"], topic_defaults(config)["retention.ms"]
@@ -28,7 +27,7 @@ DURABLE_COMMITS = "logstore.durable.commits"
 
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 
-#: from topic config to the broker's names for it, the first that is set counts, each with what to multiply it by
+#: from topic config to the broker's names for it, of which the first that is set counts, each with a factor
 SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "cleanup.policy": (("log.cleanup.policy", 1),),
     "compression.gzip.level": (("compression.gzip.level", 1),),
@@ -94,7 +93,7 @@ _DEFINITIONS = {
 
 
 def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
-    """Every configuration's value: those given, and Kafka's defaults; of the synonyms only those given, as text.
+    """Return every configuration with its value or Kafka's default; synonyms only if they are set, as text.
 
     Raises:
         UsageError: an unknown name, text that is no value of the type, a value out of range; in Kafka's words.
@@ -116,7 +115,7 @@ def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
 
 
 def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
-    """From topic config to its value, for what the broker's configuration sets.
+    """Return the topic configs that the broker's configuration sets, as text.
 
     Raises:
         UsageError: hours or minutes that are no number.

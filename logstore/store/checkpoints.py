@@ -1,7 +1,7 @@
-"""The offset checkpoints in the root of a data directory, read and written when a broker does it (`LogManager`).
+"""The offset checkpoints in the root of a data directory (`LogManager`), and `.kafka_cleanshutdown` beside them.
 
-One that cannot be read counts as empty, as there: more is recovered then, nothing is lost. Beside them stands
-`.kafka_cleanshutdown`, which says that the logs need no recovery (`CleanShutdownFileHandler`).
+A checkpoint that cannot be read counts as empty, as in Kafka: more is recovered then, nothing is lost. The mark of a
+clean shutdown says that the logs need no recovery (`CleanShutdownFileHandler`).
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _TEMPORARY_SUFFIX = ".tmp"
 class Checkpoints:
     """The four files of one data directory. Each is written by one thread at a time.
 
-    What is written of a log that is not open yet is what was there.
+    A log that is not open yet keeps its old entry.
 
     Attributes:
-        recovery_points, log_start_offsets: as they were when the directory was opened, of logs that are still there.
-        cleaner_offsets: first offset that the cleaner has not been over, of logs that were cleaned.
+        recovery_points, log_start_offsets: as they were when the directory was opened, of logs that still exist.
+        cleaner_offsets: first offset that the cleaner has not seen, of logs that were cleaned.
     """
 
     def __init__(self, root: str, seam: Seam) -> None:
-        """Read what is there."""
+        """Read the files that exist."""
         self._root, self._seam, self._lock = root, seam, threading.Lock()
         self.recovery_points = self._read(RECOVERY_POINT_FILE_NAME)
         self.log_start_offsets = self._read(LOG_START_OFFSET_FILE_NAME)
@@ -56,19 +56,19 @@ class Checkpoints:
         }
 
     def write_recovery_points(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """What of each log is on the disk."""
+        """Write up to where each log is on the disk."""
         self._write(RECOVERY_POINT_FILE_NAME, logs, lambda log: log.recovery_point, waiting, self.recovery_points)
 
     def write_log_start_offsets(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Where logs start that do not start with their first segment."""
+        """Write where logs start that do not start with their first segment."""
         self._write(LOG_START_OFFSET_FILE_NAME, logs, PartitionLog.start_inside, waiting, self.log_start_offsets)
 
     def write_high_watermarks(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Up to where each log is replicated."""
+        """Write up to where consumers may read each log."""
         self._write(HIGH_WATERMARK_FILE_NAME, logs, lambda log: log.high_watermark, waiting, self._high_watermarks)
 
     def keep_only(self, keys: Collection[TopicPartition]) -> None:
-        """Forget what is no partition any more, before any log is open: one of the same name begins anew."""
+        """Forget partitions that no longer exist, before any log is open: one of the same name begins anew."""
         with self._lock:
             for name, offsets in self._by_name.items():
                 gone = offsets.keys() - keys
@@ -78,13 +78,13 @@ class Checkpoints:
                     self._replace(name, offsets)
 
     def forget(self, key: TopicPartition) -> None:
-        """A log is gone; the files say so when they are written the next time, that of the cleaner does now."""
+        """Forget a deleted log: in the cleaner's file now, in the others when they are written the next time."""
         for offsets in (self.recovery_points, self.log_start_offsets, self._high_watermarks):
             offsets.pop(key, None)
         self.set_cleaner_offset(key, None)
 
     def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
-        """A log was cleaned up to there; None: it is gone."""
+        """Write up to where a log was cleaned; None: it was deleted."""
         with self._lock:
             if self.cleaner_offsets.get(key) == offset:
                 return

@@ -1,4 +1,4 @@
-"""What a broker does beside its clients: flush, checkpoint, delete, clean, forget (`LogManager`, `LogCleaner`)."""
+"""Periodic tasks of a broker: flush, checkpoint, delete, clean, forget (`LogManager`, `LogCleaner`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Housekeeping:
     """The tasks of one data directory. A partition that fails does not keep the others from their turn.
 
     Attributes:
-        failures: from what was done with which partition to why it failed, until it succeeds.
+        failures: from task and partition to the reason of the last failure, until the task succeeds.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Housekeeping:
         self._now_ms = now_ms
 
     def start(self) -> None:
-        """Let everything be done at Kafka's intervals, first after `log.initial.task.delay.ms`."""
+        """Have all tasks called at Kafka's intervals, first after `log.initial.task.delay.ms`."""
         config = self._config
         delay_ms = config["log.initial.task.delay.ms"]
         for name, interval_ms, function in (
@@ -74,19 +74,19 @@ class Housekeeping:
                     log.flush_if_due()
 
     def checkpoint(self) -> None:
-        """Write how far each log is on the disk."""
+        """Write the recovery points of all logs."""
         self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
 
     def checkpoint_log_starts(self) -> None:
-        """Write where logs start."""
+        """Write the log start offsets of all logs."""
         self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write how far each log is replicated."""
+        """Write the high watermarks of all logs."""
         self._checkpoints.write_high_watermarks(self._partitions.logs, self._partitions.waiting)
 
     def delete_old_segments(self) -> None:
-        """Apply retention to logs that are not compacted; the cleaner does it for the others."""
+        """Apply retention to logs that are not compacted; `clean` applies it to the others."""
         self._delete_old_segments(is_compacted=False)
 
     def _delete_old_segments(self, *, is_compacted: bool) -> None:
@@ -97,19 +97,19 @@ class Housekeeping:
                     log.delete_old_segments(self._now_ms())
 
     def _keys(self, *, is_compacted: bool) -> list[TopicPartition]:
-        """Partitions that are compacted or not, open or not."""
+        """Return the partitions that are compacted, or those that are not; open or not."""
         keys = [*self._partitions.logs, *self._partitions.waiting]
         configs = {key: self._partitions.config(key) for key in keys}
         return [key for key, config in configs.items() if config is not None and _is_compacted(config) == is_compacted]
 
     def drop_expired_producers(self) -> None:
-        """Forget producers that are silent for long."""
+        """Forget producers that have been silent for `producer.id.expiration.ms`."""
         for key, log in self._partitions.logs.items():
             with self._record_failure("producer expiration", key):
                 log.drop_expired_producers()
 
     def remove_deleted_files(self) -> None:
-        """Remove files and directories that were deleted some time ago."""
+        """Remove files and directories that were deleted `file.delete.delay.ms` ago."""
         now_ms = self._now_ms()
         for key, log in self._partitions.logs.items():
             with self._record_failure("removal of deleted files", key):
@@ -117,9 +117,9 @@ class Housekeeping:
         self._partitions.directories.remove_deleted(now_ms)
 
     def clean(self) -> None:
-        """Clean logs, the one with the highest ratio first, until none is worth it; then retention of compacted logs.
+        """Clean logs, the dirtiest first, until none is worth it; then apply retention to compacted logs.
 
-        `LogCleanerManager.grabFilthiestCompactedLog`: a log whose cleaning fails is left out until the next time.
+        A log whose cleaning fails is left out until the next time (`LogCleanerManager.grabFilthiestCompactedLog`).
         """
         left_out: set[TopicPartition] = set()
         while not self._timers.is_stopped and (chosen := self._filthiest(left_out)) is not None:

@@ -1,4 +1,4 @@
-"""The partitions of a data directory: opened side by side, made, and put aside to be deleted (`LogManager`)."""
+"""The partitions of a data directory: opened in parallel, made, and put aside to be deleted (`LogManager`)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Progress = Callable[[int, int], object]
 
 
 class WantedPartition(NamedTuple):
-    """A partition to be opened: its topic and number, the topic's id, its configuration, the epoch of its leader.
+    """A partition that exists in the metadata, as it is to be opened.
 
-    `was_clean`: it was closed in order, and needs no recovery.
+    `was_clean`: it was closed in order and needs no recovery.
     """
 
     key: TopicPartition
@@ -39,9 +39,7 @@ class WantedPartition(NamedTuple):
 
 
 class Partitions:
-    """The logs of a store: those that are open, and those that are opened when somebody first asks for them.
-
-    After an orderly close there is nothing to repair, so that none need be opened at once.
+    """The logs of a store. After an orderly close each is opened when it is first asked for.
 
     Attributes:
         was_clean: the directory was closed in order, so its logs need no recovery.
@@ -71,12 +69,12 @@ class Partitions:
         self._lock = threading.RLock()
 
     def sort_directories(self, image: MetadataImage) -> None:
-        """See what there is, before anything is opened; raises as `PartitionDirectories.sort`."""
+        """Sort the directories before any log is opened; raises as `PartitionDirectories.sort`."""
         self.directories.sort(image, self._now_ms() + self._delay_ms)
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
-        """Those that are open now."""
+        """The logs that are open now."""
         return dict(self._logs)
 
     @property
@@ -86,7 +84,7 @@ class Partitions:
 
     @property
     def has_half_open(self) -> bool:
-        """Whether a partition that is not open has a directory that needs recovery."""
+        """Return whether a partition that is not open has a directory that needs recovery."""
         return any(not one.was_clean and self.directories.has(one.key) for one in self._waiting.values())
 
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
@@ -100,7 +98,7 @@ class Partitions:
         self.open_all([one for one in wanted if one.key not in self._waiting], progress, len(self._waiting))
 
     def get(self, key: TopicPartition) -> PartitionLog | None:
-        """The log, opened if it is not; None if there is no such partition.
+        """Return the log of a partition, opened if need be; None if there is no such partition.
 
         Raises:
             LogstoreError: it cannot be opened.
@@ -118,7 +116,7 @@ class Partitions:
             return self._logs.get(key)
 
     def config(self, key: TopicPartition) -> LogConfig | None:
-        """The configuration of a partition, open or not; None if there is none."""
+        """Return the configuration of a partition, open or not; None if there is no such partition."""
         waiting, log = self._waiting.get(key), self._logs.get(key)
         return log.config if log is not None else None if waiting is None else waiting.config
 
@@ -128,8 +126,8 @@ class Partitions:
         """Open partitions, and make those that are missing.
 
         Args:
-            progress: told how many are ready, and of how many.
-            ready_count: of others, that count as well.
+            progress: called with the number of partitions that are ready, and of all.
+            ready_count: partitions that are ready already and count as well.
 
         Raises:
             LogstoreError: of the first that cannot be opened; the others are closed again.
@@ -159,9 +157,9 @@ class Partitions:
             log.is_cleaning_stopped = True
 
     def close_all(self) -> list[LogstoreError]:
-        """Close every log, also if others cannot be; why some could not. None is opened any more.
+        """Close every log, whatever becomes of the others; return the errors. No log is opened any more.
 
-        May be called again when it was interrupted: a log that another thread is about to close is waited for.
+        After an interrupt it may be called again: it waits for logs that other threads are closing.
         """
         with self._lock:
             self._waiting.clear()
@@ -185,9 +183,10 @@ class Partitions:
     def put_aside(
         self, keys: Collection[TopicPartition], file_delete_delay_ms: int | None = None
     ) -> LogstoreError | None:
-        """Close partitions of a topic that was deleted, as far as they are there; their directories go some time later.
+        """Close partitions of a topic that was deleted; their directories are removed some time later.
 
-        The first error, when all others are seen to: a directory that is still there is in the way of no new topic.
+        Returns:
+            The first error, after all partitions were tried. A directory that stays is in the way of no new topic.
         """
         with self._lock:
             for key in keys:
@@ -199,7 +198,7 @@ class Partitions:
         return self._put_leaving_aside(self._now_ms() + delay_ms)
 
     def update(self, wanted: Iterable[WantedPartition]) -> None:
-        """Let partitions be so configured; those that are not there are made when somebody asks for them."""
+        """Configure partitions anew; those that do not exist are made when they are first asked for."""
         with self._lock:
             for one in wanted:
                 log, waiting = self._logs.get(one.key), self._waiting.get(one.key)
@@ -209,7 +208,7 @@ class Partitions:
                     log.update_config(one.config)
 
     def settle(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
-        """After an interrupted change: let there be these partitions and no other; as `put_aside`."""
+        """After an interrupted change, keep these partitions and no others; returns as `put_aside`."""
         wanted = list(wanted)
         self.update(wanted)
         return self.put_aside({*self._waiting, *self._logs} - {one.key for one in wanted})
@@ -264,7 +263,7 @@ class Partitions:
 
 @contextmanager
 def _named(key: TopicPartition) -> Iterator[None]:
-    """Let an error say which partition it is of, and what can be done."""
+    """Add the partition and advice to an error."""
     try:
         yield
     except LogstoreError as error:
@@ -276,7 +275,7 @@ def _named(key: TopicPartition) -> Iterator[None]:
 
 
 def _close_each(waiting: SimpleQueue[PartitionLog], errors: list[LogstoreError]) -> None:
-    """Close the logs that wait for it, until there are none."""
+    """Close logs of the queue until it is empty."""
     while True:
         try:
             log = waiting.get_nowait()

@@ -1,11 +1,11 @@
-"""A data directory that is only looked at: no lock is taken and nothing is written, so a broker may go on beside it.
+"""A data directory that is only read: without the lock and without a write, so that a broker may run beside it.
 
     store = logstore.open("/var/lib/kafka/data", read_only=True)
     store.topics, store.log("orders", 0).records()
-    store.refresh()                                        what was made, deleted and written since
+    store.refresh()                                        # sees topics that were made and deleted since
 
-Topics are those of the metadata log. In a directory without one, which is one of several of a broker, they are those
-whose partitions are there, and their configurations are not known.
+Topics are those of the metadata log. One of several directories of a broker may have no metadata log: then they are
+those whose partitions are there, and their configurations are not known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNKNOWN_PARTITION = PartitionImage((), (), -1, -1)
 
 
 class ReadOnlyStore:
-    """What there was at the last `refresh`; made by `logstore.open`. All methods may be called by any thread.
+    """A data directory as of the last `refresh`; made by `logstore.open`. Any thread may call all methods.
 
     Attributes:
         path: of the data directory, absolute.
@@ -42,7 +42,7 @@ class ReadOnlyStore:
     """
 
     def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Look at the directory for the first time; raises as `refresh`."""
+        """Read the directory for the first time; raises as `refresh`."""
         self.path, self.now_ms = absolute_path(path), now_ms
         self._lock = threading.RLock()
         self._state = MetadataState()
@@ -58,16 +58,16 @@ class ReadOnlyStore:
         return self._topics
 
     def feature(self, name: str) -> int:
-        """The finalized level of a feature, such as `transaction.version`; 0 if it is off."""
+        """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
         return self._image.features.get(name, 0)
 
     def describe_topic(self, name: str) -> TopicDescription:
-        """The topic; raises UnknownTopicOrPartitionError."""
+        """Return a topic; raises UnknownTopicOrPartitionError."""
         with self._lock:
             return describe(self._image, topic_of(self._image, name))
 
     def log(self, topic: str, partition: int) -> PartitionReader:
-        """The partition as it is now, the same reader each time, which is to be refreshed.
+        """Return the reader of a partition, the same each time; the caller refreshes it.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet).
@@ -87,7 +87,7 @@ class ReadOnlyStore:
             return self._readers[key]
 
     def refresh(self) -> None:
-        """See which topics there are now; the readers of partitions are refreshed each by itself.
+        """Read which topics there are now; the reader of a partition is refreshed by itself.
 
         Raises:
             DataDirectoryError: there is no such directory, or it cannot be read.
@@ -104,7 +104,7 @@ class ReadOnlyStore:
             self._readers = {key: one for key, one in self._readers.items() if self._is_of(key, one, known)}
 
     def close(self) -> None:
-        """Nothing is held; there to be used as a store that is written."""
+        """Do nothing, for nothing is held; a store that is written needs it."""
 
     def __repr__(self) -> str:
         return f"<ReadOnlyStore {self.path}: {len(self._topics)} topics>"
@@ -126,7 +126,7 @@ class ReadOnlyStore:
         return read_meta_properties(file) if os.path.exists(file) else None
 
     def _read_metadata(self) -> None:
-        """Go on with the log, or begin anew with a snapshot if its beginning was deleted meanwhile."""
+        """Go on in the log, or begin anew with a snapshot if the beginning of the log was deleted meanwhile."""
         path = child(self.path, DIRECTORY_NAME)
         if self._metadata is None:
             self._metadata = PartitionReader(path)
@@ -142,7 +142,7 @@ class ReadOnlyStore:
             self._state.read_log(self._metadata.view())
 
     def _listed(self) -> MetadataImage:
-        """The topics whose partitions are here."""
+        """Return an image of the topics whose partitions are here."""
         image = MetadataImage()
         for name, path in partition_directories(self.path):
             if name.kind is not DirectoryKind.LIVE or name.topic == METADATA_TOPIC:
@@ -153,6 +153,6 @@ class ReadOnlyStore:
         return image
 
     def _is_of(self, key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
-        """Whether the reader still reads the topic of that name, and not one that was deleted."""
+        """Return whether the reader reads the topic that has the name now, and not one that was deleted."""
         topic_id = topic_ids.get(key[0])
         return topic_id is not None and topic_id == (topic_id_of(reader.path) or "")

@@ -1,6 +1,6 @@
 """Batches of `__cluster_metadata` and its snapshots (`BatchAccumulator`, `RecordsSnapshotWriter`).
 
-Unlike those of a client they have their offsets and their leader's epoch before they are appended, and null keys.
+Unlike batches of a client they have offsets and a leader's epoch before they are appended, and null keys.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _CONTROL_KEY_VERSION = 0
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """The only voter of a quorum, and where its controller listens, should a broker be started here."""
+    """The only voter of a quorum, and where its controller will listen if a broker is started here."""
 
     voter_id: int
     directory_id: str
     endpoints: tuple[tuple[str, str, int], ...] = (("CONTROLLER", "localhost", 9093),)
 
     def fields(self) -> Value:
-        """Of a voter in a VotersRecord."""
+        """Return the fields of the voter in a VotersRecord."""
         return {
             "voterId": self.voter_id,
             "voterDirectoryId": self.directory_id,
@@ -40,7 +40,7 @@ class Voter:
 
 
 def data_batch(values: Sequence[bytes], base_offset: int, leader_epoch: int, timestamp_ms: int) -> ByteArray:
-    """One batch of metadata records."""
+    """Return one batch of metadata records."""
     records = [(None, value, timestamp_ms, ()) for value in values]
     return build_batch_from_records(records, base_offset=base_offset, partition_leader_epoch=leader_epoch)
 
@@ -48,7 +48,7 @@ def data_batch(values: Sequence[bytes], base_offset: int, leader_epoch: int, tim
 def control_batch(
     records: Sequence[tuple[ControlRecordType, Value]], base_offset: int, leader_epoch: int, timestamp_ms: int
 ) -> ByteArray:
-    """One batch of KRaft's control records, each its type and fields."""
+    """Return one batch of KRaft's control records, each with its type and fields."""
     return build_batch_from_records(
         [
             (_CONTROL_KEY.pack(_CONTROL_KEY_VERSION, kind), write_kraft_record(kind, fields), timestamp_ms, ())
@@ -61,14 +61,14 @@ def control_batch(
 
 
 def leader_change(leader_id: int) -> tuple[ControlRecordType, Value]:
-    """A leader that is its only voter begins an epoch (`LeaderState.appendStartOfEpochControlRecords`)."""
+    """Return the record of the only voter's new epoch (`LeaderState.appendStartOfEpochControlRecords`)."""
     voters = [{"voterId": leader_id}]
     fields = {"version": 0, "leaderId": leader_id, "voters": voters, "grantingVoters": voters}
     return ControlRecordType.LEADER_CHANGE, fields
 
 
 def dynamic_quorum(voter: Voter) -> list[tuple[ControlRecordType, Value]]:
-    """`kraft.version` 1, and the voters, which then are in the log (KIP-853)."""
+    """Return the records of `kraft.version` 1 and of the voters, which are in the log from then on (KIP-853)."""
     return [
         (ControlRecordType.KRAFT_VERSION, {"version": 0, "kRaftVersion": 1}),
         (ControlRecordType.KRAFT_VOTERS, {"version": 0, "voters": [voter.fields()]}),
@@ -78,7 +78,7 @@ def dynamic_quorum(voter: Voter) -> list[tuple[ControlRecordType, Value]]:
 def snapshot_bytes(
     control: Sequence[tuple[ControlRecordType, Value]], values: Sequence[bytes], log_time_ms: int, now_ms: int
 ) -> bytes:
-    """A snapshot of epoch 0: header with control records, metadata records, footer.
+    """Return a snapshot of epoch 0: header with control records, metadata records, footer.
 
     Args:
         log_time_ms: timestamp of the last record that the snapshot stands for.

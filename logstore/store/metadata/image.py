@@ -1,6 +1,6 @@
-"""The state that the records of `__cluster_metadata` add up to (`MetadataImage`): what a store has to know of it.
+"""The state after the records of `__cluster_metadata`, as far as a store needs it (`MetadataImage`).
 
-Records of quotas, ACLs, tokens and credentials are a broker's business: they stay in the log and are passed over.
+Records of quotas, ACLs, tokens and credentials concern a broker only: they stay in the log and are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_OP = bytes.fromhex("01140000")  # a broker writes two a second
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """Where a partition is, and the epoch of its leader."""
+    """The replicas of a partition, its leader and the epoch of that."""
 
     replicas: tuple[int, ...]
     directories: tuple[str, ...]
@@ -31,12 +31,12 @@ class PartitionImage:
 
     @classmethod
     def of(cls, fields: Value) -> PartitionImage:
-        """As a PartitionRecord has it."""
+        """Return the image of a PartitionRecord."""
         directories = tuple(fields.get("directories") or ())
         return cls(tuple(fields["replicas"]), directories, fields["leader"], fields["leaderEpoch"])
 
     def changed(self, fields: Value) -> PartitionImage:
-        """Behind a PartitionChangeRecord (`PartitionRegistration.merge`)."""
+        """Return the image after a PartitionChangeRecord (`PartitionRegistration.merge`)."""
         replicas, directories = fields.get("replicas"), fields.get("directories")
         is_elected = fields["leader"] != NO_LEADER_CHANGE
         return PartitionImage(
@@ -66,15 +66,16 @@ class BrokerImage:
 
 @dataclass(slots=True)
 class MetadataImage:
-    """What holds behind the last record.
+    """The state after the last record.
 
     Attributes:
         topics, topics_by_id: the same topics, by name and by id.
         removed_topic_ids: of topics that were deleted, as far back as the log goes.
-        configs: from (resource type, name) to what was set; a cluster's default for brokers has the name "".
-        features: finalized levels by name; one that is 0 is not there.
-        brokers: those registered, by id.
-        transaction_start_offset: of a metadata transaction that has not ended (KIP-868); None: there is none.
+        configs: from (resource type, name) to the configurations that are set; the default of all brokers has the
+            name "".
+        features: finalized levels by name; a level of 0 is left out.
+        brokers: the registered ones, by id.
+        transaction_start_offset: of an open metadata transaction (KIP-868); None without one.
     """
 
     topics: dict[str, TopicImage] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class MetadataImage:
     _pending: list[tuple[int, MetadataRecord]] = field(default_factory=list)
 
     def replay(self, value: bytes | None, offset: int) -> None:
-        """Take in one record; those of a metadata transaction wait for its end.
+        """Apply a record; those of a metadata transaction wait for its end.
 
         Raises:
             SchemaError: a value that is no metadata record, or contradicts those before.
@@ -113,7 +114,7 @@ class MetadataImage:
             self._apply(record, offset)
 
     def topic_config(self, name: str) -> dict[str, str]:
-        """What was set of the topic's configuration."""
+        """Return the configurations that are set for a topic."""
         return dict(self.configs.get((TOPIC_RESOURCE, name), {}))
 
     def _apply(self, record: MetadataRecord, offset: int) -> None:

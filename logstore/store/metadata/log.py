@@ -1,8 +1,8 @@
-"""The metadata log of a single node, written as its controller does: KRaft's log, its snapshot and `quorum-state`.
+"""The metadata log of a single node, written as by its controller: KRaft's log, its snapshot and `quorum-state`.
 
-A node that is its only voter leads as soon as it says so. It says so when it first has something to write: the next
-epoch goes into `quorum-state`, then a LeaderChange into the log, and a metadata transaction that its predecessor left
-open is aborted. A store that changes no metadata leaves these files as they were.
+A node that is the only voter becomes leader without an election, when it first has something to write: the next epoch
+goes into `quorum-state`, then a LeaderChange into the log, and an open metadata transaction is aborted. A store that
+changes no metadata leaves these files as they were.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _QUORUM_TEMPORARY_SUFFIX = ".tmp"
 
 
 class MetadataLog:
-    """The log, open for writing, and what it says. Not thread-safe.
+    """The log, open for writing, and its image. Not thread-safe.
 
     Attributes:
-        log: the partition; never cleaned, and nothing of it is deleted here.
-        change_count: of the changes of `image`, each counted when it is whole.
+        log: the partition; never cleaned, and nothing of it is deleted.
+        change_count: incremented by every change of `image`, when it is whole.
     """
 
     def __init__(self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int]) -> None:
@@ -64,12 +64,12 @@ class MetadataLog:
 
     @property
     def image(self) -> MetadataImage:
-        """What all records add up to, as of the last change."""
+        """The state after all records, as of the last change."""
         return self._state.image
 
     @property
     def next_offset(self) -> int:
-        """Of the record that is appended next, should this node be the leader already."""
+        """The offset of the next record, if this node is the leader already."""
         return self.log.log_end_offset
 
     def require_suitable(self, place: NodeDirectory, *, has_partitions: bool) -> None:
@@ -77,7 +77,7 @@ class MetadataLog:
         require_suitable(self._state, self.path, place, has_partitions=has_partitions)
 
     def append(self, values: Sequence[bytes]) -> None:
-        """Write records as one batch: all of them are there, or none; on return they are on the disk.
+        """Write records as one batch, all or none; on return they are on the disk.
 
         Raises:
             KafkaStorageError: the log cannot be written.
@@ -86,7 +86,7 @@ class MetadataLog:
         self._append_values(values)
 
     def take_producer_id_block(self, broker_epoch: int) -> None:
-        """Append the record of the next block of producer ids, which is this process's own then.
+        """Append the record of the next block of producer ids, which then belongs to this process.
 
         Raises:
             KafkaStorageError: the log cannot be written.
@@ -99,7 +99,7 @@ class MetadataLog:
         self._is_settled = True
 
     def skip_producer_ids(self, highest: int) -> None:
-        """Never give an id up to `highest`, which others have; raises KafkaStorageError."""
+        """Begin the next block above `highest`, up to which ids are in use; raises KafkaStorageError."""
         following = (highest // BLOCK_SIZE + 1) * BLOCK_SIZE
         if following > self.image.producer_ids.next_producer_id:
             broker_epoch = self.image.brokers[self._node_id].broker_epoch
@@ -107,7 +107,7 @@ class MetadataLog:
             self.append([encode_value("ProducerIdsRecord", fields)])
 
     def lead(self) -> int:
-        """Begin an epoch as its leader, if that is not done yet; the epoch."""
+        """Become leader of the next epoch, if that is not done yet; return the epoch."""
         if self._epoch is None:
             self._epoch = self._begin_epoch()
         if (
@@ -117,7 +117,7 @@ class MetadataLog:
         return self._epoch
 
     def settle(self) -> None:
-        """Read the log anew if a change did not come to its end: what it says holds, and is on the disk from now on.
+        """Sync and read the log anew if a change was interrupted.
 
         Raises:
             LogstoreError: the log cannot be synced or read.
@@ -161,7 +161,7 @@ class MetadataLog:
         return Voter(fields["voterId"], fields["voterDirectoryId"], endpoints)
 
     def _read(self) -> MetadataState:
-        """The newest snapshot, which the log reaches (`KafkaRaftLog.truncateToLatestSnapshot`), and what is behind."""
+        """Read the newest snapshot, and the log behind it (`KafkaRaftLog.truncateToLatestSnapshot`)."""
         state = MetadataState()
         state.read_snapshots(list_partition_directory(self.path))
         if state.next_offset > self.log.log_end_offset:

@@ -1,9 +1,9 @@
-"""`__cluster_metadata-0` read: the newest snapshot, then the log behind it (`RaftMetadataLogDirReloadable`, KIP-630).
+"""Reading of `__cluster_metadata-0`: the newest snapshot, then the log behind it (KIP-630).
 
     metadata = MetadataState()
     metadata.read_snapshots(files), metadata.read_log(log)
 
-Beside the image there is what KRaft writes about itself: `kraft.version`, the voters, the last leader's epoch.
+Control records of KRaft are read beside the image: `kraft.version`, the voters, the last leader's epoch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NO_OFFSET = -1
 
 
 class Entry(NamedTuple):
-    """One record: of a control batch or not, and of which leader."""
+    """One record, with the leader's epoch of its batch."""
 
     offset: int
     is_control: bool
@@ -46,14 +46,14 @@ class Entry(NamedTuple):
 
 
 class MetadataState:
-    """The image, and what KRaft says of itself.
+    """The image, and the state of KRaft.
 
     Attributes:
-        next_offset: behind the last record that was taken in.
+        next_offset: behind the last record that was read.
         leader_epoch: of the last batch.
         kraft_version: 0 with voters that a configuration names, 1 with voters in the log.
         voters: of the last VotersRecord, as its fields.
-        voters_offset: where that is in the log; -1 in a snapshot that stands for an empty log, or nowhere.
+        voters_offset: where that is in the log; -1 without one, or in a snapshot that stands for an empty log.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class MetadataState:
         self.next_offset, self.leader_epoch = end_offset, max(epoch, self.leader_epoch)
 
     def read_log(self, log: LogView) -> None:
-        """Take in what the log has from `next_offset` on.
+        """Read the log from `next_offset` on.
 
         Raises:
             LogstoreError: a batch that cannot be read, a record that makes no sense; OffsetOutOfRangeError if the log
@@ -120,7 +120,7 @@ class MetadataState:
 
 
 def entries(data: ByteArray, path: str) -> Iterator[Entry]:
-    """The records of whole batches, control records too; raises LogstoreError with path and offset."""
+    """Iterate over the records of whole batches, control records too; raises LogstoreError with path and offset."""
     batches = scan(data)
     if not len(batches):
         return
@@ -137,7 +137,7 @@ def entries(data: ByteArray, path: str) -> Iterator[Entry]:
 
 
 def read_metadata(directory: str) -> MetadataState:
-    """The metadata log in a directory, read beside whoever writes it; raises LogstoreError for what cannot be read."""
+    """Read the metadata log in a directory, maybe beside its writer; raises LogstoreError if it cannot be read."""
     state = MetadataState()
     state.read_snapshots(list_partition_directory(directory))
     reader = PartitionReader(directory)

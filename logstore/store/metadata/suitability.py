@@ -1,4 +1,4 @@
-"""Whether a data directory is one that a store can have: of one node, in one directory, of a version that is known."""
+"""Whether a store can open a data directory: of one node, in one directory, of a known version."""
 
 from __future__ import annotations
 

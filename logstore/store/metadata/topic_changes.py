@@ -1,7 +1,8 @@
-"""Topics made, deleted and changed: the records first, then the directories, and what is done when these fail.
+"""Changes of topics: first the records, then the directories.
 
-A broker's controller writes the records, and the broker makes of them what it can, again when it starts. Here whoever
-asked is told: a topic is there or it is not, and what its records promise comes later where it could not come at once.
+In Kafka the controller writes the records, and a broker follows them as far as it can, again when it starts. Here the
+caller learns whether the change was made; what is left to do after a failure is done when a partition is asked for, or
+by the next opening.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class TopicChanges:
     """Changes of the topics of a store, under its lock.
 
     Attributes:
-        is_settled: no change was left half done, by an interrupt or a full disk; see `settle`.
+        is_settled: no change was interrupted or stopped by a full disk; see `settle`.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class TopicChanges:
 
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
-        """All of them, by name, as of the last change; needs no lock."""
+        """All topics by name, as of the last change; needs no lock."""
         change_count, topics = self._described
         if change_count != self._metadata.change_count:
             change_count, image = self._metadata.change_count, self._metadata.image
@@ -66,7 +67,7 @@ class TopicChanges:
         return topics
 
     def settle(self) -> None:
-        """Finish what a change before has left: its records are in the metadata log or they are not, and that holds.
+        """Finish or undo an interrupted change, as its records are in the metadata log or not.
 
         Raises:
             LogstoreError: the metadata log cannot be synced or read.
@@ -94,7 +95,7 @@ class TopicChanges:
         self.is_settled = True
 
     def delete(self, name: str) -> LogstoreError | None:
-        """See `Store.delete_topic`; why a directory of it, or a checkpoint, is still there."""
+        """See `Store.delete_topic`; return why a directory or a checkpoint could not be removed."""
         image = self._metadata.image
         values = delete_topic_records(image, name)
         delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
@@ -112,7 +113,7 @@ class TopicChanges:
         return error
 
     def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
-        """See `Store.add_partitions`; why they could not be made, and will be when they are asked for."""
+        """See `Store.add_partitions`; return why some could not be made; they are made when they are asked for."""
         values = add_partitions_records(self._metadata.image, self._place, name, partition_count)
         count = len(self._wanted(name))
         self.is_settled = False
@@ -149,7 +150,7 @@ class TopicChanges:
         return _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
 
     def _take_back(self, name: str, error: BaseException) -> None:
-        """Remove a topic that could not be made; if that fails too, it is completed or removed by the next opening."""
+        """Remove a topic that could not be made; if that fails too, the next opening makes or removes it."""
         keys = _keys(self._metadata.image, name)
         try:
             self._metadata.append(delete_topic_records(self._metadata.image, name))
@@ -163,7 +164,7 @@ class TopicChanges:
 
 
 def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
-    """All partitions that the metadata has, as they are to be opened."""
+    """Return all partitions of the metadata, as they are to be opened."""
     wanted = []
     for name, topic in image.topics.items():
         wanted += _wanted(topic, effective_config(image, node_id, config, name))

@@ -1,6 +1,6 @@
-"""Configurations of a topic as they are set: Kafka's checks (`LogConfig.validate`), their records, and what holds.
+"""Configurations of topics: defaults, Kafka's checks of changes (`LogConfig.validate`), and their records.
 
-A topic that is there already is opened with what it has, as a broker does; only changes are checked.
+An existing topic is opened with the configuration that it has, as a broker does; only changes are checked.
 
 >>> require_valid_config("t", {"remote.storage.enable": "true"}, defaults={}, present={})
 Traceback (most recent call last):
@@ -30,7 +30,7 @@ _THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.thr
 
 
 def broker_defaults(image: MetadataImage, node_id: int, static: Mapping[str, Any]) -> dict[str, str]:
-    """What topics have without a configuration of their own: the broker's dynamic ones, then `static`."""
+    """Return the defaults of all topics: the broker's dynamic configurations, then `static`."""
     dynamic = [image.configs.get((BROKER_RESOURCE, resource), {}) for resource in ("", str(node_id))]
     merged: dict[str, str] = {}
     for config in (static, *dynamic):
@@ -39,9 +39,9 @@ def broker_defaults(image: MetadataImage, node_id: int, static: Mapping[str, Any
 
 
 def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str) -> LogConfig:
-    """Every configuration of a topic: its own, then `broker_defaults`, then Kafka's defaults.
+    """Return every configuration of a topic: its own, then `broker_defaults`, then Kafka's defaults.
 
-    What of a topic's own this version does not know is passed over, as a broker does when it loads a topic.
+    Names that this version does not know are ignored, as a broker does when it loads a topic.
     """
     known = parse_config({}).keys()
     own = {key: value for key, value in image.topic_config(name).items() if key in known}
@@ -49,7 +49,7 @@ def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, An
 
 
 def config_text(config: Mapping[str, Any]) -> dict[str, str]:
-    """Configurations as a record has them; raises InvalidConfigurationError for None."""
+    """Return configurations as text, as records have them; raises InvalidConfigurationError for None."""
     nulls = [name for name, value in config.items() if value is None]
     if nulls:
         raise InvalidConfigurationError(f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -84,7 +84,7 @@ def require_valid_config(
 
 
 def _require_replicas(key: str, text: str) -> None:
-    """`ThrottledReplicaListValidator`, which sees what stands there twice."""
+    """Raise InvalidConfigurationError as `ThrottledReplicaListValidator`."""
     replicas = [one.strip() for one in text.split(",")]
     if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", one) for one in replicas):
         raise InvalidConfigurationError(
@@ -94,7 +94,7 @@ def _require_replicas(key: str, text: str) -> None:
 
 
 def _require_no_remote_storage(config: LogConfig, *, was_remote: bool) -> None:
-    """Segments that are elsewhere are not here (`validateRemoteStorageOnlyIfSystemEnabled`)."""
+    """Refuse tiered storage, which is not supported (`validateRemoteStorageOnlyIfSystemEnabled`)."""
     if config[_REMOTE_STORAGE]:
         raise InvalidConfigurationError(
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
@@ -110,7 +110,7 @@ def _require_no_remote_storage(config: LogConfig, *, was_remote: bool) -> None:
 
 
 def config_records(image: MetadataImage, name: str, config: Mapping[str, str | None]) -> list[bytes]:
-    """Records of configurations that were checked; another least ISR takes back what was known of eligible leaders."""
+    """Return records of checked configurations; `min.insync.replicas` also clears the eligible leader replicas."""
     fields: Value = {"resourceType": TOPIC_RESOURCE, "resourceName": name}
     values = [encode_value("ConfigRecord", {**fields, "name": key, "value": value}) for key, value in config.items()]
     if _MIN_ISR in config and image.features.get(ELR_VERSION):

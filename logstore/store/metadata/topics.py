@@ -1,6 +1,6 @@
-"""What a change of topics becomes in the metadata log, after Kafka's checks (`ReplicationControlManager`).
+"""Changes of topics as records of the metadata log, after Kafka's checks (`ReplicationControlManager`).
 
-Each function gives the records of one change, all of one batch; whoever owns the log appends them.
+Each function returns the records of one change, which the caller appends as one batch.
 
 >>> from logstore.store.metadata.image import MetadataImage
 >>> place = NodeDirectory(1, "dqEnd-x7SkKckvU0_kJgLQ")
@@ -40,7 +40,7 @@ _ELR_METADATA_VERSION, _DIRECTORY_METADATA_VERSION = 23, 17  # the levels that b
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic: its name and id, its partitions, and what was set of its configuration."""
+    """A topic: its name and id, the number of its partitions, and the configurations that were set for it."""
 
     name: str
     topic_id: str
@@ -49,14 +49,14 @@ class TopicDescription:
 
 
 class NodeDirectory(NamedTuple):
-    """The node and the data directory that all partitions are in."""
+    """The node and the data directory of all partitions."""
 
     node_id: int
     directory_id: str
 
 
 def describe(image: MetadataImage, topic: TopicImage) -> TopicDescription:
-    """The topic as users see it."""
+    """Return the topic as users see it."""
     return TopicDescription(topic.name, topic.topic_id, len(topic.partitions), image.topic_config(topic.name))
 
 
@@ -70,10 +70,10 @@ def create_topic_records(
     *,
     defaults: Mapping[str, str],
 ) -> list[bytes]:
-    """The records of a new topic; `defaults` are those of the broker's configuration, see `broker_defaults`.
+    """Return the records of a new topic; `defaults` are those of the broker's configuration, see `broker_defaults`.
 
     Raises:
-        InvalidTopicError: no topic may have the name, or one has it but for dots and underscores.
+        InvalidTopicError: no topic may have the name, or it differs from another only in dots and underscores.
         TopicExistsError, InvalidPartitionsError, InvalidConfigurationError, PolicyViolationError: as Kafka's.
     """
     if partition_count > PARTITION_COUNT_MAX:
@@ -98,13 +98,13 @@ def create_topic_records(
 
 
 def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
-    """The record that removes a topic.
+    """Return the record that removes a topic.
 
-    A broker does delete those of its coordinators, and forgets whom they had fenced and what they had decided.
+    A broker deletes topics of its coordinators too, and then forgets which producers were fenced and what was decided.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
-        InvalidTopicError: it is one of the coordinators'.
+        InvalidTopicError: it belongs to a coordinator.
     """
     if name in COORDINATED_TOPICS and name in image.topics:
         raise InvalidTopicError(
@@ -116,11 +116,11 @@ def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
 
 
 def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str, partition_count: int) -> list[bytes]:
-    """The records of the partitions that a topic lacks to have so many.
+    """Return the records that raise a topic's number of partitions to `partition_count`.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
-        InvalidPartitionsError: it has as many, or more; or keys of a coordinator would be looked for elsewhere then.
+        InvalidPartitionsError: it has as many, or more; or it belongs to a coordinator, whose keys would move.
         PolicyViolationError: too many at once.
     """
     topic = topic_of(image, name)
@@ -143,11 +143,11 @@ def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str
 def alter_config_records(
     image: MetadataImage, name: str, changes: Mapping[str, Any], *, defaults: Mapping[str, str]
 ) -> list[bytes]:
-    """The records that set or, with None, take back configurations of a topic; none if nothing changes.
+    """Return the records that set configurations of a topic or, with None, unset them; none if nothing changes.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
-        InvalidConfigurationError: a name or value that a topic cannot have, alone or beside the others.
+        InvalidConfigurationError: a name or value that a topic cannot have, alone or together with the others.
     """
     topic_of(image, name)
     present = image.topic_config(name)
@@ -162,7 +162,7 @@ def alter_config_records(
 def partition_records(
     image: MetadataImage, place: NodeDirectory, topic_id: str, leader_epochs: Mapping[int, int]
 ) -> list[bytes]:
-    """The records of new partitions, from their numbers to the epochs of their leader."""
+    """Return the records of new partitions; `leader_epochs` has their numbers and the epochs of their leader."""
     metadata_version = image.features.get(METADATA_VERSION, 0)
     version = (metadata_version >= _DIRECTORY_METADATA_VERSION) + (metadata_version >= _ELR_METADATA_VERSION)
     fields: Value = {
@@ -183,7 +183,7 @@ def partition_records(
 
 
 def topic_of(image: MetadataImage, name: str) -> TopicImage:
-    """The topic; raises UnknownTopicOrPartitionError."""
+    """Return a topic; raises UnknownTopicOrPartitionError."""
     topic = image.topics.get(name)
     if topic is None:
         raise unknown_topic(name)
@@ -191,7 +191,7 @@ def topic_of(image: MetadataImage, name: str) -> TopicImage:
 
 
 def unknown_topic(name: str) -> UnknownTopicOrPartitionError:
-    """The error for a topic, or a partition, that is not there."""
+    """Return the error for a topic or partition that does not exist."""
     return UnknownTopicOrPartitionError("This server does not host this topic-partition.", found=name)
 
 
@@ -211,7 +211,7 @@ def require_valid_name(name: str) -> None:
 
 
 def _require_no_collision(image: MetadataImage, name: str) -> None:
-    """Metrics have underscores for dots, so two names that differ only there would be one."""
+    """Raise for a name that differs from another only in dots and underscores, which are the same in metrics."""
     if "." not in name and "_" not in name:
         return
     unified = name.replace(".", "_")

@@ -1,9 +1,9 @@
-"""Partitions that are nobody's become a store's: a metadata log is made for what lies in a directory.
+"""A metadata log for a directory of partitions that has none, so that it can be opened as a store.
 
-For partitions that were copied, restored or salvaged without the metadata of their cluster. Ids of topics are those in
-`partition.metadata`; configurations are not known, but for Kafka's internal topics. Epochs of leaders and producer ids
-go on behind the highest that are in the logs (`HighestInLogs`); those of the transaction coordinator's partitions also
-behind the highest that a marker has, for a partition refuses markers of an earlier epoch
+The partitions were copied, restored or salvaged without the metadata of their cluster. Topics keep the ids of
+`partition.metadata`; their configurations are unknown, except those of Kafka's internal topics. Leader epochs and
+producer ids go on above the highest in the logs (`HighestInLogs`). The epochs of the transaction coordinator's
+partitions also go on above the highest of all markers, for a partition refuses markers of an earlier epoch
 (TRANSACTION_COORDINATOR_FENCED).
 """
 
@@ -51,11 +51,11 @@ Directories = Mapping[tuple[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class AdoptedTopic:
-    """A topic by its directories.
+    """A topic, known by the directories of its partitions.
 
     Attributes:
-        topic_id: None if none of them says it.
-        paths: of the partitions that are there, by number.
+        topic_id: None if no directory has it.
+        paths: of the partitions that exist, by number.
     """
 
     name: str
@@ -64,20 +64,20 @@ class AdoptedTopic:
 
     @property
     def partition_count(self) -> int:
-        """Up to the highest partition that is there."""
+        """Count the partitions up to the highest that exists."""
         return max(self.paths) + 1
 
     @property
     def missing(self) -> list[int]:
-        """Numbers of partitions below that which are not there; they begin empty."""
+        """The partitions below that which do not exist, and begin empty."""
         return [number for number in range(self.partition_count) if number not in self.paths]
 
 
 def adoptable_topics(directories: Directories) -> list[AdoptedTopic]:
-    """The topics of these directories of partitions, by name.
+    """Return the topics of these directories, ordered by name.
 
     Raises:
-        InconsistentTopicIdError: partitions of one topic say different ids.
+        InconsistentTopicIdError: partitions of one topic have different ids.
         InvalidTopicError: a name that no topic may have.
         CheckpointFormatError: a `partition.metadata` does not parse.
     """
@@ -89,12 +89,12 @@ def adoptable_topics(directories: Directories) -> list[AdoptedTopic]:
 
 
 def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
-    """Make a directory of partitions that nobody owns a store's; what is in the partitions stays as it is.
+    """Make a directory of partitions that has no owner a store; the partitions stay as they are.
 
-    It may have a metadata log, of an adoption that was interrupted or an owner who was lost: then that goes on.
+    It may have a metadata log of an interrupted adoption or of a lost owner, which is continued then.
 
     Raises:
-        DataDirectoryError: somebody owns it, has its lock, or a file cannot be read or written.
+        DataDirectoryError: it has an owner, another process has its lock, or a file cannot be read or written.
         LogstoreError: as `adoptable_topics`; what cannot be read.
     """
     path = absolute_path(path)
@@ -126,7 +126,7 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
 
 
 def live_partitions(path: str) -> Directories:
-    """The directories of partitions in a data directory, but that of the metadata log and what is put aside."""
+    """Return the directories of partitions, except the metadata log and what is put aside."""
     return {
         (name.topic, name.partition): place
         for name, place in partition_directories(path)
@@ -135,7 +135,7 @@ def live_partitions(path: str) -> Directories:
 
 
 def _voter(path: str) -> NodeDirectory | None:
-    """The only voter that a metadata log has, if there is one."""
+    """Return the only voter of the metadata log, if there is one."""
     directory = child(path, DIRECTORY_NAME)
     if not os.path.isdir(directory):
         return None
@@ -169,7 +169,7 @@ def _common_id(topic: str, paths: Mapping[int, str]) -> str | None:
 
 @dataclass(slots=True)
 class HighestInLogs:
-    """The highest that there is in the logs and producer snapshots of a topic.
+    """The highest epochs and producer id in the logs and producer snapshots of a topic.
 
     Attributes:
         leader_epochs: by partition.
@@ -201,7 +201,7 @@ class HighestInLogs:
         return found
 
     def raise_epochs(self, epoch: int) -> None:
-        """Let no partition have an epoch before this one."""
+        """Raise the epoch of every partition to at least `epoch`."""
         self.leader_epochs = {number: max(epoch, one) for number, one in self.leader_epochs.items()}
 
     def _take_batches(self, number: int, data: ByteArray, path: str) -> None:
@@ -221,7 +221,7 @@ class HighestInLogs:
                 self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
 
     def _take_snapshot(self, path: str) -> None:
-        """A producer is remembered longer than its batches are kept."""
+        """Read a snapshot, which remembers a producer longer than its batches are kept."""
         try:
             snapshot = read_producer_snapshot(path)
         except CorruptSnapshotError:
@@ -232,7 +232,7 @@ class HighestInLogs:
 
 
 def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
-    """The highest of the markers in a table: those of the usual form at once, the others one by one."""
+    """Return the highest coordinator epoch of the markers in a table: usual markers at once, the others one by one."""
     is_marker = (table.attributes & CONTROL_FLAG != 0) & (table.record_count > 0) & (table.magic >= 2)
     is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
     starts = table.position[is_usual] + COORDINATOR_EPOCH

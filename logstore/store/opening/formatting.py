@@ -1,7 +1,6 @@
-"""A new data directory, as `kafka-storage format --standalone` makes one (`Formatter`), and whose an old one is.
+"""The format of a new data directory, as of `kafka-storage format --standalone` (`Formatter`), and the owner of one.
 
-`meta.properties` comes last: without it nothing here counts, and a crash on the way leaves a directory that is
-formatted anew.
+`meta.properties` is written last: a crash before that leaves a directory without an owner, which is formatted anew.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 
 def make_root(seam: Seam, path: str) -> None:
-    """Make the directory at `path`, and those above it."""
+    """Make the directory at `path`, and its parents."""
     if os.path.isdir(path):
         return
     if not os.path.isdir(parent(path)):
@@ -42,9 +41,7 @@ def make_root(seam: Seam, path: str) -> None:
 
 
 def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
-    """Write what a new directory begins with; the caller holds its lock. Without `cluster_id` it gets one of its own.
-
-    As for `kafka-storage format`, any text is one.
+    """Write the first files of a new directory; the caller holds its lock. Without `cluster_id` it gets a random one.
 
     Raises:
         DataDirectoryError: there are partitions in it already, or it cannot be written.
@@ -57,7 +54,7 @@ def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None 
 
 
 def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) -> None:
-    """The first levels of features, and the only voter of the quorum."""
+    """Write the first levels of features, and the only voter of the quorum."""
     _put(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
@@ -66,19 +63,19 @@ def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) ->
 
 
 def write_properties(seam: Seam, path: str, properties: MetaProperties, now_ms: int) -> None:
-    """From now on the directory has an owner."""
+    """Write `meta.properties`: the directory has an owner from now on."""
     _put(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
 
 
 def place_of(properties: MetaProperties) -> NodeDirectory:
-    """Where all partitions are."""
+    """Return the node and directory of all partitions."""
     assert properties.node_id is not None
     assert properties.directory_id is not None
     return NodeDirectory(properties.node_id, properties.directory_id)
 
 
 def owner(path: str) -> MetaProperties | None:
-    """What `meta.properties` says; None without the file.
+    """Return `meta.properties`; None without the file.
 
     Raises:
         DataDirectoryError: it is of a broker that kept its metadata in ZooKeeper, or has no directory id of its own.
@@ -112,13 +109,13 @@ def owner(path: str) -> MetaProperties | None:
 
 
 def _is_reserved(directory_id: str) -> bool:
-    """`DirectoryId.reserved`: one of those that say that a replica is in no directory yet, or in a lost one."""
+    """Return whether an id stands for a directory that is lost or not assigned yet (`DirectoryId.reserved`)."""
     high, low = struct.unpack(">qq", parse_uuid(directory_id))
     return bool(high == 0 and low < RESERVED_ID_COUNT)
 
 
 def require_cluster_id(cluster_id: object) -> None:
-    """Raise UsageError for what cannot be a cluster's id; None is nobody's."""
+    """Raise UsageError unless a cluster id is None or a text that is not empty."""
     if cluster_id is not None and (not isinstance(cluster_id, str) or not cluster_id):
         raise UsageError(
             "A cluster id is text, and not empty",

@@ -1,4 +1,4 @@
-"""What a data directory is, and what has to be done before a store or a broker can have it. Changes nothing."""
+"""Inspection of a data directory: its content, and the steps of an opening. Changes nothing."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .formatting import owner, place_of
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A data directory as it is.
+    """The content of a data directory.
 
     Attributes:
-        properties: whose it is; None if it is nobody's yet.
+        properties: its owner; None without one.
         kraft_version: 1 if the voters are in the log, 0 if a broker's configuration names them.
         features: finalized levels by name.
         topics: from name to number of partitions.
-        next_producer_id: the first that no block has.
+        next_producer_id: the first that belongs to no block.
         was_clean: it was closed in order.
-        steps: what `logstore.open`, or `adopt` for a directory that is nobody's, will do, in words.
-        stray_directories: paths of partitions that the metadata does not know; a broker renames them.
+        steps: of `logstore.open`, or of `adopt` for a directory without an owner, in words.
+        stray_directories: paths of partitions that the metadata does not have; a broker renames them.
     """
 
     path: str
@@ -43,11 +43,11 @@ class Inspection:
 
 
 def inspect(path: str) -> Inspection:
-    """Look at a data directory; a broker or a store should not be running.
+    """Inspect a data directory; no broker or store should be running.
 
     Raises:
         InvalidNameError: a directory in it that is no partition's.
-        DataDirectoryError: it is not there, or not for one node alone.
+        DataDirectoryError: it does not exist, or is not for one node alone.
         LogstoreError: its metadata cannot be read.
     """
     path = absolute_path(path)
@@ -82,7 +82,7 @@ def inspect(path: str) -> Inspection:
 
 
 def _of_nobody(path: str, topics: list[AdoptedTopic]) -> Inspection:
-    """A directory without meta.properties: nothing, or partitions that somebody put there."""
+    """Inspect a directory without `meta.properties`: it is empty, or has partitions that somebody put there."""
     steps = [f"make {meta_properties.FILE_NAME} and a metadata log"]
     for topic in topics:
         known = f"id {topic.topic_id}" if topic.topic_id is not None else "a new id"

@@ -1,6 +1,6 @@
-"""What a metadata log begins with: features, and the store as a broker that is registered.
+"""The first records of a metadata log: levels of features, and the registration of the store as a broker.
 
-By its registration its clean shutdowns and producer ids are known.
+Marks of clean shutdowns and blocks of producer ids need the epoch of the registration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # of the record, by the least me
 
 
 def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
-    """Give an empty metadata log what a controller that starts first writes, and register a node that is unknown."""
+    """Write the first records of an empty metadata log, and register the node if it is unknown."""
     if not metadata.image.features:
         metadata.lead()
         metadata.append(_bootstrap_records(path))
@@ -30,7 +30,7 @@ def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
 
 
 def _bootstrap_records(path: str) -> list[bytes]:
-    """What `bootstrap.checkpoint` has, as one metadata transaction (`ActivationRecordsGenerator`)."""
+    """Return the records of `bootstrap.checkpoint` as one metadata transaction (`ActivationRecordsGenerator`)."""
     file = child(path, BOOTSTRAP_SNAPSHOT_NAME)
     values = feature_records()
     if os.path.exists(file):
@@ -43,7 +43,7 @@ def _bootstrap_records(path: str) -> list[bytes]:
 
 
 def _require_registration(metadata: MetadataLog, node_id: int, directory_id: str) -> None:
-    """Register this node, if it is not; fenced, for no client can come to it."""
+    """Register this node if it is unknown; fenced, because no client can reach it."""
     if node_id not in metadata.image.brokers:
         metadata.lead()
         features = [

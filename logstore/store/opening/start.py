@@ -1,4 +1,4 @@
-"""A data directory made or recovered, and opened for writing (`LogManager.startup`)."""
+"""Opening of a data directory for writing: it is made or recovered first (`LogManager.startup`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_as(
     seam: Seam,
     cluster_id: str | None = None,
 ) -> S:
-    """See `logstore.open`; what was opened becomes a store of this type."""
+    """Open a data directory as a store of this type, see `logstore.open`."""
     broker_config = parse_broker_config(config)
     require_cluster_id(cluster_id)
     path = absolute_path(path)
@@ -42,7 +42,7 @@ def open_as(
     lock = DataDirectoryLock(path)
     store: S | None = None
     try:
-        partition_directories(path)  # what a broker would not start beside is told before anything is changed
+        partition_directories(path)  # raises for what a broker would not start beside, before anything is changed
         properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
         require_cluster(path, properties, cluster_id)
         store = _open(path, properties, broker_config, lock, seam, now_ms, progress, store_type)
