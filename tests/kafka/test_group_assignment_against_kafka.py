@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from logstore.coordinator.groups.assignors import (
     Assignment,
     Subscription,
+    assign_cooperative,
     assign_range,
     assign_round_robin,
     assign_sticky,
@@ -72,6 +74,22 @@ def test_partitions_are_assigned_as_the_java_client_assigns_them(oracle: Oracle,
         assert _names(assign_range(case["counts"], members)) == theirs["range"], case
         assert _names(assign_round_robin(case["counts"], members)) == theirs["roundrobin"], case
         _assert_as_even(_names(assign_sticky(case["counts"], members)), theirs["sticky"])
+        holding = {name: replace(one, held=one.owned) for name, one in members.items()}
+        for assignment in (_names(assign_cooperative(case["counts"], holding)), theirs["cooperative"]):
+            _assert_handed_over_in_two_steps(
+                assignment, theirs["range"], _names({n: [*m.owned] for n, m in members.items()})
+            )
+
+
+def _assert_handed_over_in_two_steps(
+    ours: dict[str, list[str]], everything: dict[str, list[str]], owned: dict[str, list[str]]
+) -> None:
+    """What is owned is given to its owner or to nobody, what is free to somebody; Java's keeps the same rule."""
+    owners = {partition: name for name, partitions in owned.items() for partition in partitions}
+    given = {partition: name for name, partitions in ours.items() for partition in partitions}
+    assert all(owners.get(partition, name) == name for partition, name in given.items()), (ours, owned)
+    missing = set(chain.from_iterable(everything.values())) - given.keys()
+    assert missing <= owners.keys(), (ours, owned)
 
 
 def _assert_as_even(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> None:

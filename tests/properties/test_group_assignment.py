@@ -12,6 +12,7 @@ from logstore.coordinator.groups.assignors import (
     Assignment,
     Assignor,
     Subscription,
+    assign_cooperative,
     assign_range,
     assign_round_robin,
     assign_sticky,
@@ -92,6 +93,30 @@ def test_whoever_stays_keeps_a_fair_share(counts: dict[str, int], before: set[st
     for member_id in before & after:
         kept = set(old[member_id]) & set(new[member_id])
         assert len(kept) >= min(len(old[member_id]), share)
+
+
+@given(counts=COUNTS, before=st.sets(MEMBER_IDS, min_size=1), after=st.sets(MEMBER_IDS, min_size=1))
+def test_two_cooperative_rebalances_do_what_a_sticky_one_does(
+    counts: dict[str, int], before: set[str], after: set[str]
+) -> None:
+    old = assign_sticky(counts, {member_id: Subscription(tuple(counts)) for member_id in sorted(before)})
+    held = {member_id: tuple(old.get(member_id, ())) for member_id in sorted(after)}
+    members = {
+        member_id: Subscription(tuple(counts), owned=one, generation=1, held=one) for member_id, one in held.items()
+    }
+    first = assign_cooperative(counts, members)
+    assert all(not set(first[one]) & set(held[other]) for one in after for other in after if one != other)
+    members = {
+        member_id: Subscription(
+            tuple(counts), owned=tuple(one), generation=2, held=tuple(set(one) & set(held[member_id]))
+        )
+        for member_id, one in first.items()
+    }
+    second = assign_cooperative(counts, members)
+    assert sorted(chain.from_iterable(second.values())) == sorted(
+        (topic, number) for topic, count in counts.items() for number in range(count)
+    )
+    assert all(set(first[member_id]) <= set(second[member_id]) for member_id in after)
 
 
 @given(generations=st.lists(st.integers(0, 3), min_size=2, max_size=4))

@@ -170,6 +170,70 @@ def test_a_silent_member_is_shut_out(store: Store, clock: Clock, caplog: pytest.
     assert listener.told[-1][0] == "assigned"
 
 
+def cooperative(store: Store, listener: Listener, **config: object) -> Consumer:
+    consumer = store.consumer(
+        group_id="g", auto_offset_reset="earliest", partition_assignment_strategy=["cooperative-sticky"], **config
+    )
+    consumer.subscribe(["t"], listener=listener)
+    return consumer
+
+
+def test_cooperative_members_read_on_and_hand_over_in_two_rebalances(store: Store) -> None:
+    fill(store, 6)
+    listeners = [Listener(), Listener()]
+    first = cooperative(store, listeners[0], max_poll_records=1)
+    first.poll()
+    assert listeners[0].told == [("assigned", [0, 1, 2, 3])]
+    second = cooperative(store, listeners[1])
+    second.poll()
+    assert len(first.poll()) == 1
+    assert listeners[0].told[1:] == [("revoked", [2, 3]), ("assigned", [])]
+    generation = store.groups.describe("g").generation
+    second.poll()
+    assert not second.assignment(), "nobody has them until the first has joined again"
+    assert len(first.poll()) == 1, "it joins, and reads on while the second has yet to do so"
+    assert settle(first, second) == [[0, 1], [2, 3]]
+    assert listeners[0].told[3:] == [("assigned", [])]
+    assert listeners[1].told == [("assigned", []), ("assigned", [2, 3])]
+    assert store.groups.describe("g").generation == generation + 1
+
+
+def test_cooperative_members_commit_what_they_hand_over(store: Store) -> None:
+    fill(store, 3)
+    first = cooperative(store, Listener())
+    settle(first)
+    second = cooperative(store, Listener())
+    found = [record for _ in range(6) for one in (second, first) for rows in one.poll().values() for record in rows]
+    assert [len(one.assignment()) for one in (first, second)] == [2, 2]
+    assert found == []
+    assert second.position(PARTITIONS[3]) == 3
+
+
+def test_a_cooperative_member_that_was_silent_loses_all(store: Store, clock: Clock) -> None:
+    listeners = [Listener(), Listener()]
+    silent = cooperative(store, listeners[0])
+    settle(silent)
+    clock.now_ms += 5 * MINUTE_MS
+    store.groups.remove_silent()
+    other = cooperative(store, listeners[1])
+    assert settle(other) == [[0, 1, 2, 3]]
+    silent.poll()
+    assert listeners[0].told[-1] == ("lost", [0, 1, 2, 3])
+    assert sorted(map(len, settle(silent, other))) == [2, 2]
+
+
+def test_a_cooperative_member_revokes_topics_that_it_leaves(store: Store) -> None:
+    store.create_topic("u", 1)
+    consumer, listener = cooperative(store, Listener()), Listener()
+    consumer.subscribe(["t", "u"], listener=listener)
+    settle(consumer)
+    consumer.subscribe(["u"], listener=listener)
+    settle(consumer)
+    assert consumer.assignment() == {TopicPartition("u", 0)}
+    assert ("revoked", [0, 1, 2, 3]) in listener.told
+    assert listener.told[-1] == ("assigned", [])
+
+
 def test_a_static_member_keeps_its_place(store: Store) -> None:
     first = member(store, group_instance_id="a")
     second = member(store, group_instance_id="b")

@@ -2,6 +2,10 @@
 
 A member is alive as long as it is asked to `poll`: within one process no connection can be lost, so what Kafka calls
 `max.poll.interval.ms` is the only time that counts here.
+
+A member gives its partitions back before it joins again. If cooperative-sticky is the only assignor that it is given,
+it reads on: what it does not get again it gives back behind the rebalance, and joins once more, so that another member
+gets it then (KIP-429).
 """
 
 from __future__ import annotations
@@ -72,6 +76,8 @@ class Membership:
         self._partitions: tuple[TopicPartition, ...] | None = None  # of the generation that it is in
         self._is_joining = False  # it waits for the others to join
         self._has_taken_over = False  # the partitions are those of the positions
+        self._is_cooperative = config["partition.assignment.strategy"] == ["cooperative-sticky"]
+        self._must_rejoin = False  # it has given partitions back, which nobody has yet
         self._topics: frozenset[str] = frozenset()  # that it has joined with
         self._matched: tuple[SubscriptionState, Mapping[str, object]] = SubscriptionState(), {}  # with these topics
         self._next_commit_s = 0.0
@@ -109,7 +115,7 @@ class Membership:
         A static member stays until its time is up.
         """
         try:
-            self._give_back(listener, is_lost=False)
+            self._give_back(listener, list(self._positions))
         finally:
             if self._member_id and self._config["group.instance.id"] is None:
                 with suppress(UnknownMemberIdError):
@@ -196,21 +202,25 @@ class Membership:
         is_lost = False
         try:
             self._store.groups.heartbeat(self._group_id, self._identity)
-            if topics == self._topics:
+            if topics == self._topics and not self._must_rejoin:
                 return False
         except RebalanceInProgressError:
             pass
         except (UnknownMemberIdError, IllegalGenerationError):
             is_lost = True
-        self._give_back(listener, is_lost=is_lost)
+        kept = topics if self._is_cooperative and not is_lost else frozenset[str]()
+        self._give_back(
+            listener, [partition for partition in self._positions if partition.topic not in kept], is_lost=is_lost
+        )
         self._partitions = None
         if is_lost:
             self._forget()
         return True
 
-    def _give_back(self, listener: RebalanceListener | None, *, is_lost: bool) -> None:
-        """Commit what was read, unless others have the partitions already, and read nothing any more."""
-        partitions = list(self._positions)
+    def _give_back(
+        self, listener: RebalanceListener | None, partitions: list[TopicPartition], *, is_lost: bool = False
+    ) -> None:
+        """Commit what was read, unless others have the partitions already, and read these no longer."""
         if not is_lost:
             self.commit_automatically(is_due=True)
         try:
@@ -218,14 +228,20 @@ class Membership:
                 revoked = listener.on_partitions_revoked  # a listener without the other hears of lost ones by this
                 (getattr(listener, "on_partitions_lost", revoked) if is_lost else revoked)(partitions)
         finally:
-            self._positions.assign([])
+            if partitions:
+                self._positions.assign([partition for partition in self._positions if partition not in partitions])
 
     def _take_over(self, partitions: tuple[TopicPartition, ...], listener: RebalanceListener | None) -> None:
         """Let the positions be those of the assignment; again if an interrupt came before."""
+        revoked = [partition for partition in self._positions if partition not in partitions]
+        if revoked:
+            self._must_rejoin = True  # first: the next call finds nothing to give back any more
+            self._give_back(listener, revoked)
+        kept = set(self._positions) if self._is_cooperative else ()
         self._positions.assign(partitions)
         self._has_taken_over = True
         if listener is not None:
-            listener.on_partitions_assigned(list(partitions))
+            listener.on_partitions_assigned([partition for partition in partitions if partition not in kept])
 
     def _join(self, topics: frozenset[str]) -> None:
         config = self._config
@@ -240,9 +256,10 @@ class Membership:
                 client_id=config["client.id"],
                 session_timeout_ms=config["max.poll.interval.ms"],
                 rebalance_timeout_ms=config["max.poll.interval.ms"],
+                held=tuple(self._positions) if self._is_cooperative else (),
             ),
         )
-        self._topics, self._is_joining = topics, True
+        self._topics, self._is_joining, self._must_rejoin = topics, True, False
 
     def _has_synced(self) -> bool:
         """Take the assignment, if everybody has joined; a member that was left behind has to join again."""
@@ -262,4 +279,4 @@ class Membership:
 
     def _forget(self) -> None:
         self._partitions = None
-        self._member_id, self._generation, self._is_joining = "", NO_GENERATION, False
+        self._member_id, self._generation, self._is_joining, self._must_rejoin = "", NO_GENERATION, False, False

@@ -1,4 +1,4 @@
-"""Which member of a group reads which partition: the range, the round-robin and the sticky assignor of the Java client.
+"""Which member of a group reads which partition: the range, round-robin and sticky assignors of the Java client.
 
 >>> members = {"m1": Subscription(("t",)), "m2": Subscription(("t",))}
 >>> [list(map(str, partitions)) for partitions in assign_range({"t": 3}, members).values()]
@@ -22,12 +22,13 @@ from ...model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The topics of a member, and the partitions that it owned in its last `generation` (-1: none)."""
+    """The topics of a member, the partitions that it owned in its last `generation` (-1: none), and those it `held` on to."""
 
     topics: tuple[str, ...]
     group_instance_id: str | None = None
     owned: tuple[TopicPartition, ...] = ()
     generation: int = -1
+    held: tuple[TopicPartition, ...] = ()
 
 
 Assignment = dict[str, list[TopicPartition]]
@@ -90,6 +91,19 @@ def assign_sticky(partition_counts: Mapping[str, int], members: Mapping[str, Sub
     while _moved_one(assignment, readers):
         pass
     return {member_id: sorted(assignment[member_id], key=_order) for member_id in members}
+
+
+def assign_cooperative(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
+    """As `assign_sticky`, but a partition that another member still reads is given to nobody this time.
+
+    Its reader gives it back when it sees that it is not among its own, and joins again; then it is free (KIP-429,
+    `CooperativeStickyAssignor.adjustAssignment`).
+    """
+    holders = {partition: member_id for member_id, member in members.items() for partition in member.held}
+    return {
+        member_id: [partition for partition in partitions if holders.get(partition, member_id) == member_id]
+        for member_id, partitions in assign_sticky(partition_counts, members).items()
+    }
 
 
 def _owners(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> dict[TopicPartition, str]:

@@ -28,7 +28,14 @@ from ...errors import (
 )
 from ...model import TopicPartition
 from ...topics.consumer_offsets import CommittedOffset
-from .assignors import Assignor, Subscription, assign_range, assign_round_robin, assign_sticky
+from .assignors import (
+    Assignor,
+    Subscription,
+    assign_cooperative,
+    assign_range,
+    assign_round_robin,
+    assign_sticky,
+)
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 NO_GENERATION = -1
@@ -38,7 +45,7 @@ ASSIGNORS: dict[str, Assignor] = {
     "range": assign_range,
     "roundrobin": assign_round_robin,
     "sticky": assign_sticky,
-    "cooperative-sticky": assign_sticky,
+    "cooperative-sticky": assign_cooperative,
 }
 
 
@@ -52,7 +59,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A member's request to join; it prefers the first of its `assignors`."""
+    """A member's request to join; it prefers the first of its `assignors`, and goes on reading the `held` partitions."""
 
     member_id: str
     topics: tuple[str, ...]
@@ -61,6 +68,7 @@ class Joining:
     client_id: str = ""
     session_timeout_ms: int = 45_000
     rebalance_timeout_ms: int = 300_000
+    held: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,11 @@ class Member:
     def subscription(self) -> Subscription:
         """The input of an assignor for this member."""
         return Subscription(
-            self.joining.topics, self.joining.group_instance_id, owned=self.partitions, generation=self.generation
+            self.joining.topics,
+            self.joining.group_instance_id,
+            owned=self.partitions,
+            generation=self.generation,
+            held=self.joining.held,
         )
 
 

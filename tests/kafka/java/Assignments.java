@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.Subscription;
+import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
@@ -50,6 +51,7 @@ public class Assignments {
                 return new MemberData(subscription.ownedPartitions(), subscription.generationId());
             }
         }, question, result);
+        ask("cooperative", new CooperativeStickyAssignor(), question, result);
         return result;
     }
 
