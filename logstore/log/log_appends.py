@@ -38,10 +38,16 @@ class LogAppends:
         """The door of all appends; made for the first."""
         return Appender(cast("PartitionLog", self))
 
-    def watch(self, watcher: Callable[[], object]) -> None:
-        """Call `watcher` once, after the next append; it must not wait. An interrupted append may leave it out."""
+    def watch(self, watcher: Callable[[], object]) -> bool:
+        """Call `watcher` once, after the next append; return False if that is so already.
+
+        It must not wait. An append that is interrupted may drop it without a call.
+        """
         with self.lock:
+            if watcher in self.appender.watchers:
+                return False
             self.appender.watchers += (watcher,)
+            return True
 
     def append(self, request: AppendRequest) -> AppendInfo:
         """Append what the request says; raises as `append_as_leader`."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
+from threading import Event, Semaphore
 
 import pytest
 
 import logstore
 from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
+from logstore.client.consumer.fetcher import Fetcher
 from logstore.client.store import Store
 from logstore.errors import (
     IllegalStateError,
@@ -66,6 +67,25 @@ def test_a_poll_gives_so_many_and_the_next_goes_on(store: Store) -> None:
     assert values(consumer) == [b"6", b"7", b"8", b"9", b"100", b"101"]
     assert len(values(consumer, max_records=100)) == 8
     assert consumer.poll() == {}
+
+
+def test_a_poll_that_waits_is_idle_until_something_is_appended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looked up to a hundred times a second, and found a record up to 50 ms late."""
+    consumer, looks, collect = earliest(store, T0, T1), Semaphore(0), Fetcher.collect
+
+    def counted(fetcher: Fetcher, count_max: int) -> object:
+        looks.release()
+        return collect(fetcher, count_max)
+
+    monkeypatch.setattr(Fetcher, "collect", counted)
+    assert values(consumer, timeout_ms=700) == []
+    look_count = sum(looks.acquire(blocking=False) for _ in range(100))
+    assert look_count <= 3
+    thread = threading.Timer(0.2, fill, args=(store, 1, 1, 7))
+    thread.start()
+    assert values(consumer, timeout_ms=60_000) == [b"7"]
+    assert sum(looks.acquire(blocking=False) for _ in range(100)) <= 3
+    thread.join()
 
 
 def test_a_partition_does_not_keep_the_others_waiting(store: Store) -> None:

@@ -37,8 +37,6 @@ def test_an_append_of_another_thread_ends_the_wait(
     store: DataDirectory, arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 60.0)
-    arrivals = Arrivals()
-    arrivals.expect(B, store.log(*B))
     thread = threading.Timer(0.05, store.log(*B).append_records, [[b"v"]])
     begin_s = clock.monotonic_s()
     thread.start()
@@ -56,9 +54,7 @@ def test_many_appends_are_told_once_until_the_partition_is_expected_again(
     assert arrivals.wait(0) == {A}
     log.append_records([b"v"])
     assert arrivals.wait(0) == set()
-    arrivals.expect(A, log)
-    arrivals.expect(A, log)
-    assert len(log.appender.watchers) == 1
+    assert [arrivals.expect(A, log) for _ in range(2)] == [True, False]
     log.append_records([b"v"])
     assert arrivals.wait(0) == {A}
 
@@ -86,7 +82,6 @@ def test_a_wake_ends_the_wait_with_nothing(arrivals: Arrivals) -> None:
     assert arrivals.wait(0.9) == set()
 
 
-def test_all_are_looked_at_now_and_then(arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_ends_now_and_then(arrivals: Arrivals, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "LOOK_AGAIN_S", 0.01)
-    assert fetch.Arrivals().wait(0.02) == set()
-    assert arrivals.wait(5) == {A, B}
+    assert arrivals.wait(600) == set()

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from ... import clock
 from ...errors import IllegalStateError, RequestTimedOutError, WakeupError
 from ...model import TopicPartition
+from ...store.fetch import LOOK_AGAIN_S, Arrivals
 from ..lifetime import OneThread
 from .arrow import read_table
 from .config import ConsumerConfig
@@ -17,7 +18,7 @@ from .membership import Membership, RebalanceListener
 from .positions import Positions
 from .records import ConsumerRecord, Iteration, NextOffsets, Records
 
-_WAIT_MIN_S, _WAIT_MAX_S = 0.001, 0.05
+_PAUSE_S = 0.05  # between two looks at what no append tells of: the group, a commit, `fetch.max.wait.ms`
 _POLL_INTERVAL_S = 0.05  # between two looks at the group, while records are iterated over
 _NOTHING = Iteration({}, {}, 0)
 
@@ -46,7 +47,8 @@ class Polling:
         self.listener: RebalanceListener | None = None
         self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
         self._timeout_ms = float("inf") if iteration_timeout_ms is None else iteration_timeout_ms
-        self._woken = threading.Event()
+        self._arrivals = Arrivals()
+        self._is_woken = False
         self._iteration = _NOTHING
         self._next_poll_s = 0.0
 
@@ -83,12 +85,13 @@ class Polling:
 
     def wakeup(self) -> None:
         """See `Consumer.wakeup`."""
-        self._woken.set()
+        self._is_woken = True
+        self._arrivals.wake()
 
     def raise_if_woken(self) -> None:
         """Raise WakeupError if another thread has asked for it, once (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
-        if self._woken.is_set():
-            self._woken.clear()
+        if self._is_woken:
+            self._is_woken = False
             raise WakeupError("The consumer was woken up")
 
     def answer(self, ask: Callable[[], T | None], text: str) -> T:
@@ -105,7 +108,7 @@ class Polling:
             given = ask()
             return given, given is not None
 
-        answer = self._wait(timeout_ms, attempt)
+        answer = self._wait(timeout_ms, attempt, pause_s=_PAUSE_S)
         if answer is None:
             raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
         return answer
@@ -150,18 +153,22 @@ class Polling:
                 self._positions.advance_all(moved)
             return (found, moved), is_something
 
-        return self._wait(timeout_ms, attempt)
+        tells_all = not self._positions.subscription.is_shared and self._config["fetch.min.bytes"] <= 1
+        return self._wait(timeout_ms, attempt, pause_s=LOOK_AGAIN_S if tells_all else _PAUSE_S)
 
-    def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]]) -> T:
-        """The first answer of `attempt` that is final, or the last one when the time is up; a wakeup ends a pause."""
-        end_s, wait_s = clock.monotonic_s() + timeout_ms / 1000, _WAIT_MIN_S
+    def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]], *, pause_s: float) -> T:
+        """Return the first answer of `attempt` that is final, or the last one when the time is up.
+
+        A pause between two attempts ends with an append to a partition that is read, and with a wakeup.
+        """
+        end_s = clock.monotonic_s() + timeout_ms / 1000
         while True:
             answer, is_final = attempt()
             left_s = end_s - clock.monotonic_s()
             if is_final or left_s <= 0:
                 return answer
-            self._woken.wait(min(wait_s, left_s))
-            wait_s = min(wait_s * 2, _WAIT_MAX_S)
+            if not self._positions.expect(self._arrivals):  # else another attempt, for what came before it
+                self._arrivals.wait(min(pause_s, left_s))
 
     def _next_iteration(self) -> Iteration:
         """Records to be handed out, of which there is one: what is left of those there are, or others."""

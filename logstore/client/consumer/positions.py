@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from ...errors import (
     IllegalStateError,
@@ -16,6 +17,7 @@ from ...errors import (
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
+from ...store.fetch import Arrivals
 from ...store.metadata.topics import TopicDescription
 from ..arguments import ILLEGAL_ARGUMENT
 from .subscription import SubscriptionState
@@ -173,6 +175,14 @@ class Positions:
             return None
         has_more = position != self.isolation.end_offset(log) or position < log.log_start_offset
         return log if has_more else None
+
+    def expect(self, arrivals: Arrivals) -> bool:
+        """Expect records of each partition that is not paused; return whether one was not expected already."""
+        is_new = False
+        for partition in self._positions.keys() - self.paused:
+            with suppress(UnknownTopicOrPartitionError):
+                is_new |= arrivals.expect(partition, self._store.log(*partition))
+        return is_new
 
     @property
     def current(self) -> dict[TopicPartition, int | None]:
