@@ -22,7 +22,7 @@ from ...model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The topics of a member, the partitions that it owned in its last `generation` (-1: none), and those it `held` on to."""
+    """The topics of a member, the partitions of its last `generation` (-1: none), and those it still reads (`held`)."""
 
     topics: tuple[str, ...]
     group_instance_id: str | None = None

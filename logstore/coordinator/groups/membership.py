@@ -59,7 +59,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A member's request to join; it prefers the first of its `assignors`, and goes on reading the `held` partitions."""
+    """A member's request to join: `assignors` by preference, and the partitions that it goes on reading (`held`)."""
 
     member_id: str
     topics: tuple[str, ...]
