@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore_tools.dump.options import OWN_OPTIONS
 from tests.conformance.beyond import DIFFERENCES, HELP, PATHS, difference
 from tests.conformance.comparison import comparable_stdout, differences
 from tests.conformance.dumping import answer, disagreement
@@ -46,7 +47,7 @@ def test_help_is_kafkas_and_then_ours(argv: list[str]) -> None:
     assert (rc, stdout) == (row["rc"], row["stdout"])
     own = stderr.removeprefix(row["stderr"])
     assert own != stderr, "the help does not begin with Kafka's"
-    assert all(f"{option} " in own for option in ("--format", "--offset", "--time", "--producer-id", "--key"))
+    assert all(f"--{option} " in own for option in OWN_OPTIONS)
     assert max(map(len, own.splitlines())) <= 80
 
 

@@ -203,4 +203,8 @@ def test_findings_stay_on_stderr() -> None:
 def test_an_unknown_format_is_a_wrong_call(argv: list[str]) -> None:
     rc, stdout, stderr = answer(argv)
     name = "".join(argv[:-1]).replace("--format", "").replace("=", "").replace("--files", "")
-    assert (rc, stdout, stderr) == (2, "", f"logstore: Unknown format; expected text or json, found {name!r}\n")
+    assert (rc, stdout, stderr) == (
+        2,
+        "",
+        f"logstore: Unknown format; expected text, json, arrow or parquet, found {name!r}\n",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from logstore.disk.names import file_name, java_file
 from logstore.errors import LogstoreError, UsageError
@@ -13,6 +13,7 @@ from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 from .options import DumpOptions
 
 if TYPE_CHECKING:
+    from .arrow_rows import ArrowStream, ParquetStream
     from .findings import Findings
     from .jobs import Advance, Progress
     from .output import Output
@@ -59,17 +60,33 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
         stderr.write(f'Missing required argument "[files]"\n{kafka_option_table()}')
         return 1
-    _dump_all([java_file(path) for path in paths], options, stdout, stderr)
+    stream: ArrowStream | ParquetStream | None = None
+    if options.format in ("arrow", "parquet"):
+        from .arrow_rows import open_stream
+
+        stream = open_stream(stdout, options)
+    try:
+        _dump_all([java_file(path) for path in paths], options, stdout, stderr, stream)
+    finally:
+        if stream is not None:
+            stream.close()
     return 0
 
 
-def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO) -> None:
+def _dump_all(
+    paths: list[str],
+    options: DumpOptions,
+    stdout: BinaryIO,
+    stderr: TextIO,
+    stream: ArrowStream | ParquetStream | None,
+) -> None:
     from .findings import Findings
 
     input_size = sum(map(_size, paths))
-    if input_size < PARALLEL_SIZE_MIN:
+    put_batch = None if stream is None else stream.put
+    if input_size < PARALLEL_SIZE_MIN or put_batch is not None:  # a Parquet file is written by one thread
         findings = Findings(lambda line: _write_line(line, stderr))
-        _dump_here(paths, options, stdout, findings)
+        _dump_here(paths, options, stdout, findings, put_batch)
     else:
         from .jobs import Progress
 
@@ -91,10 +108,17 @@ def _dump_all(paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: 
         stderr.write("\n".join(some) + "\n")
 
 
-def _dump_here(paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings) -> None:
+def _dump_here(
+    paths: list[str],
+    options: DumpOptions,
+    stdout: BinaryIO,
+    findings: Findings,
+    put_batch: Callable[[Any], None] | None,
+) -> None:
     from .output import Output
 
     out = Output.to_stream(stdout)
+    out.put_batch = put_batch
     try:
         for path in paths:
             _dump_file(path, options, out, findings)
@@ -134,7 +158,7 @@ def _dump_file(
 
     What prints a file is imported when there is such a file: a small dump is over before all of it were loaded.
     """
-    if not options.is_json:
+    if options.format == "text":
         out.print(f"Dumping {path}")
     if file_name(path).endswith((LOG_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)):
         from .log_printer import dump_log

@@ -56,6 +56,11 @@ class ControlRecord(NamedTuple):
     name: str
     detail: int | JsonText
 
+    @property
+    def json(self) -> JsonText:
+        """The record as an object."""
+        return JsonText(f'{{"type":"{self.type.name}","{self.name}":{self.detail}}}')
+
 
 def message_parser(name: str) -> MessageParser:
     """The parser behind a decoder flag.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,11 @@ from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, NO_
 
 from .options import FILTER_OPTIONS, DumpOptions
 
+if TYPE_CHECKING:
+    from .partition_filters import ConsumedBatches
+
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 BoolArray = npt.NDArray[np.bool_]
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -36,23 +41,51 @@ class RecordFilter:
         timestamps_ms: first and last timestamp.
         producer_id: of the batch; None for any.
         key: exact bytes; None for any.
+        transactional_id, isolation_level: as on the command line; `of_file` makes the next two of them.
+        producer_ids: of the transactional id; None for any.
+        consumed: what a consumer gets; None for everything.
     """
 
     offsets: tuple[int, int] = (INT64_MIN, INT64_MAX)
     timestamps_ms: tuple[int, int] = (INT64_MIN, INT64_MAX)
     producer_id: int | None = None
     key: bytes | None = None
+    transactional_id: str | None = None
+    isolation_level: str | None = None
+    producer_ids: frozenset[int] | None = None
+    consumed: ConsumedBatches | None = None
 
     @classmethod
     def from_options(cls, options: DumpOptions) -> RecordFilter:
-        """The filter of `--offset`, `--time`, `--producer-id` and `--key`; UsageError for a value that is none."""
-        offset, time, producer_id, key = (options.text(name) for name in FILTER_OPTIONS)
+        """Return the filter of FILTER_OPTIONS; UsageError for a value that is none."""
+        offset, time, producer_id, key, transactional_id, isolation_level = map(options.text, FILTER_OPTIONS)
+        if isolation_level not in (None, *ISOLATION_LEVELS):
+            raise UsageError(
+                "--isolation-level takes one of two", expected=" or ".join(ISOLATION_LEVELS), found=isolation_level
+            )
         return cls(
             offsets=_bounds("offset", offset, ":", _offset),
             timestamps_ms=_bounds("time", time, _time_separator(time or ""), _timestamp_ms),
             producer_id=None if producer_id is None else _number("producer-id", producer_id),
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
+            transactional_id=transactional_id,
+            isolation_level=isolation_level,
         )
+
+    def of_file(self, path: str) -> RecordFilter:
+        """Return the filter for the log at `path`, with what the partition and data directory around it say.
+
+        Raises:
+            UsageError: there is no partition or data directory around it that could say it.
+            DataDirectoryError: a file of them cannot be read.
+        """
+        if self.transactional_id is None and self.isolation_level is None:
+            return self
+        from .partition_filters import consumed_batches, producer_ids_of
+
+        ids = None if self.transactional_id is None else producer_ids_of(path, self.transactional_id)
+        consumed = None if self.isolation_level is None else consumed_batches(path, self.isolation_level)
+        return replace(self, producer_ids=ids, consumed=consumed)
 
     def rows(self, table: BatchTable, is_asking_records: bool) -> Int64Array:
         """Return the rows that may pass by their headers, int64, ascending.
@@ -71,6 +104,10 @@ class RecordFilter:
         passes |= table.magic < 2
         if self.producer_id is not None:
             passes &= table.producer_id == self.producer_id
+        if self.producer_ids is not None:
+            passes &= np.isin(table.producer_id, list(self.producer_ids))
+        if self.consumed is not None:
+            passes &= self.consumed.rows(table)
         return np.flatnonzero(passes)
 
     def records(self, table: RecordTable) -> BoolArray:
@@ -87,6 +124,7 @@ class RecordFilter:
         """Whether a v0/v1 record passes; raises InvalidRecordError where its key is asked for and cannot be read."""
         return (
             self.producer_id in (None, NO_PRODUCER_ID)
+            and self.producer_ids is None
             and self.offsets[0] <= record.offset <= self.offsets[1]
             and self.timestamps_ms[0] <= record.timestamp <= self.timestamps_ms[1]
             and (self.key is None or record.key == self.key)

@@ -14,12 +14,19 @@ Beyond kafka-dump-log:
   logstore dump [options] PATH...
                         without --files: files, directories (a partition or a
                         data directory) and quoted globs, in order
-  --format json         one JSON object a line; keys and values as UTF-8 or
-                        base64, headers as a list
+  --format FORMAT       text; json: an object a line, keys and values as UTF-8
+                        or base64, headers as a list; arrow: a stream of record
+                        batches; parquet: a file
   --offset A:B          records at offsets A to B; A:, :B and A alone work too
   --time A:B            records with timestamps from A to B in milliseconds, or
                         A/B in ISO 8601 (UTC unless it says otherwise)
   --producer-id N       batches of this producer
+  --transactional-id ID batches of the producer ids that it has or had; read
+                        from __transaction_state in the data directory
+  --isolation-level L   what a consumer gets with read_committed or
+                        read_uncommitted: no control batches, and with the
+                        first neither aborted ones nor those behind the last
+                        stable offset
   --key TEXT            records with exactly this key
 A batch is printed when one of its records passes; without a deep dump and a
 key its header decides. Entries of indexes and snapshots are not filtered.

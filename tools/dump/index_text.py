@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,20 +52,24 @@ def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findi
     if read is None:
         findings.immediate(f"Ignoring unknown file {path}")
         return
-    line_of = _text_line
-    if options.is_json:
-        from .json_lines import side_file_line
+    write: Callable[[list[Row]], None] = partial(_write_text, out)
+    if options.format != "text":
+        from .log_rows import row_writer
 
-        line_of = side_file_line(path)
-    lines: list[bytes] = []
+        write = row_writer(path, options, out).write_entries
+    rows: list[Row] = []
     try:
         for row in read(path, options, findings):
-            lines.append(line_of(row))
-            if len(lines) == _ROW_COUNT:
-                out.write(b"".join(lines))
-                lines.clear()
+            rows.append(row)
+            if len(rows) == _ROW_COUNT:
+                write(rows)
+                rows = []
     finally:
-        out.write(b"".join(lines))
+        write(rows)
+
+
+def _write_text(out: Output, rows: list[Row]) -> None:
+    out.write(b"".join(map(_text_line, rows)))
 
 
 def _text_line(row: Row) -> bytes:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,18 +53,14 @@ class JsonWriter:
             lines += record_lines[start:end]
         self._write_lines(lines)
 
+    def write_entries(self, rows: list[Row]) -> None:
+        """Write rows of an index or snapshot."""
+        kinds = ["message" if "message" in row else "entry" for row in rows]
+        pairs = zip(kinds, rows, strict=True)
+        self._write_lines([f"{_encode({'file': self._path, 'kind': kind, **row})}\n" for kind, row in pairs])
+
     def _write_lines(self, lines: list[str]) -> None:
         self._out.write(_bytes("".join(lines)))
-
-
-def side_file_line(path: str) -> Callable[[Row], bytes]:
-    """Return what makes lines of the rows of an index or snapshot."""
-
-    def line(row: Row) -> bytes:
-        kind = "message" if "message" in row else "entry"
-        return _bytes(_encode({"file": path, "kind": kind, **row}) + "\n")
-
-    return line
 
 
 def _bytes(text: str) -> bytes:
@@ -144,7 +139,7 @@ def _text(value: Any) -> str:
     if isinstance(value, JsonText):
         return value
     if isinstance(value, ControlRecord):
-        return f'{{"type":"{value.type.name}","{value.name}":{value.detail}}}'
+        return value.json
     if isinstance(value, list):
         if not value:
             return "[]"

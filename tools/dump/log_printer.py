@@ -62,10 +62,8 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
     options.check_log_options()
     header = _header(path)
     path = java_file(path)
-    if options.is_json:
-        from .json_lines import JsonWriter
-        from .log_rows import LogRows
-    else:
+    printer: Printer
+    if options.format == "text":
         out.print(header)
         if _is_small(path):
             content = read_file(path)
@@ -77,12 +75,13 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
 
     with MappedFile(path) as file:
         end = options.end_of(file.size, path)
-        rows_or_text: Printer
-        if options.is_json:
-            rows_or_text = LogRows(path, file.data, options, JsonWriter(path, out), findings)
+        if options.format == "text":
+            printer = LogPrinter(path, file.data, options, out, findings)
         else:
-            rows_or_text = LogPrinter(path, file.data, options, out, findings)
-        _print_tables(rows_or_text, _mapped_tables(file, end), end, path, options, advance)
+            from .log_rows import LogRows, row_writer
+
+            printer = LogRows(path, file.data, options, row_writer(path, options, out), findings)
+        _print_tables(printer, _mapped_tables(file, end), end, path, options, advance)
 
 
 def _header(path: str) -> str:
@@ -167,6 +166,7 @@ class LogPrinter:
         self.path = path
         self.data = data
         self.options = options
+        self.filter = None if options.filter is None else options.filter.of_file(path)
         self.out = out
         self.findings = findings
         self.records = _words(decode.COLUMN_COUNT * RECORD_CAPACITY)
@@ -179,10 +179,10 @@ class LogPrinter:
 
     def print_table(self, table: SmallTable | BatchTable) -> None:
         """Print the batches of a table that pass the filter."""
-        if self.options.filter is None:
+        if self.filter is None:
             self.print_rows(table, 0, table.count)
         else:
-            self.slow_rows.print_filtered(table, self.options.filter)
+            self.slow_rows.print_filtered(table, self.filter)
 
     def print_trailer(self, size: int) -> None:
         """Print that `size` bytes at the end of the file are no batch."""
@@ -231,6 +231,6 @@ class LogPrinter:
     def _hand_on_gaps(self) -> None:
         """Hand the offsets that do not follow each other to the findings, unless they were asked to be left out."""
         count = self.state[dump_state.GAP_COUNT]
-        if count and self.options.filter is None:
+        if count and self.filter is None:
             self.findings.non_consecutive(self.path, self.gaps[:count], self.gaps[GAP_CAPACITY:][:count])
         self.state[dump_state.GAP_COUNT] = 0

@@ -27,6 +27,7 @@ from logstore.model import Codec, TimestampType
 from .findings import Findings
 from .legacy_text import Row, legacy_batch, legacy_metadata, legacy_texts
 from .options import DumpOptions
+from .output import Output
 from .slow_rows import record_texts
 
 ABSENT = object()  # in a column: the row has no such field
@@ -73,6 +74,20 @@ class RowWriter(Protocol):
     def write_batches(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write batches with their records: those of batch i begin at starts[i]; those before are of an earlier one."""
 
+    def write_entries(self, rows: list[dict[str, Any]]) -> None:
+        """Write rows of an index or snapshot: `message` alone, or the fields of an entry, which may differ."""
+
+
+def row_writer(path: str, options: DumpOptions, out: Output) -> RowWriter:
+    """Return what writes the rows of the file at `path` in the format of the options."""
+    if options.format == "json":
+        from .json_lines import JsonWriter
+
+        return JsonWriter(path, out)
+    from .arrow_rows import ArrowWriter
+
+    return ArrowWriter(path, options, out)
+
 
 class LogRows:
     """One log file on its way to a `RowWriter`; see `LogPrinter`, which prints it as text."""
@@ -81,6 +96,7 @@ class LogRows:
         self._path = path
         self._data = data
         self._options = options
+        self._filter = None if options.filter is None else options.filter.of_file(path)
         self._writer = writer
         self._findings = findings
         self._previous_offset = np.array([-1], np.int64)
@@ -88,12 +104,12 @@ class LogRows:
     def print_table(self, table: BatchTable) -> None:
         """Write the batches of a table that pass the filter, and in a deep dump the records."""
         options = self._options
-        is_asking_records = options.is_deep or (options.filter is not None and options.filter.key is not None)
-        rows = np.arange(table.count) if options.filter is None else options.filter.rows(table, is_asking_records)
+        is_asking_records = options.is_deep or (self._filter is not None and self._filter.key is not None)
+        rows = np.arange(table.count) if self._filter is None else self._filter.rows(table, is_asking_records)
         for run in np.split(rows, np.flatnonzero(np.diff(table.magic[rows] < 2)) + 1):
             if run.size and table.magic[run[0]] < 2:
                 self._write_entries(table, run)
-            elif run.size and is_asking_records and options.filter is not None:
+            elif run.size and is_asking_records and self._filter is not None:
                 self._write_with_records(table, run)
             elif run.size:
                 self._write_all(table, run)
@@ -120,7 +136,7 @@ class LogRows:
 
     def _write_with_records(self, table: BatchTable, rows: Int64Array) -> None:
         """Write v2 batches with their records: all, or those that pass the filter."""
-        record_filter = self._options.filter
+        record_filter = self._filter
         last_row = -1  # of the batches that are written; a window may go on with the records of one
         for window in record_windows(self._data, table, rows):
             if isinstance(window, BadBatch):
@@ -165,7 +181,7 @@ class LogRows:
 
     def _write_entry(self, entry: LegacyRecord, position: int, size: int, offsets: list[int]) -> None:
         options = self._options
-        is_due = options.filter is None
+        is_due = self._filter is None
         if is_due:
             self._writer.write(Rows.of("batch", [legacy_batch(entry, position, size)]))
             if not options.is_deep:
@@ -173,9 +189,9 @@ class LogRows:
         records: list[Row] = []
         try:
             for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX):
-                if options.filter is None:
+                if self._filter is None:
                     offsets.append(record.offset)
-                elif not options.filter.passes(record):
+                elif not self._filter.passes(record):
                     continue
                 elif not is_due:
                     self._writer.write(Rows.of("batch", [legacy_batch(entry, position, size)]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_BYTES_DEFAULT = 2**31 - 1
 MAX_MESSAGE_SIZE_DEFAULT = 5 * 1024 * 1024
 STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
-FORMATS = ("text", "json")
+FORMATS = ("text", "json", "arrow", "parquet")
 
 # Whether an option takes a value.
 NONE, OPTIONAL, REQUIRED = "none", "optional", "required"
@@ -43,7 +43,7 @@ KAFKA_OPTIONS = {
     "help": NONE,
     "version": NONE,
 }
-FILTER_OPTIONS = ("offset", "time", "producer-id", "key")
+FILTER_OPTIONS = ("offset", "time", "producer-id", "key", "transactional-id", "isolation-level")
 OWN_OPTIONS = dict.fromkeys(("format", *FILTER_OPTIONS), REQUIRED)
 
 # Decoders of whole records; the first that is present wins.
@@ -232,16 +232,21 @@ class DumpOptions:
         return RecordFilter.from_options(self)
 
     @cached_property
-    def is_json(self) -> bool:
-        """Whether to print one JSON object a line; UsageError for an unknown format."""
-        name = self.text("format", "text")
+    def format(self) -> str:
+        """One of FORMATS; UsageError for another one, or without what it needs."""
+        name = self.text("format", "text") or ""
         if name not in FORMATS:
-            raise UsageError("Unknown format", expected=" or ".join(FORMATS), found=repr(name))
-        return name == "json"
+            raise UsageError("Unknown format", expected=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}", found=repr(name))
+        if name in ("arrow", "parquet"):
+            from importlib.util import find_spec
+
+            if find_spec("pyarrow") is None:
+                raise UsageError(f"--format {name} needs pyarrow", advice="pip install 'logstore-kafka[arrow]'")
+        return name
 
     def check_own(self) -> None:
         """Raise what is wrong with the options that Kafka's tool does not have, before anything is printed."""
-        _ = self.is_json, self.filter
+        _ = self.format, self.filter
 
 
 def _is_option(token: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from logstore.kernels.text import SLACK_SIZE
 
@@ -26,6 +26,7 @@ class Output:
         self._hand_over = hand_over
         self.array = new_buffer()
         self.size = 0
+        self.put_batch: Callable[[Any], None] | None = None  # where record batches go to that are not bytes
 
     @property
     def capacity(self) -> int:

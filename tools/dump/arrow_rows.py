@@ -1,0 +1,160 @@
+"""`--format arrow` and `--format parquet`: the rows of JSON as one table, with null where a kind has no such column.
+
+Arrow is a stream of record batches, as `pyarrow.ipc.open_stream` reads it. Numbers are int64; `key` and `value` are
+binary, or text with a decoder; `control` is JSON. Rows stand in the order of the files.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .decoders import ControlRecord
+from .index_text import Row
+from .log_rows import ABSENT, Column, Rows, Slices
+from .options import DumpOptions
+from .output import Output
+
+ROW_GROUP_ROW_COUNT = 128 * 1024
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+_HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
+_NUMBERS_OF_BATCHES = (
+    *("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId", "producerEpoch"),
+    *("partitionLeaderEpoch", "deleteHorizonMs", "position", "maxTimestamp", "size", "magic", "crc"),
+)
+_NUMBERS_OF_RECORDS = ("offset", "timestamp", "keySize", "valueSize", "sequence")
+_NUMBERS_OF_SIDE_FILES = (
+    *("version", "firstOffset", "lastStableOffset", "coordinatorEpoch", "currentTxnFirstOffset", "lastTimestamp"),
+    *("firstSequence", "offsetDelta", "invalidBytes"),
+)
+
+
+def schema_of(options: DumpOptions) -> pa.Schema:
+    """Return the schema of all rows of a dump."""
+    content = pa.string() if options.needs_python else pa.binary()
+    types: dict[str, pa.DataType] = {"file": pa.string(), "kind": pa.string()}
+    types |= dict.fromkeys(_NUMBERS_OF_BATCHES + _NUMBERS_OF_RECORDS + _NUMBERS_OF_SIDE_FILES, pa.int64())
+    types |= dict.fromkeys(("isTransactional", "isControl", "isValid"), pa.bool_())
+    types |= dict.fromkeys(("timestampType", "codec", "control", "message"), pa.string())
+    types |= {"headers": _HEADERS, "key": content, "value": content}
+    return pa.schema(list(types.items()))
+
+
+class ArrowWriter:
+    """Writes the rows of one file as record batches: to `out`, or to the Parquet file that `out` goes to."""
+
+    def __init__(self, path: str, options: DumpOptions, out: Output) -> None:
+        self._path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        self._schema = schema_of(options)
+        self._put = out.put_batch or (lambda batch: out.write(batch.serialize().to_pybytes()))
+
+    def write(self, rows: Rows) -> None:
+        """Write rows, in order."""
+        if rows.count:
+            self._put(self._batch(rows))
+
+    def write_batches(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+        """Write each batch before its records, which begin at its start."""
+        table = pa.Table.from_batches([self._batch(batches), self._batch(records)])
+        records_order = np.arange(batches.count, batches.count + records.count)
+        order = np.insert(records_order, starts, np.arange(batches.count))
+        for batch in table.take(pa.array(order)).combine_chunks().to_batches():
+            self._put(batch)
+
+    def write_entries(self, rows: list[Row]) -> None:
+        """Write rows of an index or snapshot."""
+        whole = [{"file": self._path, "kind": "message" if "message" in row else "entry", **row} for row in rows]
+        self._put(pa.RecordBatch.from_pylist(whole, self._schema))
+
+    def _batch(self, rows: Rows) -> pa.RecordBatch:
+        same = {"file": [self._path] * rows.count, "kind": [rows.kind] * rows.count}
+        columns: dict[str, Column] = same | rows.columns
+        arrays = [
+            _array(columns[field.name], field.type) if field.name in columns else pa.nulls(rows.count, field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _array(column: Column, kind: pa.DataType) -> pa.Array:
+    if isinstance(column, Slices):
+        return pa.array(column.values(), kind)
+    return pa.array([_value(value) for value in column] if isinstance(column, list) else column, kind)
+
+
+def _value(value: Any) -> Any:
+    if value is ABSENT:
+        return None
+    if isinstance(value, ControlRecord):
+        return value.json
+    return [{"key": key, "value": content} for key, content in value] if isinstance(value, list) else value
+
+
+def open_stream(stdout: BinaryIO, options: DumpOptions) -> ArrowStream | ParquetStream:
+    """Begin the table on standard output."""
+    return ArrowStream(stdout, options) if options.format == "arrow" else ParquetStream(stdout, options)
+
+
+class ArrowStream:
+    """Standard output as an Arrow stream: what stands before and behind the record batches."""
+
+    put = None  # record batches are bytes of an `Output`, made by many threads
+
+    def __init__(self, stdout: BinaryIO, options: DumpOptions) -> None:
+        self._stdout = stdout
+        stdout.write(schema_of(options).serialize().to_pybytes())
+
+    def close(self) -> None:
+        """End the stream."""
+        self._stdout.write(_END_OF_STREAM)
+
+
+class _Sink:
+    """A stream that cannot seek, as a file that pyarrow writes to."""
+
+    closed = False
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._size = 0
+
+    def write(self, content: Any) -> int:
+        self._stream.write(bytes(content))
+        self._size += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+class ParquetStream:
+    """Standard output as a Parquet file, in row groups of some ROW_GROUP_ROW_COUNT rows."""
+
+    def __init__(self, stdout: BinaryIO, options: DumpOptions) -> None:
+        self._writer = pq.ParquetWriter(_Sink(stdout), schema_of(options))
+        self._waiting: list[pa.RecordBatch] = []
+        self._row_count = 0
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        """Write a batch, with others in a group."""
+        self._waiting.append(batch)
+        self._row_count += batch.num_rows
+        if self._row_count >= ROW_GROUP_ROW_COUNT:
+            self._write()
+
+    def close(self) -> None:
+        """Write what is left, and the end of the file."""
+        self._write()
+        self._writer.close()
+
+    def _write(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting))
+            self._waiting, self._row_count = [], 0
