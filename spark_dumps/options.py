@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from logstore import topics
 from logstore.errors import UsageError
 from logstore.layout.file_names import METADATA_TOPIC
-from logstore.topics import consumer_offsets, transaction_state
 
 EARLIEST, LATEST = -2, -1  # offsets of the Kafka source's JSON that mean a place
-INTERNAL_TOPICS = frozenset(
-    {consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state", METADATA_TOPIC}  # `Topic.isInternal`
-)
+INTERNAL_TOPICS = topics.INTERNAL_TOPICS | {METADATA_TOPIC}
 
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"

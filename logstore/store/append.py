@@ -16,7 +16,7 @@ from ..folds.verification import VerificationGuard
 from ..layout.batch import TRANSACTIONAL_FLAG
 from ..log.append.request import AppendInfo
 from ..model import TopicPartition
-from .metadata.topics import INTERNAL_TOPICS
+from ..topics import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from .data_directory import DataDirectory

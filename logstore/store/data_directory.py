@@ -22,13 +22,14 @@ from ..errors import DataDirectoryError, LogstoreError, UnknownTopicIdError, Usa
 from ..layout.meta_properties import MetaProperties
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
+from ..topics import INTERNAL_TOPICS
 from .broker_config import BrokerConfig
 from .checkpoints import Checkpoints, write_clean_shutdown
 from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata.log import MetadataLog
 from .metadata.topic_changes import TopicChanges
-from .metadata.topics import INTERNAL_TOPICS, NodeDirectory, TopicDescription, describe, topic_of, unknown_topic
+from .metadata.topics import NodeDirectory, TopicDescription, describe, topic_of, unknown_topic
 from .partitions import Partitions
 from .timers import Timers
 from .transactions.coordinator import TransactionCoordinator

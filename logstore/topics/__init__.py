@@ -10,6 +10,9 @@ from functools import cache
 
 from ..messages.schema import Message, read_table
 
+#: topics that only Kafka writes (`Topic.isInternal`); beside them stands the metadata log
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+
 
 @cache
 def family(name: str) -> dict[str, Message]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ...errors import IllegalStateError, UsageError
-from ...store.metadata.topics import INTERNAL_TOPICS
+from ...topics import INTERNAL_TOPICS
 from ..arguments import ILLEGAL_ARGUMENT
 
 _EXCLUSIVE = "Subscription to topics, partitions and pattern are mutually exclusive"

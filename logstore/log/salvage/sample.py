@@ -31,15 +31,15 @@ from ...kernels import scan as fields
 from ...kernels.crc32c import crc32c
 from ...layout import batch as layout
 from ...layout import partition_metadata
-from ...layout.file_names import LOG_SUFFIX, segment_file_name
+from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
 from ...layout.record import zigzag
-from ...topics import consumer_offsets, transaction_state
+from ...topics import INTERNAL_TOPICS
 from ...view.walk import MAGIC_V2, OFFSET_SPAN
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
 
-_INTERNAL = (consumer_offsets.TOPIC, transaction_state.TOPIC, "__cluster_metadata", "__share_group_state")
+_INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
 
 
 class Redaction:

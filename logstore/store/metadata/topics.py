@@ -34,7 +34,6 @@ from .topic_configs import config_records, config_text, require_valid_config
 NAME_LENGTH_MAX = 249
 PARTITION_COUNT_MAX = 10_000  # in one request
 COORDINATED_TOPICS = frozenset({consumer_offsets.TOPIC, transaction_state.TOPIC})
-INTERNAL_TOPICS = COORDINATED_TOPICS | {"__share_group_state"}
 _ELR_METADATA_VERSION, _DIRECTORY_METADATA_VERSION = 23, 17  # the levels that brought version 2 and 1 of partitions
 
 
