@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from logstore.disk.directory import DataDirectory, PartitionFiles, list_data_directory, list_partition_directory
+from logstore.disk.directory import DataDirectoryFiles, PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
 from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
 from logstore.layout import meta_properties
@@ -105,7 +105,7 @@ def _parent_of(path: str) -> str:
     return os.path.dirname(os.path.abspath(path))
 
 
-def _is_data_directory(directory: DataDirectory) -> bool:
+def _is_data_directory(directory: DataDirectoryFiles) -> bool:
     return bool(directory.files or directory.partitions)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..disk.directory import DataDirectory, PartitionFiles
+from ..disk.directory import DataDirectoryFiles, PartitionFiles
 from ..disk.side_files import read_offset_checkpoint, read_partition_metadata
 from ..errors import CheckpointFormatError
 from ..layout import offset_checkpoint, partition_metadata
@@ -27,7 +27,7 @@ class LogRange(NamedTuple):
     is_open: bool
 
 
-def checkpoint_findings(directory: DataDirectory, ranges: Mapping[tuple[str, int], LogRange]) -> list[Finding]:
+def checkpoint_findings(directory: DataDirectoryFiles, ranges: Mapping[tuple[str, int], LogRange]) -> list[Finding]:
     """What the offset checkpoints of `directory` say that its logs cannot have been.
 
     Args:

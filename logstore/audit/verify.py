@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ..disk.directory import DataDirectory, list_data_directory
+from ..disk.directory import DataDirectoryFiles, list_data_directory
 from ..errors import DataDirectoryError
 from ..layout.file_names import (
     LOG_SUFFIX,
@@ -151,7 +151,7 @@ def _range(one: Verified) -> LogRange:
     )
 
 
-def _entry_findings(directory: DataDirectory) -> list[Finding]:
+def _entry_findings(directory: DataDirectoryFiles) -> list[Finding]:
     return [
         rules.DIRECTORY_ENTRY.finding(
             Where(directory.path if error.path is None else str(error.path)),

@@ -87,7 +87,7 @@ class PartitionFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class DataDirectory:
+class DataDirectoryFiles:
     """What is in one of a broker's `log.dirs`.
 
     Attributes:
@@ -113,7 +113,7 @@ class _Listing:
     errors: list[LogstoreError] = field(default_factory=list)
 
 
-def list_data_directory(path: str) -> DataDirectory:
+def list_data_directory(path: str) -> DataDirectoryFiles:
     """Everything in the data directory at `path`, two levels deep.
 
     Raises:
@@ -131,7 +131,7 @@ def list_data_directory(path: str) -> DataDirectory:
         except LogstoreError as error:
             errors.append(error)
     known, left_overs = _known(listing.files, ROOT_FILE_NAMES)
-    return DataDirectory(path, tuple(partitions), known, tuple(left_overs), tuple(errors))
+    return DataDirectoryFiles(path, tuple(partitions), known, tuple(left_overs), tuple(errors))
 
 
 def list_partition_directory(path: str, *, root: str | None = None) -> PartitionFiles:

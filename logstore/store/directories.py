@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 
-from ..disk.directory import partition_directories
+from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.names import child
 from ..disk.seam import Seam
 from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
@@ -52,6 +52,18 @@ class PartitionDirectories:
         """Return whether there is a directory of the partition; a stray one of its name is none."""
         path = self.path(partition)
         return os.path.isdir(path) and path not in self.strays
+
+    def is_settled(self, partition: TopicPartition, *, deletes: bool) -> bool:
+        """Return whether neither retention nor the cleaner has anything to do: there is no closed segment.
+
+        Args:
+            deletes: `cleanup.policy` has delete, which takes the only segment too, unless that is empty.
+
+        Raises:
+            DataDirectoryError: the directory cannot be read.
+        """
+        segments = list_partition_directory(self.path(partition)).segments
+        return len(segments) == 1 and not (deletes and os.path.getsize(segments[0].log))
 
     def delete(self, partition: TopicPartition, due_ms: int) -> None:
         """Put the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""

@@ -92,9 +92,14 @@ class Housekeeping:
     def _delete_old_segments(self, *, is_compacted: bool) -> None:
         for key in self._keys(is_compacted=is_compacted):
             with self._record_failure("retention", key):
-                log = self._partitions.get(key)
-                if log is not None and log.is_writable:
+                log = self._log(key)
+                if log is not None:
                     log.delete_old_segments(self._now_ms())
+
+    def _log(self, key: TopicPartition) -> PartitionLog | None:
+        """Return the log, opened if need be; None if nothing of it is to be deleted or cleaned, or it has failed."""
+        log = None if self._partitions.is_settled(key) else self._partitions.get(key)
+        return log if log is not None and log.is_writable else None
 
     def _keys(self, *, is_compacted: bool) -> list[TopicPartition]:
         """Return the partitions that are compacted, or those that are not; open or not."""
@@ -140,8 +145,8 @@ class Housekeeping:
             if key in left_out or self._timers.is_stopped:
                 continue
             with self._record_failure("cleaning", key):
-                log = self._partitions.get(key)
-                if log is None or not log.is_writable:
+                log = self._log(key)
+                if log is None:
                     continue
                 what = log.cleanable(self._checkpoints.cleaner_offsets.get(key), now_ms)
                 if what.is_checkpoint_wrong:

@@ -66,6 +66,7 @@ class Partitions:
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._waiting: dict[TopicPartition, WantedPartition] = {}
         self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are put aside
+        self._settled: set[TopicPartition] = set()  # of those that wait: nothing is to be deleted or cleaned
         self._lock = threading.RLock()
 
     def sort_directories(self, image: MetadataImage) -> None:
@@ -119,6 +120,21 @@ class Partitions:
         """Return the configuration of a partition, open or not; None if there is no such partition."""
         waiting, log = self._waiting.get(key), self._logs.get(key)
         return log.config if log is not None else None if waiting is None else waiting.config
+
+    def is_settled(self, key: TopicPartition) -> bool:
+        """Return whether a partition is not open, and need not be for retention or cleaning.
+
+        Raises:
+            DataDirectoryError: its directory cannot be read.
+        """
+        waiting = self._waiting.get(key)
+        if waiting is None or not waiting.was_clean:
+            return False
+        if key not in self._settled:
+            if not self.directories.is_settled(key, deletes="delete" in waiting.config["cleanup.policy"]):
+                return False
+            self._settled.add(key)
+        return True
 
     def open_all(
         self, wanted: Iterable[WantedPartition], progress: Progress | None = None, ready_count: int = 0
@@ -203,6 +219,7 @@ class Partitions:
             for one in wanted:
                 log, waiting = self._logs.get(one.key), self._waiting.get(one.key)
                 if log is None:
+                    self._settled.discard(one.key)
                     self._waiting[one.key] = one._replace(was_clean=waiting is not None and waiting.was_clean)
                 elif log.config != one.config:
                     log.update_config(one.config)

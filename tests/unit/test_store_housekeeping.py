@@ -197,6 +197,30 @@ def test_the_thread_calls_what_is_due_and_stops() -> None:
     assert not any(thread.name == "logstore-timers" and thread.is_alive() for thread in threading.enumerate())
 
 
+def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, clock: Clock) -> None:
+    """Half a minute after an orderly start retention had every log open."""
+
+    def opened_anew() -> DataDirectory:
+        return open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=SEAM)
+
+    with opened_anew() as store:
+        for name, config in {"empty": {}, "old": {}, "keys": {"cleanup.policy": "compact"}}.items():
+            store.create_topic(name, 1, config)
+        for name in ("old", "keys"):
+            store.log(name, 0).append_records([b"v"], keys=[b"k"], timestamps=[NOW])
+        store.create_topic("dirty", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
+        fill(store, "dirty", 5)
+    with opened_anew() as store:
+        later(store, clock, 8 * DAY_MS)
+        assert {topic for topic, _ in store._partitions.logs} == {"old", "dirty"}
+        assert store.log("old", 0).log_start_offset == 1
+        assert len(store.log("dirty", 0).segments) == 2
+        store.alter_config("keys", {"cleanup.policy": "delete"})
+        later(store, clock, DAY_MS)
+        assert store.log("keys", 0).log_start_offset == 1
+        assert store.failures == {}
+
+
 def test_a_long_function_keeps_no_other_from_its_turn() -> None:
     timers, is_running, is_over, turns = Timers(monotonic_ms), threading.Event(), threading.Event(), Semaphore(0)
 
