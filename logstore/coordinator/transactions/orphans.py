@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...folds.producer_state import ProducerEntry
 from ...model import TopicPartition
-from .outcomes import TransactionMarker
+from .outcomes import MarkerEntry
 from .transaction import EPOCH_MAX, Transaction
 from .transitions import COMPLETE_COMMIT, ONGOING, PREPARED, supports_epoch_bump
 
@@ -19,9 +19,7 @@ def is_ongoing(transaction: Transaction | None, entry: ProducerEntry, partition:
     return entry.producer_epoch == transaction.producer_epoch and partition in transaction.partitions
 
 
-def orphan_marker(
-    transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition
-) -> TransactionMarker:
+def orphan_marker(transaction: Transaction | None, entry: ProducerEntry, partition: TopicPartition) -> MarkerEntry:
     """Return the marker that ends a transaction which is open in the partition and not ongoing for the coordinator.
 
     It commits if the last transaction was committed and its marker was lost; else it aborts, with the epoch of the
@@ -33,7 +31,7 @@ def orphan_marker(
         and supports_epoch_bump(transaction.client_transaction_version)
         and _decided_epoch(transaction, entry.producer_id) == entry.producer_epoch + 1
     )
-    return TransactionMarker(
+    return MarkerEntry(
         producer_id=entry.producer_id,
         producer_epoch=entry.producer_epoch + is_commit,
         is_commit=is_commit,
@@ -43,7 +41,7 @@ def orphan_marker(
     )
 
 
-def has_marker(entry: ProducerEntry, marker: TransactionMarker) -> bool:
+def has_marker(entry: ProducerEntry, marker: MarkerEntry) -> bool:
     """Return whether a partition that remembers its producer so has the marker already.
 
     With version 2 no batch but the marker, or one of a later transaction, has the epoch of the marker.

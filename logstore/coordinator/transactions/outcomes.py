@@ -79,7 +79,7 @@ def allocated(allocate: Allocate, use: Callable[[int], Outcome]) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionMarker:
+class MarkerEntry:
     """The marker of one transaction, the same in each of `partitions` (`WriteTxnMarkers`)."""
 
     producer_id: int
@@ -94,7 +94,7 @@ class TransactionMarker:
 class Completion:
     """`marker` has to be written to its partitions, then the record of `transition.next` logged."""
 
-    marker: TransactionMarker
+    marker: MarkerEntry
     transition: Transition
 
 
@@ -116,7 +116,7 @@ def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: in
     Raises IllegalTransitionError if the transaction is not prepared, or is being completed already.
     """
     transition = prepare_complete(current, now_ms=now_ms)
-    marker = TransactionMarker(
+    marker = MarkerEntry(
         producer_id=current.producer_id,
         producer_epoch=current.producer_epoch,
         is_commit=current.state == PREPARE_COMMIT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupMembership, check_offset_commit
 from ...coordinator.groups.offsets import OffsetCommit, commit_records
-from ...coordinator.transactions.outcomes import ProducerIdentity, TransactionMarker
+from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import GroupIdNotFoundError, GroupSubscribedToTopicError
 from ...folds.verification import VerificationGuard
 from ...log.append.request import AppendInfo
@@ -87,7 +87,7 @@ class GroupCommits:
             )
             return partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
-    def write_marker(self, number: int, marker: TransactionMarker) -> AppendInfo:
+    def write_marker(self, number: int, marker: MarkerEntry) -> AppendInfo:
         """Write the marker of a transaction to a partition of `__consumer_offsets`, which settles its offsets.
 
         Raises:

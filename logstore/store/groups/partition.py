@@ -15,7 +15,7 @@ from ...columns.small_batch import build_batch_from_records
 from ...coordinator.groups.membership import GroupMembership
 from ...coordinator.groups.offsets import GroupOffsets, encode_records
 from ...coordinator.groups.records import group_from_record, group_record
-from ...coordinator.transactions.outcomes import ProducerIdentity, TransactionMarker
+from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...log.append.request import AppendInfo
@@ -158,7 +158,7 @@ class GroupPartition:
         self._end()
         return info
 
-    def write_marker(self, marker: TransactionMarker) -> AppendInfo:
+    def write_marker(self, marker: MarkerEntry) -> AppendInfo:
         """Log the marker of a transaction, which settles the offsets that wait for it.
 
         Raises:

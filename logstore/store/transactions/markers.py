@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...coordinator.transactions.orphans import has_marker
-from ...coordinator.transactions.outcomes import Completion, MarkerOutcome, TransactionMarker, marker_outcome
+from ...coordinator.transactions.outcomes import Completion, MarkerEntry, MarkerOutcome, marker_outcome
 from ...coordinator.transactions.table import TransactionTable
 from ...errors import LogstoreError
 from ...log.append.request import AppendInfo
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..data_directory import DataDirectory
 
 #: writes a marker to a partition of `__consumer_offsets`, which settles the offsets that wait for it
-WriteOffsetsMarker = Callable[[int, TransactionMarker], AppendInfo]
+WriteOffsetsMarker = Callable[[int, MarkerEntry], AppendInfo]
 
 
 class MarkerWriter:
@@ -33,7 +33,7 @@ class MarkerWriter:
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker
 
-    def write(self, partition: TopicPartition, marker: TransactionMarker) -> AppendInfo | None:
+    def write(self, partition: TopicPartition, marker: MarkerEntry) -> AppendInfo | None:
         """Write a marker to one partition; return None if that was deleted.
 
         Raises:
