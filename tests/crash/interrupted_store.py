@@ -20,7 +20,7 @@ CONFIG = {
     "log.index.size.max.bytes": 65536,
 }
 PLACES = (("a", 0), ("a", 1))
-RECORD_COUNT = 30  # of the topic that is consumed
+RECORD_COUNT = 3000  # of the topic that is consumed, which no call comes to the end of
 INPUT_COUNT = 1000  # records whose offsets are committed, one after the other
 NEVER_MS = 600_000
 BLOCK_MS = 200
@@ -304,8 +304,8 @@ class ConsumerWorld(StoreWorld):
 
     def _clients(self) -> None:
         values = self.tried(RECORD_COUNT)
-        for first in range(0, RECORD_COUNT, 10):
-            part = values[first : first + 10]
+        for first in range(0, RECORD_COUNT, 1000):
+            part = values[first : first + 1000]
             info = self.store.log("in", 0).append_records(part)
             self.acknowledged.tell(part, ("in", 0), info.first_offset)
         self._next = 0
