@@ -26,13 +26,17 @@ class Run:
 def run(command: Sequence[str], output: Path, cwd: Path) -> Run:
     """Run `command` with stdout to `output`, which is made anew.
 
+    Python finds modules compiled, as where it is installed, from the second run in `cwd` on.
+
     Raises:
         RuntimeError: it ends with another exit code than 0.
     """
     output.unlink(missing_ok=True)
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(cwd / "pycache")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with output.open("wb") as file:
         start_s = time.perf_counter()
-        process = subprocess.Popen(command, cwd=cwd, stdout=file, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=cwd, stdout=file, stderr=subprocess.DEVNULL, env=environment)
         watched = _watch(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - start_s

@@ -71,12 +71,12 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
     Raises:
         InvalidRecordError, …: a control batch of a producer that aborted, as `is_abort_marker`.
     """
-    producers = np.union1d(state.aborted, state.waiting[:, 0])
     rows = slice(first_row, row_end)
     producer_ids = table.producer_id[rows]
     is_aborted = np.zeros(producer_ids.size, np.bool_)
-    if not producers.size or not producer_ids.size:
+    if not (state.aborted.size or state.waiting.size) or not producer_ids.size:
         return is_aborted
+    producers = np.union1d(state.aborted, state.waiting[:, 0])
     known = np.flatnonzero(np.isin(producer_ids, producers) & (producer_ids > NO_PRODUCER_ID))
     attributes = table.attributes[rows][known]
     control = known[attributes & CONTROL_FLAG != 0]

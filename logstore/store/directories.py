@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.names import child
@@ -97,7 +96,7 @@ class PartitionDirectories:
 
     def _set_aside(self, partition: TopicPartition, kind: DirectoryKind) -> str:
         """Rename the directory; return its new path."""
-        path = child(self._root, set_aside_name(*partition, secrets.token_hex(16), kind))
+        path = child(self._root, set_aside_name(*partition, os.urandom(16).hex(), kind))
         self._seam.rename(self.path(partition), path)
         self._seam.sync_directory(self._root)
         return path

@@ -99,3 +99,28 @@ def counting(function: Any, asked: Counter[str], directory: Path) -> Any:
         return function(path, *arguments, **keywords)
 
     return counted
+
+
+class CountingSeam(UnsyncedSeam):
+    """Remembers what is asked to be synced: a directory by its path, a file as such."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: list[str] = []
+
+    def sync(self, descriptor: int) -> None:
+        self.synced.append("a file")
+        super().sync(descriptor)
+
+    def sync_directory(self, path: str) -> None:
+        self.synced.append(path)
+        super().sync_directory(path)
+
+
+def test_a_new_partition_syncs_its_metadata_and_each_directory_once(tmp_path: Path) -> None:
+    """Of files that are empty only the names have to be there."""
+    seam = CountingSeam()
+    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}))
+    log = PartitionLog.open(str(tmp_path / "t-0"), settings, seam=seam, topic_id=TOPIC_ID)
+    assert seam.synced == [str(tmp_path), "a file", str(tmp_path / "t-0")]
+    log.close()

@@ -37,7 +37,8 @@ def finish_left_overs(directory: WritableFolder) -> None:
     logs_first = sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX))
     for name in logs_first:
         directory.rename(name, name.removesuffix(SWAP_SUFFIX), "finished an interrupted swap")
-    directory.sync()
+    if swaps:
+        directory.sync()
 
 
 def _remove_unfinished(directory: WritableFolder) -> list[str]:
@@ -55,10 +56,11 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
             directory.delete(name, f"belongs to an unfinished cleaning from offset {first_cleaned_offset}")
         else:
             valid_swaps.append(name)
-    directory.sync()
-    for name in cleaned:
-        directory.delete(name, "belongs to an unfinished cleaning")
-    directory.sync()
+    if cleaned:  # by which swaps are judged: they go last
+        directory.sync()
+        for name in cleaned:
+            directory.delete(name, "belongs to an unfinished cleaning")
+        directory.sync()
     return valid_swaps
 
 

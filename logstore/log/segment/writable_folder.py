@@ -96,11 +96,22 @@ class WritableFolder(PartitionFolder):
         else:
             action = "rewritten"
         self._remember(name, action, reason)
+        if action == "made" and not len(data):  # nothing of it can be torn or lost but its name
+            self._make_empty(name)
+            return
         syncs_name = not self.is_recovering
         replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
         self._note_names(made=name, removed=name + temporary_suffix)  # an earlier crash may have left that
         if not syncs_name:
             self._has_unsynced_names = True
+
+    def _make_empty(self, name: str) -> None:
+        descriptor = self.seam.create(self.file(name))
+        self._has_unsynced_names = True
+        self.seam.close(descriptor)
+        self._note_names(made=name)
+        if not self.is_recovering:
+            self.sync()
 
     def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
         """Give `leader-epoch-checkpoint` these (epoch, start offset) entries, as `replace` does."""
