@@ -14,9 +14,7 @@ from .encode_size import NULL, body_size, content_size, varint_size
 from .primitives import add64
 from .rules import is_timestamp_in_range
 
-# Columns of the rows; a size of -1 is that of null, headers without bytes are none.
-VALUE_SIZE, KEY_SIZE, HEADERS_SIZE, TIMESTAMP = 0, 1, 2, 3
-COLUMN_COUNT = 4
+COLUMN_COUNT_MAX = 4  # of what is told of records, see `put_records`
 
 
 @device
@@ -48,12 +46,12 @@ def _is_in_range(fast: Any, request: Any, timestamp: int) -> bool:
 
 
 @device
-def _bytes_of(rows: Any, column: int, count: int, size_max: int) -> int:
-    """Bytes of all items of a column; more than `size_max` if they take more. No sum of sizes overflows."""
+def _bytes_of(sizes: Any, start: int, end: int, size_max: int) -> int:
+    """Bytes of some items; more than `size_max` if they take more. No sum of sizes overflows."""
     size = 0
-    for at in range(column * count, (column + 1) * count):
-        size += max(rows[at], 0)
-        if size > size_max or rows[at] > size_max:
+    for at in range(start, end):
+        size += max(sizes[at], 0)
+        if size > size_max or sizes[at] > size_max:
             return size_max + 1
     return size
 
@@ -62,25 +60,31 @@ def _bytes_of(rows: Any, column: int, count: int, size_max: int) -> int:
 def put_records(fast: Any, request: Any, data: Any) -> int:
     """Write the records behind the header; returns the position after them, 0 if that is not for the fast path.
 
+    The request's columns are the sizes of values, of keys and of headers, and the timestamps, as far as it has them. A
+    size of -1 is that of null; headers without bytes are none.
+
     data: all values, then all keys, then the headers of all records.
     """
-    rows, out, row = words_at(request.rows), bytes_at(fast.out), words_at(fast.row)
+    columns, out, row = words_at(request.columns), bytes_at(fast.out), words_at(fast.row)
     count, size, now_ms = request.record_count, request.data_size, request.now_ms
     has_keys, has_headers, has_timestamps = request.has_keys != 0, request.has_headers != 0, request.has_timestamps != 0
     needs_keys = fast.needs_keys != 0
+    keys_at = count
+    headers_at = keys_at + (count if has_keys else 0)
+    times_at = headers_at + (count if has_headers else 0)
     # who gave the items may lie about their sizes: then they are not those of the bytes
-    value_start, key_start = 0, _bytes_of(rows, VALUE_SIZE, count, size)
-    headers_start = key_start + (_bytes_of(rows, KEY_SIZE, count, size) if has_keys else 0)
-    if headers_start + (_bytes_of(rows, HEADERS_SIZE, count, size) if has_headers else 0) != size:
+    value_start, key_start = 0, _bytes_of(columns, 0, keys_at, size)
+    headers_start = key_start + _bytes_of(columns, keys_at, headers_at, size)
+    if headers_start + _bytes_of(columns, headers_at, times_at, size) != size:
         return 0
     limit = min(fast.out_size, fast.batch_size_max)
-    base_timestamp = max_timestamp = rows[TIMESTAMP * count] if has_timestamps else now_ms
+    base_timestamp = max_timestamp = columns[times_at] if has_timestamps else now_ms
     o = HEADER_SIZE
     for number in range(count):
-        value_size = rows[VALUE_SIZE * count + number]
-        key_size = rows[KEY_SIZE * count + number] if has_keys else NULL
-        headers_size = rows[HEADERS_SIZE * count + number] if has_headers else 0
-        timestamp = rows[TIMESTAMP * count + number] if has_timestamps else now_ms
+        value_size = columns[number]
+        key_size = columns[keys_at + number] if has_keys else NULL
+        headers_size = columns[headers_at + number] if has_headers else 0
+        timestamp = columns[times_at + number] if has_timestamps else now_ms
         if not _is_in_range(fast, request, timestamp) or (needs_keys and key_size < 0):
             return 0
         max_timestamp = max(max_timestamp, timestamp)

@@ -116,5 +116,5 @@ class RequestStruct(Struct):
     # and arrays.
     records_size: int  # bytes of `records`; 0 without
     built: Bytes  # a BUILT batch
-    rows: Words  # int64[COLUMN_COUNT, record_count] of `append_records`
+    columns: Words  # of RECORDS, see `append_records.put_records`
     records: Bytes  # of a compressed BATCH, decompressed

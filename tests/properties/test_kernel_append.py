@@ -14,7 +14,7 @@ from logstore.kernels import append_struct as kinds
 from logstore.kernels import scan as fields
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.layout.record import EncodedHeaders, encode_headers
-from logstore.log.append.records import RequestRows
+from logstore.log.append.records import RequestColumns
 from tests.naive import append as naive
 from tests.unit.append_forms import AppendForms
 
@@ -70,26 +70,26 @@ class Forms(AppendForms):
             segment_created_ms=topic.created_ms,
             leader_epoch=LEADER_EPOCH,
         )
-        self.rows = RequestRows()
+        self.columns = RequestColumns()
 
     def append_records(self, call: naive.Call) -> int:
         headers = None if call.headers is None else EncodedHeaders(map(encode_headers, call.headers))
         columns: Any = (call.values, call.keys, call.timestamps)
-        data = self.rows.take(*columns, headers)
+        data = self.columns.take(*columns, headers)
         if data is None:
             return kinds.NOT_FOR_FAST_PATH
-        self.request.rows = self.rows.rows
+        self.request.columns = self.columns.memory
         return self.append(
             data,
             kind=kinds.RECORDS,
-            record_count=self.rows.count,
+            record_count=self.columns.count,
             now_ms=call.now_ms,
             producer_id=call.producer_id,
             producer_epoch=call.epoch,
             base_sequence=call.sequence,
             attributes=TRANSACTIONAL_FLAG if call.is_transactional else 0,
             data_size=len(data),
-            **dict(zip(("has_keys", "has_headers", "has_timestamps"), map(int, self.rows.columns), strict=True)),
+            **dict(zip(("has_keys", "has_headers", "has_timestamps"), map(int, self.columns.given), strict=True)),
         )
 
     def append_built(self, batch: bytes, **fields_: int) -> int:
@@ -247,7 +247,7 @@ def test_a_log_that_is_not_as_it_was_bound_is_left_to_the_slow_path(struct: str,
 def test_a_request_for_another_end_is_left_to_the_slow_path() -> None:
     """A signal handler may append between the request and the call."""
     forms = Forms(naive.Topic())
-    forms.rows.take([b"v"], None, None, None)
+    forms.columns.take([b"v"], None, None, None)
     usual = {"kind": kinds.RECORDS, "record_count": 1, "data_size": 1}
     assert forms.append(b"v", log_end_offset=1, **usual) == kinds.NOT_FOR_FAST_PATH
     assert forms.append(b"v", leader_epoch=LEADER_EPOCH + 1, **usual) == kinds.NOT_FOR_FAST_PATH

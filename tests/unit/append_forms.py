@@ -48,7 +48,7 @@ class AppendForms:
         for name, array in zip(_PRODUCER_ARRAYS, self.producers.arrays, strict=True):
             setattr(self.fast, name, array)
         self.request.built = self.request.records = np.zeros(1, np.uint8)
-        self.request.rows = np.zeros(4, np.int64)
+        self.request.columns = np.zeros(4, np.int64)
         self.fast.is_bound, self.fast.codec, self.fast.descriptor = 1, -1, 5
         self.fast.flush_message_count = self.fast.timestamp_before_max_ms = self.fast.timestamp_after_max_ms = 2**62
         self.fast.batch_size_max = self.fast.segment_size_max = 2**31 - 1

@@ -24,7 +24,7 @@ from ...kernels.append_validation import ROW_COUNT
 from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...model import Codec, TimestampType
 from ..maintain.flush import flush
-from .records import RequestRows
+from .records import RequestColumns
 from .request import AppendInfo, AppendRequest
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class FastPath:
     Attributes:
         struct: what the kernel goes by; bound by `try_append`, until `invalidate`.
         request: what it is to append.
-        rows: of the records of a request.
+        columns: of the records of a request.
         out: uint8[out_size], where a batch is made.
         row: int64[scan.COLUMN_COUNT, 1], its fields.
         stores_uncompressed: records are stored as they are.
@@ -69,7 +69,7 @@ class FastPath:
     def __init__(self, log: PartitionLog) -> None:
         self._log = log
         self.struct, self.request = FastPathStruct(), RequestStruct()
-        self.rows = RequestRows()
+        self.columns = RequestColumns()
         self.out: ByteArray = np.empty(0, np.uint8)
         self.out_size = 0
         self.row = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
@@ -80,7 +80,7 @@ class FastPath:
         }
         self.stores_uncompressed = False
         self._holds_arrays = False
-        self._known_rows: Int64Array | None = None
+        self._known_columns: Int64Array | None = None
         self.unverified = 0, _LOWEST_SEQUENCE_NONE, 0
         self.log_struct, self.states = log.offsets.struct, log.producers.state.verification
         self._run = append_request.bound(self.log_struct, self.struct, self.request).run
@@ -131,10 +131,10 @@ class FastPath:
             return False
         return True
 
-    def put_rows(self) -> None:
-        """Let the kernel find the rows of records."""
-        if self.rows.rows is not self._known_rows:
-            self.request.rows = self._known_rows = self.rows.rows
+    def put_columns(self) -> None:
+        """Let the kernel find the columns of records."""
+        if self.columns.memory is not self._known_columns:
+            self.request.columns = self._known_columns = self.columns.memory
 
     def put_built(self, batch: ByteArray, row: Int64Array) -> None:
         """Let the kernel find a batch that is built, uint8, writable, and its fields."""

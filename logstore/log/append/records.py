@@ -15,7 +15,7 @@ from ...columns.record_columns import BytesColumn, RecordColumns
 from ...errors import UsageError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
-from ...kernels.append_records import COLUMN_COUNT, HEADERS_SIZE, KEY_SIZE, TIMESTAMP, VALUE_SIZE
+from ...kernels.append_records import COLUMN_COUNT_MAX
 from ...kernels.append_struct import RECORDS
 from ...layout.batch import NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...layout.record import EncodedHeaders, headers_bytes
@@ -55,19 +55,19 @@ class RecordsRequest(NamedTuple):
         """See `AppendRequest`."""
         if not fast.stores_uncompressed:
             return None
-        rows, end_offset = fast.rows, fast.log_struct.log_end_offset  # first: code of the caller's may append
-        data = rows.take(self.values, self.keys, self.timestamps, self.headers)
+        columns, end_offset = fast.columns, fast.log_struct.log_end_offset  # first: code of the caller's may append
+        data = columns.take(self.values, self.keys, self.timestamps, self.headers)
         if data is None:
             return None
-        fast.put_rows()
+        fast.put_columns()
         producer_id = self.producer_id
         verification = fast.verification_of(producer_id, self.guard)
         try:
             _REQUEST.pack_into(
                 fast.request, 0,
                 RECORDS, end_offset, now_ms, self.leader_epoch, _CLIENT, *verification,
-                rows.count, producer_id, self.producer_epoch, self.base_sequence,
-                TRANSACTIONAL_FLAG if self.is_transactional else 0, len(data), *rows.columns,
+                columns.count, producer_id, self.producer_epoch, self.base_sequence,
+                TRANSACTIONAL_FLAG if self.is_transactional else 0, len(data), *columns.given,
             )  # fmt: skip
         except struct.error:  # no ints of 64 bits
             return None
@@ -100,23 +100,23 @@ class RecordsRequest(NamedTuple):
 new_records_request = partial(tuple.__new__, RecordsRequest)  # of a tuple of its fields: half the time
 
 
-class RequestRows:
-    """The rows of one request after the other, in memory that is used again.
+class RequestColumns:
+    """The columns of one request after the other, in memory that is used again.
 
     Attributes:
         count: records of the last request.
-        columns: whether it has keys, headers and timestamps.
+        given: whether it has keys, headers and timestamps.
     """
 
-    __slots__ = ("_memory", "columns", "count")
+    __slots__ = ("_memory", "count", "given")
 
     def __init__(self) -> None:
-        self.count, self.columns = 0, _VALUES_ONLY
+        self.count, self.given = 0, _VALUES_ONLY
         self._memory = _reserved(_ROW_COUNT_MIN)
 
     @property
-    def rows(self) -> Int64Array:
-        """int64[n], whose first COLUMN_COUNT * `count` are the columns that the kernel reads."""
+    def memory(self) -> Int64Array:
+        """int64[n], of which the kernel reads the beginning, see `put_records`."""
         return self._memory[1]
 
     def take(
@@ -126,12 +126,12 @@ class RequestRows:
         timestamps: Sequence[int] | None,
         headers: EncodedHeaders | None,
     ) -> bytes | None:
-        """Return all values, then all keys and headers, and fill the rows; None for what is no lists of such items."""
+        """Return all values, then all keys and headers, and fill the columns; None for what is no such lists."""
         if type(values) is not list and type(values) is not tuple:
             return None
         is_alone = len(values) == 1 and keys is None and timestamps is None and headers is None
         if is_alone and type(values[0]) is bytes:
-            self.count, self.columns, self._memory[0][VALUE_SIZE] = 1, _VALUES_ONLY, len(values[0])
+            self.count, self.given, self._memory[0][0] = 1, _VALUES_ONLY, len(values[0])
             return values[0]
         try:
             return self._take(values, keys, timestamps, headers)
@@ -139,37 +139,32 @@ class RequestRows:
             return None
 
     def _take(self, values: Any, keys: Any, timestamps: Any, headers: Any) -> bytes | None:
-        """`take`, or raise TypeError. Strange bytes may run code that appends: only then the rows are filled."""
+        """`take`, or raise TypeError. Strange bytes may run code that appends: only then the columns are filled."""
         count = len(values)
-        items = values = _column(values, count)
-        columns = [(VALUE_SIZE, _sizes(values))]
+        items = [*_column(values, count)]
         if keys is not None:
-            keys = _column(keys, count)
-            columns.append((KEY_SIZE, _sizes(keys)))
-            items += keys
+            items += _column(keys, count)
         if headers is not None:
-            headers = _column(tuple(headers), count)
-            columns.append((HEADERS_SIZE, _sizes(headers)))
-            items += headers
+            items += _column(tuple(headers), count)
+        numbers = _sizes(items)
         if timestamps is not None:
-            timestamps = _column(timestamps, count)
-            if list(map(type, timestamps)).count(int) != count:
+            times = _column(timestamps, count)
+            if list(map(type, times)).count(int) != count:
                 return None
-            columns.append((TIMESTAMP, timestamps))
+            numbers += times
         data = _joined(items)
         if not count:
             return None
-        if count * COLUMN_COUNT > len(self._memory[0]):
+        if count * COLUMN_COUNT_MAX > len(self._memory[0]):
             self._memory = _reserved(2 * count)  # at once: an interrupt leaves no array of another memory
-        for column, numbers in columns:
-            struct.pack_into(f"={count}q", self._memory[2], column * count * _WORD_SIZE, *numbers)
-        self.count, self.columns = count, (keys is not None, headers is not None, timestamps is not None)
+        struct.pack_into(f"={len(numbers)}q", self._memory[2], 0, *numbers)
+        self.count, self.given = count, (keys is not None, headers is not None, timestamps is not None)
         return data
 
 
 def _reserved(count: int) -> tuple[memoryview, Int64Array, bytearray]:
-    """The same memory three times: its items are set more quickly than those of an array, and more so many at once."""
-    memory = bytearray(COLUMN_COUNT * _WORD_SIZE * count)
+    """The same memory three times: an item is set more quickly than in an array, and more so many at once."""
+    memory = bytearray(COLUMN_COUNT_MAX * _WORD_SIZE * count)
     return memoryview(memory).cast("q"), np.frombuffer(memory, np.int64), memory
 
 
@@ -181,14 +176,14 @@ def _column(items: Any, count: int) -> tuple[Any, ...]:
     return column
 
 
-def _sizes(items: tuple[Any, ...]) -> list[int]:
+def _sizes(items: list[Any]) -> list[int]:
     try:
         return list(map(len, items))
     except TypeError:
         return [-1 if item is None else len(item) for item in items]
 
 
-def _joined(items: tuple[Any, ...]) -> bytes:
+def _joined(items: list[Any]) -> bytes:
     try:
         return b"".join(items)
     except TypeError:
