@@ -12,26 +12,26 @@ from what was kept, by the recovery that a broker does.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 from ...disk.directory import PartitionFiles, list_partition_directory
-from ...disk.files import read_file
 from ...disk.mapped import MappedFile
-from ...disk.names import absolute_path, child, file_name, parent
+from ...disk.names import absolute_path, child
 from ...disk.seam import SEAM, Seam
 from ...errors import LogstoreError, UsageError
 from ...folds import producer_update
 from ...folds.producer_state import ProducerState
 from ...kernels import scan as fields
-from ...layout import partition_metadata
+from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
-from ...view.walk import MAGIC_V2, OFFSET_SPAN, Run, walk
+from ...view.walk import OFFSET_SPAN, Run, walk
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
+from .copying import copy_metadata, require_new_directory, write_file
 
 _COPY_SIZE = 16 * 1024 * 1024  # bytes written at a time
 
@@ -105,32 +105,14 @@ def salvage(
     """
     destination = absolute_path(destination)
     files = list_partition_directory(path)
-    if file_name(destination) != f"{files.topic}-{files.partition}":
-        raise UsageError(
-            "The copy must have the partition's name",
-            path=destination,
-            expected=f"{files.topic}-{files.partition}",
-            found=file_name(destination),
-        )
-    if os.path.lexists(destination):
-        raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
-    _require_parent(destination)
+    require_new_directory(files, destination)
     plan = plan_salvage(path) if pieces is None else pieces
     seam.make_directory(destination)
     for segment in files.segments:
         kept = [piece for piece in plan if piece.base_offset == segment.base_offset and piece.problem is None]
         _copy(segment.log, child(destination, segment_file_name(segment.base_offset, LOG_SUFFIX)), kept, seam)
-    metadata = files.files.get(partition_metadata.FILE_NAME)
-    if metadata is not None:
-        _write(child(destination, partition_metadata.FILE_NAME), [memoryview(read_file(metadata))], seam)
-    unclean = LoadSettings(
-        was_clean=False,
-        recovery_point=0,
-        log_start_offset=settings.log_start_offset,
-        now_ms=settings.now_ms,
-        config=settings.config,
-    )
-    return recover_partition(destination, unclean, seam)
+    copy_metadata(files, destination, seam)
+    return recover_partition(destination, replace(settings, was_clean=False, recovery_point=0), seam)
 
 
 class _Planner:
@@ -198,18 +180,6 @@ class _Planner:
         return row_end, None
 
 
-def _require_parent(destination: str) -> None:
-    directory = parent(destination)
-    if not os.path.isdir(directory):
-        raise UsageError(
-            "The directory that the copy is to be in is missing",
-            path=directory,
-            expected=f"a directory, to make {file_name(destination)} in",
-            found="something else" if os.path.lexists(directory) else "nothing",
-            advice="make it first, or name another destination",
-        )
-
-
 def _require_no_swap(files: PartitionFiles) -> None:
     for path in files.left_overs:
         if path.endswith(LOG_SUFFIX + SWAP_SUFFIX):
@@ -244,14 +214,4 @@ def _copy(source: str, destination: str, kept: list[Piece], seam: Seam) -> None:
             for piece in kept
             for start in range(piece.start, piece.end, _COPY_SIZE)
         ]
-        _write(destination, views, seam)
-
-
-def _write(path: str, views: list[memoryview], seam: Seam) -> None:
-    descriptor = seam.create(path)
-    try:
-        for view in views:
-            seam.write(descriptor, view)
-        seam.sync(descriptor)
-    finally:
-        seam.close(descriptor)
+        write_file(destination, views, seam)

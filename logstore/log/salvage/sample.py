@@ -12,7 +12,6 @@ Nothing is read but what is taken: the offset index leads to where it begins, be
 from __future__ import annotations
 
 import hashlib
-import os
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,9 +19,8 @@ from typing import NamedTuple
 from ...columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ...columns.record_table import BatchRecords, RecordTable
 from ...disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
-from ...disk.files import read_file
 from ...disk.mapped import MappedFile
-from ...disk.names import absolute_path, child, file_name
+from ...disk.names import absolute_path, child
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_offset_index
 from ...errors import DataDirectoryError, LogstoreError, UsageError
@@ -30,14 +28,15 @@ from ...kernels import decode as record_fields
 from ...kernels import scan as fields
 from ...kernels.crc32c import crc32c
 from ...layout import batch as layout
-from ...layout import partition_metadata
+from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
 from ...layout.record import zigzag
 from ...topics import INTERNAL_TOPICS
-from ...view.walk import MAGIC_V2, OFFSET_SPAN
+from ...view.walk import OFFSET_SPAN
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
+from .copying import copy_metadata, require_new_directory, write_file
 
 _INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
 
@@ -102,21 +101,13 @@ def sample(
                 skipped_count += 1
     base_offset = int.from_bytes(pieces[0][:8], "big", signed=True) if pieces else first_offset
     seam.make_directory(destination)
-    _write(child(destination, segment_file_name(base_offset, LOG_SUFFIX)), b"".join(pieces), seam)
-    metadata = files.files.get(partition_metadata.FILE_NAME)
-    if metadata is not None:
-        _write(child(destination, partition_metadata.FILE_NAME), read_file(metadata), seam)
+    write_file(child(destination, segment_file_name(base_offset, LOG_SUFFIX)), pieces, seam)
+    copy_metadata(files, destination, seam)
     return Sample(len(pieces), skipped_count, recover_partition(destination, settings, seam))
 
 
 def _require(files: PartitionFiles, destination: str, redaction: Redaction | None) -> None:
-    name = f"{files.topic}-{files.partition}"
-    if file_name(destination) != name:
-        raise UsageError(
-            "The sample must have the partition's name", path=destination, expected=name, found=file_name(destination)
-        )
-    if os.path.lexists(destination):
-        raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
+    require_new_directory(files, destination)
     if redaction is not None and files.topic in _INTERNAL:
         raise UsageError(
             "Records of an internal topic cannot be read any more once they are redacted",
@@ -200,12 +191,3 @@ def _size_at(data: ByteArray, position: int) -> tuple[int, int]:
         shift += 7
         if byte < 128:
             return zigzag(value), position
-
-
-def _write(path: str, content: bytes, seam: Seam) -> None:
-    descriptor = seam.create(path)
-    try:
-        seam.write(descriptor, content)
-        seam.sync(descriptor)
-    finally:
-        seam.close(descriptor)

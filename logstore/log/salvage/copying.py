@@ -1,0 +1,55 @@
+"""A new directory for a part of a partition: what it must be called, and the files that are put into it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from ...disk.directory import PartitionFiles
+from ...disk.files import read_file
+from ...disk.names import child, file_name, parent
+from ...disk.seam import Seam, Writable
+from ...errors import UsageError
+from ...layout import partition_metadata
+
+
+def require_new_directory(files: PartitionFiles, destination: str) -> None:
+    """Check that a copy of the partition can be made at `destination`, an absolute path.
+
+    Raises:
+        UsageError: it is there, has another name than the partition, or its parent is missing.
+    """
+    name = f"{files.topic}-{files.partition}"
+    if file_name(destination) != name:
+        raise UsageError(
+            "The copy must have the partition's name", path=destination, expected=name, found=file_name(destination)
+        )
+    if os.path.lexists(destination):
+        raise UsageError("There is such a directory already", path=destination, advice="name one that is not there")
+    directory = parent(destination)
+    if not os.path.isdir(directory):
+        raise UsageError(
+            "The directory that the copy is to be in is missing",
+            path=directory,
+            expected=f"a directory, to make {name} in",
+            found="something else" if os.path.lexists(directory) else "nothing",
+            advice="make it first, or name another destination",
+        )
+
+
+def write_file(path: str, pieces: Iterable[Writable], seam: Seam) -> None:
+    """Make a file of these bytes, and put it on the disk."""
+    descriptor = seam.create(path)
+    try:
+        for piece in pieces:
+            seam.write(descriptor, piece)
+        seam.sync(descriptor)
+    finally:
+        seam.close(descriptor)
+
+
+def copy_metadata(files: PartitionFiles, destination: str, seam: Seam) -> None:
+    """Copy `partition.metadata`, if the partition has one."""
+    metadata = files.files.get(partition_metadata.FILE_NAME)
+    if metadata is not None:
+        write_file(child(destination, partition_metadata.FILE_NAME), [read_file(metadata)], seam)
