@@ -15,6 +15,7 @@ from logstore.layout.batch import (
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
+    MAGIC_V2,
     TRANSACTIONAL_FLAG,
 )
 from logstore.model import Codec, TimestampType
@@ -60,7 +61,7 @@ def _batch(
 
 def _column(name: str, one: Slice, table: BatchTable) -> pa.Array:
     count, attributes = len(table), table.attributes
-    is_v2 = table.magic >= 2
+    is_v2 = table.magic >= MAGIC_V2
     if name in ("topic", "partition", "segment"):
         return pa.repeat({"topic": one.topic, "partition": one.partition, "segment": one.base_offset}[name], count)
     if name == "last_offset":

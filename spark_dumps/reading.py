@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from logstore.columns.batch_table import FIELD_NAMES, BatchTable, BoolArray, ByteArray, Int64Array, scan_chunk
-from logstore.columns.legacy import legacy_entry
+from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array, scan_chunk
+from logstore.columns.legacy import fill_legacy_is_valid
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
-from logstore.layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from logstore.layout.batch import MAGIC_V2, TRANSACTIONAL_FLAG
 from logstore.view.walk import find_batch
 
 from .arrow_records import RecordColumns
@@ -67,7 +67,7 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
             table = scan_chunk(log.data, position, one.end, check_crc=True)
             if position == one.start and head_of(table) != one.head:
                 raise DataDirectoryError("the segment is not the one that was planned", path=one.path, advice=_ADVICE)
-            _check_legacy(log.data, table)
+            fill_legacy_is_valid(log.data, table)
             yield log.data, table
             log.release(position, table.next_position)
             position = table.next_position
@@ -83,9 +83,9 @@ def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreE
 def wanted(one: Slice, table: BatchTable) -> BoolArray:
     """Which batches have records to give: bool[count]."""
     base_offset, last_offset = table.base_offset, table.last_offset
-    is_wanted: BoolArray = (last_offset >= one.first_offset) & (table.attributes & CONTROL_FLAG == 0)
+    is_wanted: BoolArray = (last_offset >= one.first_offset) & ~table.is_control
     # the offset of a wrapper of v0/v1 is that of its last message
-    is_wanted &= (base_offset < one.end_offset) | (table.magic < 2)
+    is_wanted &= (base_offset < one.end_offset) | (table.magic < MAGIC_V2)
     if len(one.aborted):
         is_wanted &= ~is_aborted(one.aborted, table)
     return is_wanted
@@ -135,13 +135,6 @@ def _opened(one: Slice) -> MappedFile:
             advice=_ADVICE,
         )
     return log
-
-
-def _check_legacy(data: ByteArray, table: BatchTable) -> None:
-    """Compute the checksums of magic 0 and 1, which the scan leaves out."""
-    for row in np.flatnonzero(table.magic < 2).tolist():
-        entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
-        table.matrix[FIELD_NAMES["is_valid"], row] = int(table.magic[row] >= 0 and entry.is_valid)
 
 
 def _is_unwritten(data: ByteArray, table: BatchTable) -> bool:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
 from ..kernels import scan as fields
-from ..layout.batch import CODEC_MASK, HEADER_SIZE
+from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
-from ..view.walk import MAGIC_V2, OFFSET_SPAN, Damage, Run, Tail
+from ..view.walk import OFFSET_SPAN, Damage, Run, Tail
 from . import rules
 from .finding import Rule
 from .log_pass import SegmentEnd

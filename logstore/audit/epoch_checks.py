@@ -9,7 +9,8 @@ from ..disk.side_files import read_leader_epoch_checkpoint
 from ..errors import CheckpointFormatError
 from ..kernels import scan as fields
 from ..layout import leader_epoch_checkpoint
-from ..view.walk import MAGIC_V2, Damage, Run, Tail
+from ..layout.batch import MAGIC_V2
+from ..view.walk import Damage, Run, Tail
 from . import rules
 from .log_pass import SegmentEnd
 from .partition import Partition, Report, unless_gone

@@ -9,9 +9,9 @@ import numpy as np
 from ..columns.batch_table import Int64Array
 from ..errors import LogstoreError
 from ..folds.transaction_marker import read_marker
-from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, RECORDS, TRANSACTIONAL_FLAG
+from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, RECORDS, TRANSACTIONAL_FLAG
 from ..model import ControlRecordType
-from ..view.walk import MAGIC_V2, Run
+from ..view.walk import Run
 
 _SIZE = 78  # bytes of a marker batch
 _RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")

@@ -18,8 +18,8 @@ import numpy as np
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
 from ..kernels import scan as fields
-from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
-from ..view.walk import MAGIC_V2, Damage, Run, Tail
+from ..layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
+from ..view.walk import Damage, Run, Tail
 from . import rules
 from .log_pass import SegmentEnd
 from .partition import Partition, Report

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
-from ..view.walk import MAGIC_V2, Damage, Run, Tail
+from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ..view.walk import Damage, Run, Tail
 from .log_pass import SegmentEnd
 from .markers import Marker, marker_rows, read_markers
 from .partition import Partition

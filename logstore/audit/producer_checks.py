@@ -24,8 +24,6 @@ from .log_pass import SegmentEnd
 from .partition import Partition, Report, unless_gone
 from .snapshot_comparison import differences
 
-_BEFORE_ALL_TIME_MS = -(1 << 62)  # nothing has expired by then
-
 
 class ProducerChecks:
     """Steps a producer state by the batches, and stops at each offset that has a snapshot."""
@@ -117,7 +115,7 @@ class ProducerChecks:
         if snapshot is None:
             self._state.start_at(base_offset)
             return
-        self._state.load(snapshot, base_offset, _BEFORE_ALL_TIME_MS)
+        self._state.load(snapshot, base_offset, None)
         self._waiting.remove(base_offset)
         self._known_from = min(self._known_from, base_offset)
 

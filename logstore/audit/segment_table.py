@@ -8,9 +8,9 @@ import numpy as np
 
 from ..disk.directory import SegmentFiles
 from ..disk.side_files import read_offset_index, read_time_index, read_transaction_index
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ..model import Codec
-from ..view.walk import MAGIC_V2, Damage, Run, Tail
+from ..view.walk import Damage, Run, Tail
 from .log_pass import SegmentEnd
 from .partition import unless_gone
 

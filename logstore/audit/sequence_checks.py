@@ -14,9 +14,9 @@ import numpy.typing as npt
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
 from ..kernels import scan as fields
-from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID
+from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from ..topics import consumer_offsets
-from ..view.walk import MAGIC_V2, Damage, Run, Tail, has_gaps
+from ..view.walk import Damage, Run, Tail, has_gaps
 from . import rules
 from .finding import Rule
 from .log_pass import SegmentEnd

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..disk.mapped import MappedFile
 from ..errors import LogstoreError
-from ..layout.batch import CONTROL_FLAG
 from ..view.replay import ReplayedRecord, replayed_records
 from ..view.walk import Run, walk
 from . import rules
@@ -30,7 +29,7 @@ def topic_records(partition: Partition, report: Report) -> Iterator[ReplayedReco
 
 def _run_records(run: Run, path: str, report: Report) -> Iterator[ReplayedRecord | Marker]:
     markers = read_markers(run, marker_rows(run))
-    is_control = run.table.attributes & CONTROL_FLAG != 0
+    is_control = run.table.is_control
     for row in range(run.first_row, run.row_end):
         if row in markers:
             yield markers[row]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..errors import CorruptRecordError, LogstoreError
 from ..kernels import scan as fields
-from ..layout.batch import HEADER_SIZE, LENGTH_MIN
+from ..layout.batch import CONTROL_FLAG, HEADER_SIZE, LENGTH_MIN, MAGIC_V2
 
 Int64Array = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
@@ -60,6 +60,12 @@ class BatchTable:
     producer_epoch = property(lambda self: self.column(fields.PRODUCER_EPOCH), doc="-1 none.")
     record_count = property(lambda self: self.column(fields.RECORD_COUNT), doc="v0/v1: -1.")
     is_valid = property(lambda self: self.column(fields.IS_VALID), doc="1, 0, or -1 not computed.")
+
+    @property
+    def is_control(self) -> BoolArray:
+        """Which are control batches, bool[count]; none of magic 0 and 1."""
+        found: BoolArray = (self.magic >= MAGIC_V2) & (self.attributes & CONTROL_FLAG != 0)
+        return found
 
     @property
     def has_more(self) -> bool:

@@ -16,8 +16,11 @@ import numpy.typing as npt
 from ..codec import Decompressed, decompress
 from ..codec.outcome import array_refusal
 from ..errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
+from ..kernels import scan as fields
 from ..layout import legacy as layout
+from ..layout.batch import MAGIC_V2
 from ..model import Codec, TimestampType
+from .batch_table import BatchTable, ByteArray
 
 
 class LegacyRecord(NamedTuple):
@@ -143,6 +146,22 @@ def legacy_entry(data: npt.NDArray[np.uint8], position: int, size: int) -> Legac
     entry = data[position : position + size].data
     offset = int.from_bytes(entry[: layout.SIZE], "big", signed=True)
     return LegacyRecord(offset, entry[layout.ENTRY_OVERHEAD_SIZE :])
+
+
+def fill_legacy_is_valid(data: ByteArray, table: BatchTable) -> None:
+    """Fill `is_valid` of the rows of magic 0 and 1, which `compute_is_valid` leaves out."""
+    for row in np.flatnonzero(table.magic < MAGIC_V2).tolist():
+        entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
+        table.matrix[fields.IS_VALID, row] = int(entry.is_valid)
+
+
+def valid_row_count(data: ByteArray, table: BatchTable) -> int:
+    """Rows before the first batch, of any magic, whose checksum is wrong, or that is too short for its header."""
+    if len(table) and int(table.is_valid.min()) == 1:
+        return len(table)
+    fill_legacy_is_valid(data, table)
+    invalid = np.flatnonzero(table.is_valid == 0)
+    return int(invalid[0]) if invalid.size else len(table)
 
 
 def read_legacy_records(entry: LegacyRecord, size_max: int) -> Iterator[LegacyRecord]:

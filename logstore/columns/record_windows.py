@@ -17,7 +17,7 @@ from ..codec.streams import Places, decompress_streams
 from ..errors import CorruptRecordError, LogstoreError
 from ..kernels import decode as fields
 from ..kernels.decode_batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches, decode_streams
-from ..layout.batch import CODEC_MASK, HEADER_SIZE
+from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
 from .legacy import LegacyRecord, legacy_entry, read_legacy_records
@@ -84,7 +84,7 @@ def record_windows(
 def _kinds(batches: BatchTable) -> Int64Array:
     """The codec of each batch; _OTHER for one that is of an old magic, or has no stream that Kafka would open."""
     codecs = batches.attributes & CODEC_MASK
-    is_new = batches.magic >= 2
+    is_new = batches.magic >= MAGIC_V2
     if not codecs.any() and is_new.all():
         return codecs
     is_stream = (codecs <= max(Codec)) & (batches.size >= HEADER_SIZE) & (batches.record_count > 0)
@@ -199,7 +199,7 @@ def _other_windows(data: ByteArray, batches: BatchTable, row: int, row_end: int)
 
 
 def _parts_of(data: ByteArray, batches: BatchTable, row: int) -> Iterator[RecordTable]:
-    if batches.magic[row] >= 2:
+    if batches.magic[row] >= MAGIC_V2:
         yield from BatchRecords(data, batches, row).chunks()
     else:
         entry = legacy_entry(data, int(batches.position[row]), int(batches.size[row]))

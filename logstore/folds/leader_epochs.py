@@ -26,8 +26,7 @@ import numpy as np
 from ..columns.batch_table import BatchTable
 from ..errors import UsageError
 from ..kernels import scan
-
-_MAGIC_V2 = 2
+from ..layout.batch import MAGIC_V2
 
 
 class LeaderEpochs:
@@ -105,7 +104,7 @@ def step(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -
         UsageError: a negative epoch or offset, see `LeaderEpochs.assign`; the rows before it are stepped.
     """
     for row in _rows_with_news(table, first_row, row_end):
-        if table.matrix[scan.MAGIC, row] >= _MAGIC_V2:
+        if table.matrix[scan.MAGIC, row] >= MAGIC_V2:
             state.assign(int(table.matrix[scan.PARTITION_LEADER_EPOCH, row]), int(table.matrix[scan.BASE_OFFSET, row]))
         else:
             state.clear()
@@ -124,7 +123,7 @@ def step_recovered(state: LeaderEpochs, table: BatchTable, first_row: int, row_e
     for row in _rows_with_news(table, first_row, row_end):
         epoch = int(table.matrix[scan.PARTITION_LEADER_EPOCH, row])
         latest = state.latest_epoch
-        if table.matrix[scan.MAGIC, row] >= _MAGIC_V2 and epoch >= 0 and (latest is None or epoch > latest):
+        if table.matrix[scan.MAGIC, row] >= MAGIC_V2 and epoch >= 0 and (latest is None or epoch > latest):
             state.assign(epoch, int(table.matrix[scan.BASE_OFFSET, row]))
 
 

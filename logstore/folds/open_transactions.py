@@ -45,14 +45,6 @@ class OpenTransactions:
         return int(self.slots[kernel.ONGOING_COUNT])
 
     @property
-    def first_undecided(self) -> tuple[int, int] | None:
-        """(first offset, producer id) of the earliest transaction that is not decided (`firstUndecidedOffset`)."""
-        head = self._counts[kernel.ONGOING_HEAD]
-        if head >= self._counts[kernel.ONGOING_END]:
-            return None
-        return self._flat_ongoing[2 * head], self._flat_ongoing[2 * head + 1]
-
-    @property
     def first_unstable_offset(self) -> int | None:
         """First offset of the earliest transaction that is undecided; None without one."""
         first = kernel.first_unstable(self._counts, self._flat_ongoing)

@@ -186,17 +186,21 @@ class ProducerState:
         self.clear()
         self.map_end_offset = offset
 
-    def load(self, snapshot: ProducerSnapshot, offset: int, now_ms: int) -> None:
-        """The producers of the snapshot of `offset`, but those that expired by `now_ms` (`loadFromSnapshot`).
+    def load(self, snapshot: ProducerSnapshot, offset: int, now_ms: int | None) -> None:
+        """Take the producers of the snapshot of `offset` in place of all others (`loadFromSnapshot`).
 
-        Clears the state first.
+        Args:
+            now_ms: those that expired by then are left out, unless a transaction of theirs is open; None: no one.
         """
         self.clear()
         self.map_end_offset = offset
         if not snapshot.producer_ids.size:
             return
         is_open = snapshot.current_txn_first_offsets >= 0
-        rows = _rows_of(snapshot, is_open | ~self._is_expired(snapshot.timestamps, now_ms))
+        is_wanted = np.ones_like(is_open)
+        if now_ms is not None:
+            is_wanted = is_open | ~self._is_expired(snapshot.timestamps, now_ms)
+        rows = _rows_of(snapshot, is_wanted)
         self.buffers.put(rows)
         self.buffers.put_transactions(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
 

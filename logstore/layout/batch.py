@@ -66,3 +66,4 @@ DELETE_HORIZON_FLAG = 0x40
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
+MAGIC_V2 = 2  # of record batches; message sets have 0 or 1

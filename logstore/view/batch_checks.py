@@ -22,10 +22,11 @@ from ..layout.batch import (
     LENGTH_MIN,
     LOG_OVERHEAD_SIZE,
     MAGIC,
+    MAGIC_V2,
 )
 from .read import Fetched
 
-_MAGIC_V2 = _MAGIC_MAX = 2
+_MAGIC_MAX = MAGIC_V2
 _KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
 _ADVICE = "to go on, start a reader at an offset behind it; `logstore dump` shows what is there"
 
@@ -40,7 +41,7 @@ def first_bad_row(fetched: Fetched, table: BatchTable, first_offset: int, *, che
     """
     is_bad = (table.is_valid == 0) | (table.magic > _MAGIC_MAX) | (table.magic < 0)
     if check_crc:
-        for row in np.flatnonzero((table.magic < _MAGIC_V2) & ~is_bad).tolist():
+        for row in np.flatnonzero((table.magic < MAGIC_V2) & ~is_bad).tolist():
             is_bad[row] = _first_bad_message(fetched, table, row, first_offset) is not None
     bad = np.flatnonzero(is_bad)
     return int(bad[0]) if bad.size else len(table)
@@ -89,7 +90,7 @@ def _bad_row(fetched: Fetched, table: BatchTable, row: int, first_offset: int) -
     magic = int(table.magic[row])
     if not 0 <= magic <= _MAGIC_MAX:
         return _bad_magic(fetched, magic, position, offset)
-    message = _first_bad_message(fetched, table, row, first_offset) if magic < _MAGIC_V2 else None
+    message = _first_bad_message(fetched, table, row, first_offset) if magic < MAGIC_V2 else None
     if message is not None:
         cause = _crc_text(message.crc, zlib.crc32(message.message[4:]))
         return _checksum_error(fetched, position, message.offset, "Record", cause)

@@ -19,9 +19,8 @@ from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..errors import InvalidRecordError
 from ..kernels import scan as fields
 from ..layout import legacy
-from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
-_MAGIC_V2 = 2
 SEARCH_COUNT = 128  # batches that a search looks at together: more than the index leaves between two entries
 _QUICK_COUNT = 16  # batches that are looked at one by one before that
 _GROWTH = 8
@@ -118,7 +117,7 @@ def quick_search(data: ByteArray, offset: int, position: int) -> QuickAnswer:
             break
         base_offset, length, magic, last_offset_delta = _HEADER.unpack_from(view, position)
         size = length + LOG_OVERHEAD_SIZE
-        if magic != _MAGIC_V2 or size < HEADER_SIZE or size > end - position:
+        if magic != MAGIC_V2 or size < HEADER_SIZE or size > end - position:
             return _NO_ANSWER
         place = BatchPlace(base_offset, position, size)
         if base_offset >= offset:
@@ -142,7 +141,7 @@ def quick_end(data: ByteArray, offset: int) -> int | None:
             return None
         base_offset, length, magic, last_offset_delta = _HEADER.unpack_from(view, position)
         size = length + LOG_OVERHEAD_SIZE
-        if magic != _MAGIC_V2 or not HEADER_SIZE <= size <= end - position or base_offset < next_offset:
+        if magic != MAGIC_V2 or not HEADER_SIZE <= size <= end - position or base_offset < next_offset:
             return None
         next_offset = base_offset + last_offset_delta + 1
         if not base_offset < next_offset <= _OFFSET_MAX or (position == 0 and not base_offset <= offset < next_offset):
@@ -195,7 +194,7 @@ def _place(start: int, data: ByteArray, table: BatchTable, row: int) -> BatchPla
 
 def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
     """Whether a row is a compressed message set, whose first offset only its content tells."""
-    is_wrapper: npt.NDArray[np.bool_] = (table.magic < _MAGIC_V2) & (
+    is_wrapper: npt.NDArray[np.bool_] = (table.magic < MAGIC_V2) & (
         (table.column(fields.ATTRIBUTES) & legacy.CODEC_MASK) != 0
     )
     return is_wrapper

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
-from ..columns.legacy import legacy_entry
+from ..columns.batch_table import ByteArray, scan_chunk
+from ..columns.legacy import valid_row_count
 from ..disk.file_range import FileRange, file_identity, is_missing
 from ..disk.side_files import read_producer_snapshot
 from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, InvalidNameError, LogstoreError
@@ -35,9 +35,7 @@ from .live_segment import DirectoryChangedError, LiveSegment
 from .segments import Segments
 
 _LISTING_COUNT_MAX = 100
-_MAGIC_V2 = 2
 _READ_SIZE = 8 * 1024 * 1024
-_NO_EXPIRATION_NOW_MS = 0  # a clock at which no producer has expired; expired ones have no open transaction anyway
 
 
 class LogFollower:
@@ -136,7 +134,7 @@ class LogFollower:
                     if is_missing(error):
                         raise DirectoryChangedError from error
                     raise
-                state.load(snapshot, offset, _NO_EXPIRATION_NOW_MS)
+                state.load(snapshot, offset, None)  # what expired has no open transaction
                 break
         return state
 
@@ -175,7 +173,7 @@ class LogFollower:
     def _step(self, segment: LiveSegment, chunk: ByteArray) -> bool:
         """Take the whole and right batches at the front of `chunk`; whether there were any."""
         table = scan_chunk(chunk, 0, chunk.size, check_crc=True)
-        row_end = _valid_row_count(chunk, table)
+        row_end = valid_row_count(chunk, table)
         if row_end < len(table):
             self.problem = _unreadable(segment, f"the checksum at byte {segment.size + int(table.position[row_end])}")
         if row_end == 0:
@@ -189,14 +187,6 @@ class LogFollower:
         self.end_offset = max(self.end_offset, next_offset)
         self.producers.map_end_offset = self.end_offset
         return True
-
-
-def _valid_row_count(chunk: ByteArray, table: BatchTable) -> int:
-    is_wrong = table.is_valid == 0
-    for row in np.flatnonzero(table.magic < _MAGIC_V2).tolist():
-        is_wrong[row] = not legacy_entry(chunk, int(table.position[row]), int(table.size[row])).is_valid
-    wrong = np.flatnonzero(is_wrong)
-    return int(wrong[0]) if wrong.size else len(table)
 
 
 def _unreadable(segment: LiveSegment, what: str) -> CorruptRecordError:

@@ -20,6 +20,7 @@ from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
 from ..errors import CorruptIndexError
 from ..folds.leader_epochs import LeaderEpochs
 from ..kernels import scan
+from ..layout.batch import MAGIC_V2
 from ..layout.file_names import OFFSET_INDEX_SUFFIX
 from ..model import FetchIsolation
 from .read import ReadBounds
@@ -35,7 +36,6 @@ EARLIEST_PENDING_UPLOAD = -6
 NO_TIMESTAMP = -1
 NO_OFFSET = -1
 NO_EPOCH = -1
-_MAGIC_V2 = 2
 _FIRST_COUNT = 8  # batches that are looked at first: an index leads near
 
 
@@ -123,7 +123,7 @@ def _records(
     data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int
 ) -> Iterator[tuple[int, int]]:
     """(timestamp, offset) of the batch's records that are at or after both."""
-    if table.magic[row] < _MAGIC_V2:
+    if table.magic[row] < MAGIC_V2:
         entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
         for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX):
             if record.timestamp >= timestamp and record.offset >= start_offset:

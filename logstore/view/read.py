@@ -14,14 +14,16 @@ Only opening a log does, so who holds slices of a closed one must not use them w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..columns.batch_table import ByteArray
+from ..columns.batch_table import ByteArray, Int64Array
 from ..errors import CorruptIndexError, OffsetOutOfRangeError, UsageError
 from ..layout.file_names import LOG_SUFFIX
+from ..layout.transaction_index import TransactionIndex
 from ..model import FetchIsolation
 from .batch_search import BatchPlace
 from .segment import Segment
@@ -256,18 +258,23 @@ def aborted_transactions(
         CorruptIndexError: an entry of an unknown version.
     """
     found: list[AbortedTransaction] = []
-    current: Segment | None = segment
-    while current is not None:
-        index = current.transaction_index
-        if not index.entry_count and index.unknown_version is None:
-            current = segments.higher(current.base_offset)
-            continue
-        rows, is_complete = index.aborted_rows(fetch_offset=start_offset, upper_bound_offset=end_offset)
+    for index, rows in aborted_entries(segments, segment, start_offset, end_offset):
         found += map(AbortedTransaction, index.producer_ids[rows].tolist(), index.first_offsets[rows].tolist())
-        if is_complete:
-            break
-        current = segments.higher(current.base_offset)
     return found
+
+
+def aborted_entries(
+    segments: Segments[Any], segment: Segment | None, start_offset: int, end_offset: int
+) -> Iterator[tuple[TransactionIndex, Int64Array]]:
+    """Yield the indexes with entries of `aborted_transactions`, and the rows of these; raises as that does."""
+    while segment is not None:
+        index = segment.transaction_index
+        if index.entry_count or index.unknown_version is not None:
+            rows, is_complete = index.aborted_rows(fetch_offset=start_offset, upper_bound_offset=end_offset)
+            yield index, rows
+            if is_complete:
+                return
+        segment = segments.higher(segment.base_offset)
 
 
 def _nothing(start: OffsetMetadata, bounds: ReadBounds, aborted: list[AbortedTransaction] | None) -> Fetched:

@@ -16,7 +16,6 @@ from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..columns.window_scan import scan_windows
 from ..errors import LogstoreError, SchemaError
 from ..folds.transaction_marker import read_marker
-from ..layout.batch import CONTROL_FLAG
 from ..model import ControlRecordType, FetchIsolation
 from .batch_checks import bad_batch, first_bad_row, located
 from .log_view import ReadableLog
@@ -96,7 +95,7 @@ def _of_rows(
     fetched: Fetched, table: BatchTable, row_end: int, first_offset: int
 ) -> Iterator[ReplayedRecord | ReplayedMarker]:
     """What the rows up to `row_end` have from `first_offset` on."""
-    is_control = table.attributes[:row_end] & CONTROL_FLAG != 0
+    is_control = table.is_control[:row_end]
     row = 0
     for control_row in [*np.flatnonzero(is_control).tolist(), row_end]:
         try:

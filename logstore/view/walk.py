@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
-from ..columns.legacy import legacy_entry
+from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
 from ..disk.mapped import MappedFile
 from ..kernels import scan as fields
-from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
-MAGIC_V2 = 2
 _SEARCH_SIZE = 1 << 20  # bytes looked at in one step of a search
 _MAGIC_POSITION = 16
 OFFSET_SPAN = 2**31  # offsets of a segment lie that close above its base
@@ -127,10 +126,8 @@ def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Ru
 
 def _is_good(data: ByteArray, table: BatchTable) -> npt.NDArray[np.bool_]:
     """Checksums of all rows; those of magic 0 and 1 are computed here."""
-    for row in np.flatnonzero(table.magic < MAGIC_V2).tolist():
-        is_valid = table.magic[row] >= 0 and legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
-        table.matrix[fields.IS_VALID, row] = int(is_valid)
-    good: npt.NDArray[np.bool_] = table.is_valid == 1
+    fill_legacy_is_valid(data, table)
+    good: npt.NDArray[np.bool_] = (table.is_valid == 1) & (table.magic >= 0)
     return good
 
 

@@ -21,7 +21,7 @@ from ..folds import committed_filter
 from ..folds.committed_filter import CommittedFilter
 from ..kernels import scan
 from ..kernels.decode_batches import TO_CHECK
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE
+from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from .batch_checks import first_bad_row, located
 from .read import Fetched
 
@@ -30,7 +30,6 @@ WINDOW_COUNT_MIN = 8  # of what is large enough: both threads are to have some, 
 ROW_COUNT_MAX = 1000  # of a window: a table of so many is memory that is at hand, a larger one is mapped anew
 RECORD_COUNT_MAX = 24_584  # of a table: with fewer there is more of Python in between, whose memory has left the cache
 STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are made before they are asked for
-_MAGIC_V2 = 2
 
 
 class Window(NamedTuple):
@@ -133,8 +132,8 @@ class WindowDecoder:
 
     def _has_records(self, table: BatchTable, row_end: int) -> BoolArray:
         """Batches in reach that are no control batches: bool[row_end]."""
-        is_v2 = table.magic[:row_end] >= _MAGIC_V2
-        has_records: BoolArray = ~(is_v2 & (table.attributes[:row_end] & CONTROL_FLAG != 0))
+        is_v2 = table.magic[:row_end] >= MAGIC_V2
+        has_records: BoolArray = ~table.is_control[:row_end]
         has_records &= table.last_offset[:row_end] >= self._start_offset
         if self._end_offset is not None:
             has_records &= (table.base_offset[:row_end] < self._end_offset) | ~is_v2
@@ -145,7 +144,7 @@ class WindowDecoder:
         table = window.table
         is_marked = np.zeros(len(table), np.bool_)
         is_marked[: window.row_end] = window.is_kept
-        is_marked &= (table.magic >= _MAGIC_V2) & (table.attributes & CODEC_MASK == 0) & (table.size >= HEADER_SIZE)
+        is_marked &= (table.magic >= MAGIC_V2) & (table.attributes & CODEC_MASK == 0) & (table.size >= HEADER_SIZE)
         is_marked &= table.is_valid < 0
         table.is_valid[is_marked] = TO_CHECK
         return is_marked

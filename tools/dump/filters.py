@@ -16,7 +16,7 @@ from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
 from logstore.kernels import scan
-from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID
+from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
 
 from .options import FILTER_OPTIONS, DumpOptions
 
@@ -101,7 +101,7 @@ class RecordFilter:
             # where a delete horizon stands, the first timestamp is not known
             passes &= (first <= self.timestamps_ms[1]) | (attributes & DELETE_HORIZON_FLAG != 0)
             passes &= last >= self.timestamps_ms[0]
-        passes |= table.magic < 2
+        passes |= table.magic < MAGIC_V2
         if self.producer_id is not None:
             passes &= table.producer_id == self.producer_id
         if self.producer_ids is not None:

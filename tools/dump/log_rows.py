@@ -19,6 +19,7 @@ from logstore.layout.batch import (
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     LOG_APPEND_TIME_FLAG,
+    MAGIC_V2,
     NO_SEQUENCE,
     TRANSACTIONAL_FLAG,
 )
@@ -106,8 +107,8 @@ class LogRows:
         options = self._options
         is_asking_records = options.is_deep or (self._filter is not None and self._filter.key is not None)
         rows = np.arange(table.count) if self._filter is None else self._filter.rows(table, is_asking_records)
-        for run in np.split(rows, np.flatnonzero(np.diff(table.magic[rows] < 2)) + 1):
-            if run.size and table.magic[run[0]] < 2:
+        for run in np.split(rows, np.flatnonzero(np.diff(table.magic[rows] < MAGIC_V2)) + 1):
+            if run.size and table.magic[run[0]] < MAGIC_V2:
                 self._write_entries(table, run)
             elif run.size and is_asking_records and self._filter is not None:
                 self._write_with_records(table, run)

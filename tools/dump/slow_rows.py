@@ -21,7 +21,7 @@ from logstore.columns.record_table import (
 )
 from logstore.errors import LogstoreError
 from logstore.kernels import decode, dump_state, dump_text, scan
-from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG
+from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2
 
 from .filters import RecordFilter
 from .legacy_text import contents_text, legacy_batch_line, legacy_record_lines
@@ -70,7 +70,7 @@ class SlowRows:
         table = _as_arrays(table)
         is_asking_records = self._options.is_deep or record_filter.key is not None
         for row in record_filter.rows(table, is_asking_records).tolist():
-            if table.magic[row] < 2:
+            if table.magic[row] < MAGIC_V2:
                 self._print_entry(table, row, record_filter)
             elif is_asking_records:
                 self._print_filtered_batch(table, row, record_filter)

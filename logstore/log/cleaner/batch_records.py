@@ -13,7 +13,7 @@ from ...columns.record_table import RecordTable
 from ...columns.record_windows import BadBatch, record_windows
 from ...kernels import decode
 from ...kernels.decode_batches import RECORDS_FULL, decode_batches
-from ...layout.batch import CODEC_MASK, HEADER_SIZE
+from ...layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 
 _ROOM_MIN = 65_544  # records; columns of a power of two would share the cache's sets
 
@@ -59,7 +59,7 @@ class BatchReader:
         Raises:
             InvalidRecordError, DecompressionError, …: a batch that does not parse, in Kafka's words.
         """
-        is_plain = (table.magic >= 2) & (table.attributes & CODEC_MASK == 0)
+        is_plain = (table.magic >= MAGIC_V2) & (table.attributes & CODEC_MASK == 0)
         rows = np.flatnonzero(is_wanted)
         # a compressed batch, or one of magic 0 or 1, is a run of its own
         begins = (np.diff(rows) != 1) | ~is_plain[rows[1:]] | ~is_plain[rows[:-1]]

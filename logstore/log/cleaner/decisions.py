@@ -12,7 +12,7 @@ from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_table import RecordTable
 from ...kernels import producer_entries as fields
 from ...kernels import scan
-from ...layout.batch import CONTROL_FLAG, DELETE_HORIZON_FLAG, NO_PRODUCER_ID
+from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from .batch_records import BatchRun
 from .offset_map import OffsetMap
 
@@ -67,7 +67,7 @@ class ActiveProducers:
         places = np.minimum(np.searchsorted(self._producer_ids, table.producer_id), self._producer_ids.size - 1)
         is_known = (self._producer_ids[places] == table.producer_id) & (table.producer_id > NO_PRODUCER_ID)
         last_offsets = self._last_offsets[places]
-        is_marker = is_control(table) & (self._epochs[places] == table.producer_epoch)
+        is_marker = table.is_control & (self._epochs[places] == table.producer_epoch)
         is_last: BoolArray = np.where(last_offsets >= 0, table.last_offset == last_offsets, is_marker)
         found: BoolArray = is_known & is_last
         return found
@@ -101,12 +101,6 @@ class Retention:
     keeps_tombstones: BoolArray
 
 
-def is_control(table: BatchTable) -> BoolArray:
-    """bool[len(table)]: control batches."""
-    found: BoolArray = (table.magic >= 2) & (table.attributes & CONTROL_FLAG != 0)
-    return found
-
-
 def retention(
     round_: Round, table: BatchTable, is_discardable: BoolArray, *, keeps_legacy_tombstones: bool
 ) -> Retention:
@@ -116,7 +110,7 @@ def retention(
         is_discardable: of `CleanedTransactions.discardable`.
         keeps_legacy_tombstones: those of magic 0 and 1 in this segment.
     """
-    control, is_v2 = is_control(table), table.magic >= 2
+    control, is_v2 = table.is_control, table.magic >= MAGIC_V2
     has_horizon = is_v2 & (table.attributes & DELETE_HORIZON_FLAG != 0)
     is_due = has_horizon & (table.column(scan.BASE_TIMESTAMP) <= round_.now_ms)
     return Retention(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
-from ...layout.batch import CONTROL_FLAG
 from ..segment.log_segment import LogSegment
 from .aborting import reading, require_going_on
 from .batch_records import BatchReader, BatchRun
@@ -81,9 +80,8 @@ def put_table(
     start_offset: int,
 ) -> bool:
     """Put the records of a table; False if the map was full before its end."""
-    is_control = (table.magic >= 2) & (table.attributes & CONTROL_FLAG != 0)
     offset_map.come_to(table)
-    is_wanted = ~transactions.discardable(data, table) & ~is_control
+    is_wanted = ~transactions.discardable(data, table) & ~table.is_control
     for run in reader.runs(data, table, is_wanted):
         done_count = offset_map.put(run.records)
         if done_count < run.records.count:

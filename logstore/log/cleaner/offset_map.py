@@ -15,6 +15,7 @@ from ...errors import UsageError
 from ...kernels import offset_map as fields
 from ...kernels.key_hashes import hash_keys
 from ...kernels.offset_map import find_offsets, put_offsets
+from ...layout.batch import MAGIC_V2
 from ..config import DEDUPE_BUFFER_SIZE
 
 SLOT_SIZE = 24  # bytes, as in Kafka
@@ -101,7 +102,7 @@ class OffsetMap:
         if not len(table):
             return
         bases, lasts = table.base_offset, table.last_offset
-        is_mixed = (table.magic < 2).any() or (lasts < bases).any() or (bases[1:] <= lasts[:-1]).any()
+        is_mixed = (table.magic < MAGIC_V2).any() or (lasts < bases).any() or (bases[1:] <= lasts[:-1]).any()
         if is_mixed or bases[0] <= self._passed_offset:
             self._state[fields.MARK_COUNT] = 0
         self._passed_offset = int(lasts[-1])

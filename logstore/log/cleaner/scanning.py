@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
-from ...columns.legacy import legacy_entry
+from ...columns.legacy import valid_row_count
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError
 from ...kernels import scan as fields
+from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX
 from ..segment.log_segment import LogSegment
 
@@ -71,12 +72,8 @@ def _tables(segment: LogSegment, position: int) -> Iterator[tuple[MappedFile, Ba
 
 
 def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
-    is_valid = table.is_valid == 1
-    for row in np.flatnonzero(table.magic < 2).tolist():
-        is_valid[row] = legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
-    bad = np.flatnonzero(~is_valid)
-    if bad.size:
-        row = int(bad[0])
+    row = valid_row_count(data, table)
+    if row < len(table):
         raise CorruptRecordError(
             f"Record is corrupt (stored crc = {int(table.column(fields.CRC)[row])})",
             path=path,
@@ -90,5 +87,5 @@ def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
 
 def _record_count_max(table: BatchTable) -> int:
     """A message of magic 0 or 1 may be a wrapper of as many as its bytes."""
-    counts = np.where(table.magic >= 2, table.record_count, table.size)
+    counts = np.where(table.magic >= MAGIC_V2, table.record_count, table.size)
     return int(np.clip(counts, 0, None).sum())

@@ -9,10 +9,11 @@ from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ...columns.record_building import build_batch
 from ...errors import InvalidRecordError
 from ...layout import legacy
+from ...layout.batch import MAGIC_V2
 from ...layout.legacy import timestamp_type
 from ...model import Codec, TimestampType
 from .batch_records import BatchReader, BatchRun
-from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, is_control, kept_records, keyless_count
+from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, kept_records, keyless_count
 from .statistics import CleaningStatistics
 
 _DROPPED = -1
@@ -35,7 +36,7 @@ class TableCleaning:
         self._round = round_
         self._table = table
         self._held = held
-        self._is_control = is_control(table)
+        self._is_control = table.is_control
 
     def pieces(self, reader: BatchReader, statistics: CleaningStatistics) -> list[ByteArray]:
         """The bytes of what is kept, in order; those that lie behind each other in one piece.
@@ -64,7 +65,7 @@ class TableCleaning:
         kept_counts = count_in_batches(run, kept)
         has_tombstones = count_in_batches(run, kept & (run.records.value_size < 0)) > 0
         needs_horizon = (has_tombstones | held.has_empty_transaction[rows]) & ~held.has_horizon[rows]
-        is_whole = (kept_counts == run.counts) & ~needs_horizon & (self._table.magic[rows] >= 2)
+        is_whole = (kept_counts == run.counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
         self.source[rows[(kept_counts > 0) & is_whole]] = _COPIED
         self._empty(rows[(kept_counts == 0) & held.is_kept_empty[rows]])
         rebuilt = np.flatnonzero((kept_counts > 0) & ~is_whole)
@@ -86,7 +87,7 @@ class TableCleaning:
 
     def _empty(self, rows: Int64Array) -> None:
         for row in rows.tolist():
-            if self._table.magic[row] < 2:
+            if self._table.magic[row] < MAGIC_V2:
                 raise InvalidRecordError(
                     "Empty batches are only supported for magic v2 and above",
                     position=int(self._table.position[row]),

@@ -21,8 +21,9 @@ from ...folds.transaction_marker import control_record_type
 from ...kernels import decode
 from ...kernels import producer_slots as producers
 from ...kernels.decode_batches import decode_batches
-from ...layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
+from ...layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
+from ...view.read import aborted_entries
 
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
@@ -80,7 +81,7 @@ class CleanedTransactions:
             InvalidRecordError: a control record without a type.
         """
         found = np.zeros(len(table), np.bool_)
-        flags = np.where(table.magic >= 2, table.attributes, 0)
+        flags = np.where(table.magic >= MAGIC_V2, table.attributes, 0)
         rows = np.flatnonzero(flags & (TRANSACTIONAL_FLAG | CONTROL_FLAG))
         if not rows.size:
             return found
@@ -135,14 +136,9 @@ def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) 
     """
     found: list[AbortedTransaction] = []
     segment = log.segments.floor(start_offset)
-    while segment is not None:
-        index = segment.transaction_index
-        rows, is_complete = index.aborted_rows(fetch_offset=log.log_start_offset, upper_bound_offset=end_offset)
+    for index, rows in aborted_entries(log.segments, segment, log.log_start_offset, end_offset):
         columns = (index.first_offsets, index.producer_ids, index.last_offsets, index.last_stable_offsets)
         found += map(AbortedTransaction, *(column[rows].tolist() for column in columns))
-        if is_complete:
-            break
-        segment = log.segments.higher(segment.base_offset)
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
-from ...columns.legacy import legacy_entry
+from ...columns.legacy import valid_row_count
 from ...columns.window_scan import scan_windows
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError, InvalidOffsetError, InvalidRecordError, LogstoreError, OffsetOverflowError
@@ -134,7 +134,7 @@ def _empty_indexes(segment: LogSegment, config: LogConfig) -> SegmentIndexes:
 def _scan(log: MappedFile, segment: LogSegment, scan: _Scan, producers: ProducerState, epochs: LeaderEpochs) -> None:
     data = log.data[: segment.size]
     for table in scan_windows(data, 0, data.size, release=log.release):
-        valid_count = _valid_row_count(data, table)
+        valid_count = valid_row_count(data, table)
         row_end, failure = _step_producers(data, table, valid_count, scan, producers)
         _step_indexes(scan.indexes, epochs, table, row_end)
         if failure is not None and failure.java_class not in _BATCH_FAILURES:
@@ -182,17 +182,6 @@ def _step_indexes(indexes: SegmentIndexes, epochs: LeaderEpochs, table: BatchTab
         leader_epochs.step_recovered(epochs, table, 0, int(np.searchsorted(table.position, error.position or 0)))
         raise
     leader_epochs.step_recovered(epochs, table, 0, row_end)
-
-
-def _valid_row_count(data: ByteArray, table: BatchTable) -> int:
-    """Rows before the first batch whose checksum is wrong, or that is too short for its header."""
-    if len(table) and int(table.is_valid.min()) == 1:
-        return len(table)
-    is_valid = table.is_valid.copy()
-    for row in np.flatnonzero(table.magic < 2).tolist():
-        is_valid[row] = legacy_entry(data, int(table.position[row]), int(table.size[row])).is_valid
-    invalid = np.flatnonzero(is_valid == 0)
-    return int(invalid[0]) if invalid.size else len(table)
 
 
 def _invalid_batch(segment: LogSegment, table: BatchTable, row: int) -> CorruptRecordError:

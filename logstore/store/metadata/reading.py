@@ -23,7 +23,6 @@ from ...disk.side_files import read_partition_metadata
 from ...errors import CorruptRecordError, DataDirectoryError
 from ...kernels import scan as fields
 from ...layout import partition_metadata
-from ...layout.batch import CONTROL_FLAG
 from ...messages.schema import Value
 from ...model import ControlRecordType, FetchIsolation
 from ...topics.control_records import read_kraft_record, read_type
@@ -124,7 +123,7 @@ def entries(data: ByteArray, path: str) -> Iterator[Entry]:
     batches = scan(data)
     if not len(batches):
         return
-    is_control = (batches.attributes & CONTROL_FLAG) != 0
+    is_control = batches.is_control
     epochs = batches.column(fields.PARTITION_LEADER_EPOCH)
     for window in record_windows(data, batches, np.arange(len(batches))):
         if isinstance(window, BadBatch):

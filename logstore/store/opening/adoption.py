@@ -26,7 +26,7 @@ from ...disk.side_files import read_producer_snapshot
 from ...errors import CorruptSnapshotError, DataDirectoryError, InconsistentTopicIdError, LogstoreError
 from ...folds.transaction_marker import read_marker
 from ...kernels import scan as fields
-from ...layout.batch import CODEC_MASK, CONTROL_FLAG, NO_PRODUCER_ID
+from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ...layout.kafka_uuid import random_uuid
 from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
@@ -233,7 +233,7 @@ class HighestInLogs:
 
 def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
     """Return the highest coordinator epoch of the markers in a table: usual markers at once, the others one by one."""
-    is_marker = (table.attributes & CONTROL_FLAG != 0) & (table.record_count > 0) & (table.magic >= 2)
+    is_marker = table.is_control & (table.record_count > 0)
     is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
     starts = table.position[is_usual] + COORDINATOR_EPOCH
     epochs = data[starts[:, None] + np.arange(_EPOCH_SIZE)].view(">i4")
