@@ -23,10 +23,11 @@ from .worker_heap import leave_to_stay
 
 ROWS_A_BATCH = 4096
 PARTITIONS_A_TASK = 16
-MODULES = (  # one for each table, of its name
-    *("records", "batches", "transactions", "producers", "aborted", "index_entries"),
-    *("group_offsets", "transaction_state", "topics", "findings"),
-)
+MODULES = {  # where each table is, by its name in capitals; one that has a module of its own is called TABLE
+    **{name: name for name in ("records", "batches", "transactions", "findings")},
+    **dict.fromkeys(("topics", "producers", "aborted", "index_entries"), "partition_tables"),
+    **dict.fromkeys(("group_offsets", "transaction_state"), "coordinator_tables"),
+}
 MICROSECONDS_PER_MS = 1000
 NO_TIMESTAMP = -1
 
@@ -142,7 +143,8 @@ def find_table(name: str) -> Table:
     """
     if name not in MODULES:
         raise UsageError("kafka_segments has no such table", expected="one of " + ", ".join(MODULES), found=name)
-    table: Table = import_module(f".{name}", __package__).TABLE
+    module = MODULES[name]
+    table: Table = getattr(import_module(f".{module}", __package__), "TABLE" if module == name else name.upper())
     return table
 
 

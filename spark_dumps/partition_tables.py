@@ -1,0 +1,134 @@
+"""Tables of one row for each thing that a partition has beside its records.
+
+`topics`: the partition itself: where it is, how large, which offsets it holds. `producers`: what it knows of each
+producer as of its end (`ProducerStateManager`). `aborted`: the entries of the `.txnindex` files. `index_entries`: those
+of the `.index` and `.timeindex` files as they are, behind their zero tail too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from logstore.disk.side_files import (
+    read_leader_epoch_checkpoint,
+    read_offset_index,
+    read_partition_metadata,
+    read_time_index,
+    read_transaction_index,
+)
+from logstore.layout import leader_epoch_checkpoint, partition_metadata
+from logstore.view.partition_reader import PartitionReader
+
+from .directories import Partition
+from .options import READ_COMMITTED, Options
+from .ranges import find_bounds
+from .schemas import columns_of
+from .tables import Row, microseconds, partition_table
+
+
+def _topics(partition: Partition, options: Options) -> Iterator[Row]:
+    bounds = find_bounds(partition, READ_COMMITTED)
+    files = partition.files.files
+    metadata = files.get(partition_metadata.FILE_NAME)
+    epochs = files.get(leader_epoch_checkpoint.FILE_NAME)
+    entries = [] if epochs is None else read_leader_epoch_checkpoint(epochs)
+    yield {
+        "topic_id": None if metadata is None else read_partition_metadata(metadata).topic_id,
+        "path": partition.files.path,
+        "segment_count": len(bounds.segments),
+        "size": sum(segment.size for segment in bounds.segments),
+        "log_start_offset": bounds.start_offset,
+        "log_end_offset": bounds.log_end_offset,
+        "last_stable_offset": bounds.end_offset,
+        "leader_epoch": entries[-1][0] if entries else None,
+    }
+
+
+TOPICS = partition_table(
+    columns_of(
+        "topic string, partition int, topic_id string, path string, segment_count int, size long, "
+        "log_start_offset long, log_end_offset long, last_stable_offset long, leader_epoch int"
+    ),
+    _topics,
+)
+
+
+def _producers(partition: Partition, options: Options) -> Iterator[Row]:
+    for entry in PartitionReader(partition.files.path).producers or ():
+        last = entry.batches[-1] if entry.batches else None
+        yield {
+            "producer_id": entry.producer_id,
+            "producer_epoch": entry.producer_epoch,
+            "coordinator_epoch": entry.coordinator_epoch,
+            "last_timestamp": microseconds(entry.last_timestamp),
+            "first_sequence": None if last is None else last.first_sequence,
+            "last_sequence": None if last is None else last.last_sequence,
+            "first_offset": None if last is None else last.first_offset,
+            "last_offset": None if last is None else last.last_offset,
+            "current_txn_first_offset": entry.current_txn_first_offset,
+        }
+
+
+PRODUCERS = partition_table(
+    columns_of(
+        "topic string, partition int, producer_id long, producer_epoch int, coordinator_epoch int, "
+        "last_timestamp timestamp, first_sequence int, last_sequence int, first_offset long, last_offset long, "
+        "current_txn_first_offset long"
+    ),
+    _producers,
+)
+
+
+def _aborted(partition: Partition, options: Options) -> Iterator[Row]:
+    for segment in partition.files.segments:
+        if segment.transaction_index is not None:
+            index = read_transaction_index(segment.transaction_index)
+            index.require_all()
+            entries = zip(
+                index.producer_ids.tolist(),
+                index.first_offsets.tolist(),
+                index.last_offsets.tolist(),
+                index.last_stable_offsets.tolist(),
+                strict=True,
+            )
+            for producer_id, first_offset, last_offset, last_stable_offset in entries:
+                yield {
+                    "segment": segment.base_offset,
+                    "producer_id": producer_id,
+                    "first_offset": first_offset,
+                    "last_offset": last_offset,
+                    "last_stable_offset": last_stable_offset,
+                }
+
+
+ABORTED = partition_table(
+    columns_of(
+        "topic string, partition int, segment long, producer_id long, first_offset long, last_offset long, "
+        "last_stable_offset long"
+    ),
+    _aborted,
+)
+
+
+def _index_entries(partition: Partition, options: Options) -> Iterator[Row]:
+    for segment in partition.files.segments:
+        place = {"segment": segment.base_offset}
+        if segment.offset_index is not None:
+            offset_index = read_offset_index(segment.offset_index)
+            pairs = zip(offset_index.offsets.tolist(), offset_index.positions.tolist(), strict=True)
+            for number, (offset, position) in enumerate(pairs):
+                yield {**place, "index": "offset", "entry": number, "offset": offset, "position": position}
+        if segment.time_index is not None:
+            time_index = read_time_index(segment.time_index)
+            pairs = zip(time_index.offsets.tolist(), time_index.timestamps.tolist(), strict=True)
+            for number, (offset, timestamp) in enumerate(pairs):
+                yield {**place, "index": "time", "entry": number, "offset": offset, "timestamp_ms": timestamp}
+
+
+INDEX_ENTRIES = partition_table(
+    columns_of(
+        "topic string, partition int, segment long, index string, entry int, offset long, position long, "
+        "timestamp_ms long"
+    ),
+    _index_entries,
+)
