@@ -1,4 +1,4 @@
-"""The commands of the command line `logstore`: one a file, loaded when it is asked for."""
+"""The commands of the command line `logstore`, loaded when they are asked for."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COMMANDS = {
     "topics": ("topics_command", "Topics: ids, partitions, sizes, configurations."),
     "segments": ("segments_command", "Segments: offsets, sizes, times, index entries."),
     "diff": ("diff_command", "Compare two replicas up to the first batch that differs."),
-    "salvage": ("salvage_command", "Copy all good batches of a damaged partition to a new directory."),
-    "repair": ("repair_command", "Copy a partition with everything beside its log made anew."),
+    "salvage": ("copy_commands.salvage", "Copy all good batches of a damaged partition to a new directory."),
+    "repair": ("copy_commands.repair", "Copy a partition with everything beside its log made anew."),
     "sample": ("sample_command", "Copy some batches to a new directory, redacted if asked for."),
-    "promote": ("promote_command", "Make a data directory one that a real broker starts with."),
-    "import": ("import_command", "Take over the data directory of a broker that is stopped."),
+    "promote": ("takeover_commands.promote", "Make a data directory one that a real broker starts with."),
+    "import": ("takeover_commands.import_", "Take over the data directory of a broker that is stopped."),
     "formats": ("formats_command", "What the bytes of Kafka's files mean."),
     "doctor": ("doctor_command", "What logstore runs on."),
     "kernels": ("kernels_command", "Compile the kernels for this machine, if they are not yet."),
@@ -40,8 +40,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f".{COMMANDS[name][0]}", __package__)
-        command: click.Command = module.command
+        module, _, attribute = COMMANDS[name][0].partition(".")
+        command: click.Command = getattr(importlib.import_module(f".{module}", __package__), attribute or "command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

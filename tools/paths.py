@@ -9,22 +9,20 @@ from typing import NamedTuple
 
 from logstore.disk.directory import DataDirectoryFiles, PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
-from logstore.errors import DataDirectoryError, InvalidNameError, LogstoreError, UsageError
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout import meta_properties
 from logstore.layout.file_names import (
     KRAFT_SNAPSHOT_SUFFIX,
     LOG_SUFFIX,
-    PRODUCER_SNAPSHOT_SUFFIX,
-    SEGMENT_SUFFIXES,
-    base_offset_of,
-    parse_kraft_snapshot_name,
+    DirectoryKind,
+    PartitionDirectory,
     parse_partition_directory,
 )
 
 Note = Callable[[LogstoreError], None]
 
 _WILDCARDS = "*?["
-_SUFFIXES = (*SEGMENT_SUFFIXES, KRAFT_SNAPSHOT_SUFFIX, PRODUCER_SNAPSHOT_SUFFIX)
+_UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # what a directory with segments is taken for
 
 
 class InputPath(NamedTuple):
@@ -161,15 +159,21 @@ def _dump_files(word: str, note: Note) -> list[str]:
 
 def _files_of_directory(path: str, note: Note) -> list[str]:
     root = list_data_directory(path)
-    loose = _loose_files(root.left_overs)
-    if loose and parse_partition_directory(file_name(os.path.abspath(path))) is not None:
-        return _files_of_partition(list_partition_directory(path), note)
+    name = parse_partition_directory(file_name(os.path.abspath(path)))
+    if name is not None:
+        files = list_partition_directory(path)
+        if files.segments or files.kraft_snapshots or files.producer_snapshots:
+            return _files_of_partition(files, note)
     for error in root.errors:
         note(error)
-    if loose and not root.partitions:
-        return loose
-    bootstrap = [p for name, p in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
-    return bootstrap + [p for partition in root.partitions for p in _files_of_partition(partition, note)]
+    if not root.partitions:  # segments in any other directory; names that say nothing are another program's
+        copy = list_partition_directory(path, root=path, name=name or _UNNAMED)
+        return [*_bootstrap(root), *_files_of_partition(copy, lambda error: None)]
+    return [*_bootstrap(root), *(p for partition in root.partitions for p in _files_of_partition(partition, note))]
+
+
+def _bootstrap(root: DataDirectory) -> list[str]:
+    return [path for name, path in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
 
 
 def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:
@@ -180,39 +184,6 @@ def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:
         paths += [segment.log, segment.offset_index, segment.time_index, segment.transaction_index]
     paths += [*files.kraft_snapshots.values(), *files.producer_snapshots.values()]
     return [path for path in paths if path is not None]
-
-
-def _loose_files(paths: Iterable[str]) -> list[str]:
-    """Return which files of one directory can be dumped, in the order that `_files_of_partition` has."""
-    orders = {path: order for path in paths if (order := _file_order(file_name(path))) is not None}
-    log_offsets = {order.offset for order in orders.values() if order.suffix == LOG_SUFFIX}
-    found = [
-        path for path, order in orders.items() if order.suffix not in SEGMENT_SUFFIXES or order.offset in log_offsets
-    ]
-    return sorted(found, key=lambda path: (orders[path].rank(), path))
-
-
-class _FileOrder(NamedTuple):
-    """Where a file stands among those of its partition."""
-
-    offset: int
-    suffix: str
-
-    def rank(self) -> tuple[int, int, int]:
-        """Segments by offset and suffix, then each kind of snapshot by offset."""
-        rank = _SUFFIXES.index(self.suffix)
-        return (0, self.offset, rank) if self.suffix in SEGMENT_SUFFIXES else (rank, self.offset, 0)
-
-
-def _file_order(name: str) -> _FileOrder | None:
-    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), None)
-    if suffix is None:
-        return None
-    try:
-        snapshot = parse_kraft_snapshot_name(name)
-        return _FileOrder(base_offset_of(name) if snapshot is None else snapshot.end_offset, suffix)
-    except InvalidNameError:
-        return None  # the name of another program's file
 
 
 def _is_glob(word: str) -> bool:

@@ -44,6 +44,7 @@ def command(
     The directory must not be in use. What is not told by options is taken from the data directory around it: its
     marker of a clean shutdown and its checkpoints, which stay as they are.
     """
+    from logstore.audit.partition import Surroundings, open_partition
     from logstore.disk.lock import data_directory_lock
     from logstore.disk.names import absolute_path, parent
     from logstore.log.config import parse_config
@@ -52,36 +53,18 @@ def command(
 
     with told_errors(FINDINGS):
         path = absolute_path(directory)
+        topic_config = parse_config(dict(_pair(text) for text in config))
+        around = open_partition(path).surroundings if os.path.isdir(path) else Surroundings()
         settings = LoadSettings(
-            was_clean=_was_clean(path) if was_clean is None else was_clean,
-            recovery_point=_offset(path, "recovery-point") if recovery_point is None else recovery_point,
-            log_start_offset=_offset(path, "log-start") if log_start is None else log_start,
+            was_clean=around.was_closed if was_clean is None else was_clean,
+            recovery_point=(around.recovery_point or 0) if recovery_point is None else recovery_point,
+            log_start_offset=(around.log_start_offset or 0) if log_start is None else log_start,
             now_ms=time_or_clock(now),
-            config=parse_config(dict(_pair(text) for text in config)),
+            config=topic_config,
         )
         with data_directory_lock(parent(path)):
             recovered = recover_partition(path, settings)
     _print(recovered, form)
-
-
-def _was_clean(path: str) -> bool:
-    from logstore.disk.names import sibling
-    from logstore.layout import clean_shutdown
-
-    return os.path.exists(sibling(path, clean_shutdown.FILE_NAME))
-
-
-def _offset(path: str, kind: str) -> int:
-    """What the checkpoint beside the directory says of the partition; 0 without one, as for a broker."""
-    from logstore.disk.names import file_name, sibling
-    from logstore.disk.side_files import read_offset_checkpoint
-    from logstore.layout.file_names import parse_partition_directory
-
-    checkpoint = sibling(path, f"{kind}-offset-checkpoint")
-    name = parse_partition_directory(file_name(path))
-    if name is None or not os.path.exists(checkpoint):
-        return 0
-    return read_offset_checkpoint(checkpoint).get((name.topic, name.partition), 0)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -45,6 +45,8 @@ def _cells(topic: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _topics(partitions: list[Partition], known: dict[str, Topic]) -> Iterator[dict[str, Any]]:
+    from logstore.audit.partition import unless_gone
+    from logstore.disk.mapped import segment_size
     from logstore.disk.side_files import read_partition_metadata
     from logstore.layout.partition_metadata import FILE_NAME
 
@@ -62,18 +64,6 @@ def _topics(partitions: list[Partition], known: dict[str, Topic]) -> Iterator[di
             "partitions": [one.files.partition for one in found],
             "partitionCount": None if topic is None else len(topic.partitions),
             "segments": len(logs),
-            "bytes": sum(map(_size, logs)),
+            "bytes": sum(unless_gone(segment_size, log) or 0 for log in logs),
             "config": {} if topic is None else topic.config,
         }
-
-
-def _size(path: str) -> int:
-    """Bytes of the file; none if it has been deleted meanwhile."""
-    from logstore.audit.partition import unless_gone
-    from logstore.disk.mapped import MappedFile
-
-    log = unless_gone(MappedFile, path)
-    if log is None:
-        return 0
-    with log:
-        return log.size

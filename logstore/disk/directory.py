@@ -134,19 +134,22 @@ def list_data_directory(path: str) -> DataDirectoryFiles:
     return DataDirectoryFiles(path, tuple(partitions), known, tuple(left_overs), tuple(errors))
 
 
-def list_partition_directory(path: str, *, root: str | None = None) -> PartitionFiles:
+def list_partition_directory(
+    path: str, *, root: str | None = None, name: PartitionDirectory | None = None
+) -> PartitionFiles:
     """Everything in the directory of one partition.
 
     Args:
         path: the directory.
         root: links may lead to what is below it; by default the parent of `path`.
+        name: what the directory is taken for; by default what it is called.
 
     Raises:
         InvalidNameError: the name is no partition's, in Kafka's words (a `KafkaException` there).
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     path = java_file(path)
-    name = parse_partition_directory(file_name(os.path.abspath(path)))
+    name = name or parse_partition_directory(file_name(os.path.abspath(path)))
     if name is None:
         raise _foreign(path)
     listing = _list(path, root=root or parent(os.path.abspath(path)))

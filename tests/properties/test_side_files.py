@@ -19,7 +19,7 @@ from logstore.layout.producer_snapshot import parse_producer_snapshot
 from logstore.layout.time_index import parse_time_index
 from logstore.layout.transaction_index import parse_transaction_index
 from logstore_tools.dump.batch_chains import SegmentRecords
-from logstore_tools.dump.findings import Findings
+from logstore_tools.dump.findings import Findings, Section
 from tests.naive import side_files as naive
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -119,7 +119,7 @@ def test_paths_come_in_the_order_of_a_hash_map(names: list[str]) -> None:
     paths = [f"/d{name.replace('/', '')}" for name in names]
     findings = Findings(lambda line: None)
     for path in paths:
-        findings.timestamp_mismatch(path, 1, 2)
+        findings.add(Section.TIMESTAMP_MISMATCH, path, 1, 2)
     titles = [line for line in findings.lines() if not line.startswith(" ")]
     assert titles == [f"Found timestamp mismatch in :{path}" for path in naive.hash_map_order(paths)]
 

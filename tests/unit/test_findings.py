@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logstore_tools.dump.findings import Findings
+from logstore_tools.dump.findings import Findings, Section
 
 
 def findings_and_lines() -> tuple[Findings, list[str]]:
@@ -29,10 +29,10 @@ def test_nothing_found_prints_nothing() -> None:
 def test_the_sections_come_in_order_whatever_was_found_first() -> None:
     findings, immediate = findings_and_lines()
     findings.non_consecutive("/d/0.log", *pairs((-1, 5)))
-    findings.indexed_offset_not_found("/d/0.timeindex", 9, -1)
-    findings.timestamp_out_of_order("/d/0.timeindex", 3, 4)
-    findings.timestamp_mismatch("/d/0.timeindex", 1, 2)
-    findings.index_mismatch("/d/0.index", 7, 8)
+    findings.add(Section.OFFSET_NOT_FOUND, "/d/0.timeindex", 9, -1)
+    findings.add(Section.TIMESTAMP_ORDER, "/d/0.timeindex", 3, 4)
+    findings.add(Section.TIMESTAMP_MISMATCH, "/d/0.timeindex", 1, 2)
+    findings.add(Section.INDEX_MISMATCH, "/d/0.index", 7, 8)
     findings.immediate("now")
     assert list(findings.lines()) == [
         "Mismatches in :/d/0.index",
@@ -52,7 +52,7 @@ def test_the_sections_come_in_order_whatever_was_found_first() -> None:
 def test_index_mismatches_descend_and_the_last_of_an_offset_counts() -> None:
     findings, _ = findings_and_lines()
     for index_offset, log_offset in [(3, 1), (5, 1), (-4, 1), (3, 2)]:
-        findings.index_mismatch("/d/0.index", index_offset, log_offset)
+        findings.add(Section.INDEX_MISMATCH, "/d/0.index", index_offset, log_offset)
     assert list(findings.lines())[1:] == [
         "  Index offset: 5, log offset: 1",
         "  Index offset: 3, log offset: 2",
@@ -63,7 +63,7 @@ def test_index_mismatches_descend_and_the_last_of_an_offset_counts() -> None:
 def test_findings_of_time_stay_in_the_order_of_finding() -> None:
     findings, _ = findings_and_lines()
     for timestamp in (3, 1, 3):
-        findings.timestamp_mismatch("/d/0.timeindex", timestamp, 0)
+        findings.add(Section.TIMESTAMP_MISMATCH, "/d/0.timeindex", timestamp, 0)
     assert [line.split(",")[0] for line in findings.lines()][1:] == [
         "  Index timestamp: 3",
         "  Index timestamp: 1",
@@ -81,8 +81,8 @@ def test_gaps_of_many_chunks_ascend_and_the_last_of_an_offset_counts() -> None:
 def test_a_relative_path_is_the_same_file_as_the_absolute_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     findings, _ = findings_and_lines()
-    findings.timestamp_mismatch("0.timeindex", 1, 2)
-    findings.timestamp_mismatch(f"{tmp_path}//0.timeindex", 3, 4)
+    findings.add(Section.TIMESTAMP_MISMATCH, "0.timeindex", 1, 2)
+    findings.add(Section.TIMESTAMP_MISMATCH, f"{tmp_path}//0.timeindex", 3, 4)
     assert [line for line in findings.lines() if not line.startswith(" ")] == [
         f"Found timestamp mismatch in :{tmp_path}/0.timeindex"
     ]
@@ -98,6 +98,6 @@ def test_a_relative_path_is_the_same_file_as_the_absolute_one(tmp_path: Path, mo
 def test_files_come_in_the_order_of_javas_hash_map(paths: list[str], expected: list[str]) -> None:
     findings, _ = findings_and_lines()
     for path in paths:
-        findings.timestamp_mismatch(path, 1, 2)
+        findings.add(Section.TIMESTAMP_MISMATCH, path, 1, 2)
     titles = [line for line in findings.lines() if not line.startswith(" ")]
     assert titles == [f"Found timestamp mismatch in :{path}" for path in expected]

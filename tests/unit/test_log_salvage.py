@@ -18,8 +18,8 @@ from logstore.errors import UsageError
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.salvage import losses, plan_salvage, salvage
-from logstore_tools.repair_command import command as repair_command
-from logstore_tools.salvage_command import command as salvage_command
+from logstore_tools.copy_commands import repair as repair_command
+from logstore_tools.copy_commands import salvage as salvage_command
 from tests.naive.batch import scan
 from tests.naive.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 from tests.unit.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches

@@ -15,16 +15,33 @@ printed. Source: `DumpLogSegments.main` and its `TimeIndexDumpErrors`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from logstore.disk.names import absolute_path
 
 if TYPE_CHECKING:
-    from .offset_pairs import OffsetArray, OffsetPairs
+    from .offset_pairs import OffsetArray
 
 T = TypeVar("T")
 
 _FIRST_TABLE_SIZE = 16
+
+
+class Section(Enum):
+    """The sections in their order: the title, given the path, and the line of a pair of numbers."""
+
+    INDEX_MISMATCH = ("Mismatches in :{}", "  Index offset: {}, log offset: {}")
+    TIMESTAMP_MISMATCH = ("Found timestamp mismatch in :{}", "  Index timestamp: {}, log timestamp: {}")
+    TIMESTAMP_ORDER = (
+        "Found out of order timestamp in :{}",
+        "  Index timestamp: {}, Previously indexed timestamp: {}",
+    )
+    OFFSET_NOT_FOUND = (
+        "The following indexed offsets are not found in :{}",
+        "Indexed offset: {}, found log offset: {}",
+    )
+    NON_CONSECUTIVE = ("Non-consecutive offsets in {}", "  {} is followed by {}")
 
 
 class Findings:
@@ -36,110 +53,53 @@ class Findings:
 
     def __init__(self, immediate: Callable[[str], None]) -> None:
         self.immediate = immediate
-        self._index_mismatches = _HashMap[tuple[int, int]]()
-        self._timestamp_mismatches = _HashMap[tuple[int, int]]()
-        self._timestamps_out_of_order = _HashMap[tuple[int, int]]()
-        self._offsets_not_found = _HashMap[tuple[int, int]]()
-        self._non_consecutive: _HashMap[OffsetPairs] = _HashMap()
+        self._sections: dict[Section, _HashMap[Any]] = {section: _HashMap() for section in Section}
 
-    def index_mismatch(self, path: str, index_offset: int, log_offset: int) -> None:
-        """The batch at the entry's position ends with another offset; the last per index offset counts."""
-        self._index_mismatches.append(path, (index_offset, log_offset))
-
-    def timestamp_mismatch(self, path: str, index_timestamp: int, log_timestamp: int) -> None:
-        """The records of the entry's batch have another largest timestamp."""
-        self._timestamp_mismatches.append(path, (index_timestamp, log_timestamp))
-
-    def timestamp_out_of_order(self, path: str, index_timestamp: int, previous_timestamp: int) -> None:
-        """The entry's timestamp is not above the previous entry's."""
-        self._timestamps_out_of_order.append(path, (index_timestamp, previous_timestamp))
-
-    def indexed_offset_not_found(self, path: str, index_offset: int, log_offset: int) -> None:
-        """No batch ends with the entry's offset; `log_offset` is where the next one ends, else -1."""
-        self._offsets_not_found.append(path, (index_offset, log_offset))
+    def add(self, section: Section, path: str, first: int, second: int) -> None:
+        """Add a pair to a section, but for NON_CONSECUTIVE; of one INDEX_MISMATCH offset the last pair counts."""
+        self._sections[section].append(path, (first, second))
 
     def non_consecutive(
         self, path: str, previous: OffsetArray | memoryview, following: OffsetArray | memoryview
     ) -> None:
-        """Pairs of record offsets that are not consecutive: int64 arrays of one length.
+        """Add pairs of record offsets that are not consecutive: int64 arrays of one length.
 
         May be called many times a file, best with thousands of pairs; of one previous offset the last pair counts.
         """
         from .offset_pairs import OffsetPairs  # numpy, which a log without gaps does without
 
+        found = self._sections[Section.NON_CONSECUTIVE]
         start = 0
-        if absolute_path(path) not in self._non_consecutive and len(previous) > 1:
+        if absolute_path(path) not in found and len(previous) > 1:
             # Java asks its map once a pair; for its order only the first two times matter
-            self._non_consecutive.append(path, OffsetPairs(previous[:1], following[:1]))
+            found.append(path, OffsetPairs(previous[:1], following[:1]))
             start = 1
         if len(previous):
-            self._non_consecutive.append(path, OffsetPairs(previous[start:], following[start:]))
+            found.append(path, OffsetPairs(previous[start:], following[start:]))
 
     def merge(self, other: Findings) -> None:
         """Add what `other` found, as if it had been found here, after all that was."""
-        for own, others in zip(self._sections(), other._sections(), strict=True):
-            own.merge(others)
-
-    def _sections(self) -> tuple[_HashMap[Any], ...]:
-        return (
-            self._index_mismatches,
-            self._timestamp_mismatches,
-            self._timestamps_out_of_order,
-            self._offsets_not_found,
-            self._non_consecutive,
-        )
+        for section, found in other._sections.items():
+            self._sections[section].merge(found)
 
     def lines(self) -> Iterator[str]:
-        """The five sections, line by line without line ends."""
-        yield from _section(
-            "Mismatches in :{}",
-            "  Index offset: {}, log offset: {}",
-            self._index_mismatches,
-            lambda mismatches: sorted(dict(mismatches).items(), reverse=True),
-        )
-        yield from _section(
-            "Found timestamp mismatch in :{}",
-            "  Index timestamp: {}, log timestamp: {}",
-            self._timestamp_mismatches,
-            iter,
-        )
-        yield from _section(
-            "Found out of order timestamp in :{}",
-            "  Index timestamp: {}, Previously indexed timestamp: {}",
-            self._timestamps_out_of_order,
-            iter,
-        )
-        yield from _section(
-            "The following indexed offsets are not found in :{}",
-            "Indexed offset: {}, found log offset: {}",
-            self._offsets_not_found,
-            iter,
-        )
-        yield from _section(
-            "Non-consecutive offsets in {}",
-            "  {} is followed by {}",
-            self._non_consecutive,
-            _last_pairs,
-        )
+        """Yield the sections, line by line without line ends."""
+        for section, found in self._sections.items():
+            title, line = section.value
+            for path in found.java_order():
+                yield title.format(path)
+                for pair in _ordered(section, found[path]):
+                    yield line.format(*pair)
 
 
-def _section(
-    title: str,
-    line: str,
-    findings_by_path: _HashMap[T],
-    pairs: Callable[[list[T]], Iterable[tuple[int, int]]],
-) -> Iterator[str]:
-    """`title` with each path, and `line` with each of the path's pairs."""
-    for path in findings_by_path.java_order():
-        yield title.format(path)
-        for pair in pairs(findings_by_path[path]):
-            yield line.format(*pair)
+def _ordered(section: Section, pairs: list[Any]) -> Iterable[tuple[int, int]]:
+    if section is Section.INDEX_MISMATCH:
+        return sorted(dict(pairs).items(), reverse=True)
+    if section is Section.NON_CONSECUTIVE:
+        from .offset_pairs import last_pairs
 
-
-def _last_pairs(chunks: list[OffsetPairs]) -> Iterable[tuple[int, int]]:
-    from .offset_pairs import last_pairs
-
-    return last_pairs(chunks)
+        return last_pairs(pairs)
+    return pairs
 
 
 class _HashMap(dict[str, list[T]]):

@@ -28,7 +28,7 @@ from logstore.layout.time_index import UNKNOWN_TIMESTAMP
 from logstore.layout.transaction_index import parse_transaction_index
 
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
-from .findings import Findings
+from .findings import Findings, Section
 from .options import DumpOptions
 from .output import Output
 
@@ -99,7 +99,7 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
     for offset, position in entries:
         last_offset = records.first_batch_last_offset(position, options.max_message_size)
         if last_offset != offset:
-            findings.index_mismatch(path, offset, last_offset)
+            findings.add(Section.INDEX_MISMATCH, path, offset, last_offset)
         if is_printed:
             yield {"offset": offset, "position": position}
 
@@ -127,13 +127,13 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
         records.slice_end(position, SEGMENT_SIZE_MAX)
         batch = records.first_batch(position, offset)
         if batch is None or batch.last_offset != offset:
-            findings.indexed_offset_not_found(path, offset, -1 if batch is None else batch.last_offset)
+            findings.add(Section.OFFSET_NOT_FOUND, path, offset, -1 if batch is None else batch.last_offset)
         else:
             log_timestamp = _max_record_timestamp(records, batch.position)
             if log_timestamp != timestamp:
-                findings.timestamp_mismatch(path, timestamp, log_timestamp)
+                findings.add(Section.TIMESTAMP_MISMATCH, path, timestamp, log_timestamp)
             if previous_timestamp >= timestamp:
-                findings.timestamp_out_of_order(path, timestamp, previous_timestamp)
+                findings.add(Section.TIMESTAMP_ORDER, path, timestamp, previous_timestamp)
         if is_printed:
             yield {"timestamp": timestamp, "offset": offset}
         previous_timestamp = timestamp

@@ -60,14 +60,8 @@ def _bar(row: _Sizes, largest: int) -> Markup:
 
 def _sizes(segment: SegmentFiles) -> _Sizes:
     from logstore.audit.partition import unless_gone
-    from logstore.disk.mapped import MappedFile
-
-    def size(path: str | None) -> int | None:
-        file = None if path is None else unless_gone(MappedFile, path)
-        if file is None:
-            return None
-        with file:
-            return file.size
+    from logstore.disk.mapped import segment_size
 
     paths = (segment.log, segment.offset_index, segment.time_index, segment.transaction_index)
-    return _Sizes(segment.base_offset, tuple(map(size, paths)))
+    sizes = [None if path is None else unless_gone(segment_size, path) for path in paths]
+    return _Sizes(segment.base_offset, tuple(sizes))

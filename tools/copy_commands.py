@@ -1,0 +1,100 @@
+"""`logstore salvage` and `logstore repair`: a copy of a partition, with everything beside the log made anew."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from .audit_options import form_option, now_option, time_or_clock, told_errors
+
+if TYPE_CHECKING:
+    from logstore.log.salvage.salvage import Piece
+
+_COLUMNS = ("segment", "byte", "to", "first offset", "end offset", "batches", "kept", "why not")
+
+
+@click.command("salvage")
+@click.argument("source", type=click.Path(exists=True, file_okay=False))
+@click.argument("destination", type=click.Path(), required=False)
+@now_option
+@form_option
+def salvage(source: str, destination: str | None, now: int | None, form: str) -> None:
+    """Copy all good batches of the partition directory SOURCE to the new directory DESTINATION.
+
+    Without a DESTINATION nothing is written, and what would be kept is printed. Batches before and behind damage keep
+    their offsets; indexes, snapshots and epochs are made anew. Readers pass over the holes; a transaction whose marker
+    was lost stays open, see `logstore txns`. The exit code is 1 if something has to be left out.
+    """
+    from logstore.log.salvage.salvage import plan_salvage
+
+    with told_errors():
+        pieces = plan_salvage(source)
+        if destination is not None:
+            _write_copy(source, destination, pieces, time_or_clock(now))
+    _print_plan(pieces, destination, form)
+    sys.exit(1 if any(piece.problem is not None for piece in pieces) else 0)
+
+
+@click.command("repair")
+@click.argument("source", type=click.Path(exists=True, file_okay=False))
+@click.argument("destination", type=click.Path(), required=False)
+@now_option
+@form_option
+def repair(source: str, destination: str | None, now: int | None, form: str) -> None:
+    """Copy the partition directory SOURCE to the new directory DESTINATION, with everything beside the log made anew.
+
+    For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
+    lost more than that is refused with exit code 1: see `logstore salvage`. Without a DESTINATION nothing is written.
+    """
+    from logstore.log.salvage.salvage import losses, plan_salvage
+
+    with told_errors():
+        pieces = plan_salvage(source)
+        lost = losses(pieces)
+        if not lost and destination is not None:
+            _write_copy(source, destination, pieces, time_or_clock(now))
+    _print_plan(pieces, None if lost else destination, form)
+    if lost:
+        sys.stderr.write(f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest\n")
+    sys.exit(1 if lost else 0)
+
+
+def _write_copy(source: str, destination: str, pieces: list[Piece], now_ms: int) -> None:
+    """Make `destination`; raises LogstoreError."""
+    from logstore.audit.partition import open_partition
+    from logstore.log.config import parse_config
+    from logstore.log.load.loader import LoadSettings
+    from logstore.log.salvage.salvage import salvage as salvage_partition
+
+    settings = LoadSettings(
+        was_clean=False,
+        recovery_point=0,
+        log_start_offset=open_partition(source).first_offset,
+        now_ms=now_ms,
+        config=parse_config({}),
+    )
+    salvage_partition(source, destination, settings, pieces=pieces)
+
+
+def _print_plan(pieces: list[Piece], destination: str | None, form: str) -> None:
+    """Print each piece of the log, and whether it is kept."""
+    if form == "json":
+        click.echo(json.dumps({"destination": destination, "pieces": [piece._asdict() for piece in pieces]}))
+        return
+    from .tables import print_table
+
+    print_table(_COLUMNS, map(_row, pieces))
+    batch_count = sum(piece.batch_count for piece in pieces if piece.problem is None)
+    size = sum(piece.end - piece.start for piece in pieces if piece.problem is not None)
+    what = "would be" if destination is None else "were"
+    click.echo(f"\n{batch_count} batches {what} kept, {size} bytes left out.")
+    click.echo("Nothing was written: name a destination." if destination is None else f"They are in {destination}.")
+
+
+def _row(piece: Piece) -> tuple[object, ...]:
+    kept = "yes" if piece.problem is None else "no"
+    offsets = (piece.first_offset, piece.end_offset)
+    return (piece.base_offset, piece.start, piece.end, *offsets, piece.batch_count, kept, piece.problem)
