@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
 
 
 def dump_program(argv: list[str]) -> int:
@@ -14,48 +11,16 @@ def dump_program(argv: list[str]) -> int:
     from .dump import run
 
     try:
-        return run(argv, cast(BinaryIO, _StandardOutput(sys.stdout.buffer)), sys.stderr)
+        return run(argv, sys.stdout.buffer, sys.stderr)
     except BrokenPipeError:
         _forget_stdout()  # the reader has what it wanted
         return 0
-    except _CannotWrite as error:
-        _forget_stdout()
-        sys.stderr.write(f"logstore: cannot write to standard output: {error}\n")
     except OSError as error:
-        sys.stderr.write(f"logstore: {error.strerror}{f': {error.filename}' if error.filename else ''}\n")
-    return 1
-
-
-class _CannotWrite(Exception):
-    """Standard output takes no more; the message is the operating system's reason."""
-
-
-class _StandardOutput:
-    """Standard output whose failures can be told from those of the files that are dumped."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.isatty = stream.isatty
-
-    def write(self, content: Any) -> None:
-        """Write bytes."""
-        with _told():
-            self._stream.write(content)
-
-    def flush(self) -> None:
-        """Write what is buffered."""
-        with _told():
-            self._stream.flush()
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _CannotWrite(error.strerror) from error
+        if error.filename is None:  # every file has a name but standard output
+            _forget_stdout()
+        where = f"{error.filename}" if error.filename is not None else "cannot write to standard output"
+        sys.stderr.write(f"logstore: {where}: {error.strerror}\n")
+        return 1
 
 
 def _forget_stdout() -> None:

@@ -1,4 +1,4 @@
-"""Times for people."""
+"""Times and spans of time for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def utc_text(timestamp_ms: int) -> str:
-    """The time in UTC to the millisecond; a number that is no time in the years 1 to 9999 as it is.
+    """Return the time in UTC to the millisecond; a number that is no time in the years 1 to 9999 as it is.
 
     >>> utc_text(1700000000020), utc_text(-1), utc_text(2**62)
     ('2023-11-14 22:13:20.020', '-', '4611686018427387904')
@@ -20,3 +20,19 @@ def utc_text(timestamp_ms: int) -> str:
     except OverflowError:
         return str(timestamp_ms)
     return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{moment.microsecond // 1000:03}"
+
+
+def duration(milliseconds: int) -> str:
+    """Return a span of time in words.
+
+    >>> duration(450), duration(90_000), duration(93_784_000)
+    ('450 ms', '1 min 30 s', '1 d 2 h')
+    """
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    rest, parts = milliseconds // 1000, []
+    for name, size in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count} {name}")
+    return " ".join(parts[:2])

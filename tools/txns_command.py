@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from .audit_options import FINDINGS, exit_code_of, form_option, now_option, time_or_clock, told_errors
+from .timestamps import duration
 
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import Transactions
+    from logstore.audit.explanation import Explanation
+    from logstore.audit.open_transactions import OpenTransaction
+
+_COLUMNS = (
+    *("partition", "transactional id", "producer id", "epoch", "first offset", "last offset", "records", "age"),
+    *("coordinator", "verdict"),
+)
 
 
 @click.group("txns")
@@ -53,8 +61,6 @@ def explain(path: str, now: int | None, form: str) -> None:
     from logstore.audit.explanation import explain as explain_partition
     from logstore.audit.explanation import explanation_json
 
-    from .txns_text import print_explanation
-
     transactions, code = _read(path, now)
     if len(transactions.histories) != 1:
         raise click.UsageError(f"{path} is not the directory of one partition")
@@ -63,7 +69,7 @@ def explain(path: str, now: int | None, form: str) -> None:
     if form == "json":
         click.echo(json.dumps(explanation_json(explanation)))
     else:
-        print_explanation(explanation)
+        _print_explanation(explanation)
     sys.exit(max(code, 0 if explanation.blocking is None else FINDINGS))
 
 
@@ -83,16 +89,70 @@ def _read(path: str, now: int | None) -> tuple[Transactions, int]:
 
 
 def _print(transactions: Transactions, form: str, *, only_hanging: bool) -> int:
-    """Returns how many were printed."""
+    """Print the transactions, or those that hang; return how many that are."""
     from logstore.audit.explanation import transaction_json
     from logstore.audit.open_transactions import Verdict
 
-    from .txns_text import print_transactions
+    from .tables import print_table
 
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
     found = [one for one in transactions.open if not only_hanging or one.verdict in bad]
     if form == "json":
         click.echo(json.dumps([transaction_json(one) for one in found]))
+    elif found:
+        print_table(_COLUMNS, map(_row, found))
     else:
-        print_transactions(found)
+        click.echo("none")
     return len(found)
+
+
+def _print_explanation(explanation: Explanation) -> None:
+    """Print what holds readers back, field by field."""
+    one = explanation.blocking
+    click.echo(
+        f"{explanation.partition}: read_committed consumers get what is below offset {explanation.last_stable_offset}, "
+        f"read_uncommitted ones what is below {explanation.log_end_offset}."
+    )
+    if one is None:
+        click.echo(f"{explanation.why}.")
+        return
+    transaction, entry = one.transaction, one.coordinator
+    click.echo(f"At offset {transaction.first_offset} a transaction begins that is still open: {explanation.why}.\n")
+    rows = [
+        ("transactional id", one.transactional_id or "not known"),
+        ("producer id", transaction.producer_id),
+        ("producer epoch", transaction.producer_epoch),
+        ("offsets", f"{transaction.first_offset} to {transaction.last_offset}, {transaction.record_count} records"),
+        ("age", duration(one.age_ms)),
+        ("coordinator says", "nothing" if entry is None else entry.metadata.state.name),
+        ("missing", explanation.missing),
+        ("what to do", explanation.advice),
+    ]
+    if entry is not None:
+        metadata = entry.metadata
+        places = ", ".join(f"{topic}-{number}" for topic, number in metadata.partitions)
+        rows[6:6] = [
+            ("", f"epoch {metadata.producer_epoch}, timeout {duration(metadata.transaction_timeout_ms)}"),
+            ("", f"partitions: {places or 'none'}"),
+            ("", f"at offset {entry.offset} of __transaction_state-{entry.partition}"),
+        ]
+    for name, value in rows:
+        click.echo(f"  {name:<17} {value}")
+    if explanation.open_count > 1:
+        click.echo(f"\nBehind it {explanation.open_count - 1} more transactions are open, see `logstore txns list`.")
+
+
+def _row(one: OpenTransaction) -> tuple[str, str | None, int, int, int, int, int, str, str | None, str]:
+    transaction = one.transaction
+    return (
+        one.name,
+        one.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        transaction.first_offset,
+        transaction.last_offset,
+        transaction.record_count,
+        duration(one.age_ms),
+        None if one.coordinator is None else one.coordinator.metadata.state.name,
+        one.verdict.value,
+    )

@@ -141,7 +141,7 @@ def test_a_file_that_fails_is_not_standard_output(
 
     monkeypatch.setattr("logstore_tools.dump.run", fail)
     assert dump_program(["0.log"]) == 1
-    assert capsys.readouterr().err == "logstore: Input/output error: 0.log\n"
+    assert capsys.readouterr().err == "logstore: 0.log: Input/output error\n"
 
 
 @pytest.mark.parametrize("line_count", [1, 100])

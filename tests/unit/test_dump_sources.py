@@ -43,6 +43,11 @@ def test_files_stay_as_they_are_named() -> None:
     assert found("b.log", "missing/a.index", "b.log", "-", "") == (["b.log", "missing/a.index", "b.log", "-", ""], [])
 
 
+def test_a_path_that_is_not_there_is_not_fine() -> None:
+    assert answer(["nosuch"]) == (3, "Dumping nosuch\n", "Ignoring unknown file nosuch\n")
+    assert answer(["--files", "nosuch"])[0] == 0  # as Kafka's tool
+
+
 def test_a_partition_is_its_segments_by_offset_then_its_snapshots() -> None:
     make("orders-0", [*reversed(SNAPSHOTS), *LATER, *reversed(SEGMENT), *OTHERS])
     expected = [*SEGMENT, *LATER, *SNAPSHOTS]

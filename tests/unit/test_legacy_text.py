@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from logstore.columns.legacy import legacy_entry
 from logstore.errors import LogstoreError, SchemaError
 from logstore_tools.dump.decoders import message_parser
 from logstore_tools.dump.legacy_text import legacy_batch_line, legacy_record_lines
@@ -41,7 +42,7 @@ def batch_text(entry: bytes) -> tuple[bytes, LogstoreError | None]:
     data = np.frombuffer(b"pad" + entry, np.uint8)
     text = b""
     try:
-        for piece in legacy_batch_line(data, 3, len(entry)):
+        for piece in legacy_batch_line(legacy_entry(data, 3, len(entry)), 3, len(entry)):
             text += piece
     except LogstoreError as error:
         return text, error
@@ -52,7 +53,7 @@ def record_text(entry: bytes, options: Options) -> tuple[list[tuple[int, bytes]]
     data = np.frombuffer(b"pad" + entry, np.uint8)
     lines = []
     try:
-        for line in legacy_record_lines(data, 3, len(entry), options, 1 << 20):
+        for line in legacy_record_lines(legacy_entry(data, 3, len(entry)), options, lambda record: True):
             lines.append(line)
     except LogstoreError as error:
         return lines, error

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from .output import Output
 
 KAFKA_VERSION = "4.3.1"
-FAILED, USAGE = 1, 2  # exit codes: what Kafka's tool ends with, and a wrong value for an option of ours
+# Exit codes: what Kafka's tool ends with, a wrong value for an option of ours, a path of ours that is not there.
+FAILED, USAGE, UNREADABLE = 1, 2, 3
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
 LINE_COUNT = 1024  # lines of findings that are written at once
 
@@ -70,7 +71,8 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     finally:
         if stream is not None:
             stream.close()
-    return 0
+    is_missing = not options.has("files") and not all(map(os.path.lexists, paths))
+    return UNREADABLE if is_missing else 0
 
 
 def _dump_all(

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-import numpy.typing as npt
-
-from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
+from logstore.columns.legacy import LegacyRecord, read_legacy_records
+from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.legacy import MAGIC
 from logstore.model import TimestampType
@@ -19,7 +17,6 @@ from .options import DumpOptions
 
 Row = dict[str, int | str | bool]  # fields by the names that JSON has
 
-_ByteArray = npt.NDArray[np.uint8]
 _MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 
 
@@ -66,16 +63,11 @@ def legacy_metadata(record: LegacyRecord, timestamp_type: TimestampType) -> Row:
     }
 
 
-def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[bytes]:
+def legacy_batch_line(entry: LegacyRecord, position: int, size: int) -> Iterator[bytes]:
     """Yield the line of the batch of `size` bytes at `position`, in the pieces that are printed one by one.
 
-    Args:
-        data: uint8, 1-D, read-only: the file, in which the scan found the batch.
-
-    Raises:
-        What `legacy_batch` raises, after the first piece.
+    Raises what `legacy_batch` raises, after the first piece.
     """
-    entry = legacy_entry(data, position, size)
     yield f"offset: {entry.offset}".encode()
     row = legacy_batch(entry, position, size)
     yield (
@@ -85,29 +77,14 @@ def legacy_batch_line(data: _ByteArray, position: int, size: int) -> Iterator[by
 
 
 def legacy_record_lines(
-    data: _ByteArray,
-    position: int,
-    size: int,
-    options: DumpOptions,
-    size_max: int,
-    passes: Callable[[LegacyRecord], bool] | None = None,
+    entry: LegacyRecord, options: DumpOptions, passes: Callable[[LegacyRecord], bool]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, line) of every record that passes, of the batch of `size` bytes at `position`.
+    """Yield (offset, line) of every record of a batch that passes.
 
-    Args:
-        data: uint8, 1-D, read-only: the file.
-        options: whether and how to print keys and values.
-        size_max: bytes that the batch may have decompressed.
-        passes: asked of every record; None for all.
-
-    Raises:
-        What reading the records dies of, see `read_legacy_records`; of a record that fails while it is printed, what
-        was printed of its line comes first.
+    Raises what reading the records dies of, see `read_legacy_records`; of a record that fails while it is printed, what
+    was printed of its line comes first.
     """
-    entry = legacy_entry(data, position, size)
-    for record in read_legacy_records(entry, size_max):
-        if passes is not None and not passes(record):
-            continue
+    for record in filter(passes, read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)):
         line = b""
         try:
             if not options.skips_metadata:

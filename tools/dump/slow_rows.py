@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable
-from logstore.columns.legacy import legacy_entry, read_legacy_records
+from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.columns.record_table import (
     DECOMPRESSED_SIZE_MAX,
     BatchRecords,
@@ -123,18 +123,21 @@ class SlowRows:
 
     def _print_entry(self, table: BatchTable, row: int, record_filter: RecordFilter | None = None) -> None:
         """Print the line of a v0/v1 entry if one of its records passes, then in a deep dump those records."""
-        data, position, size = self._data, int(table.position[row]), int(table.size[row])
-        if record_filter is not None:
-            records = read_legacy_records(legacy_entry(data, position, size), DECOMPRESSED_SIZE_MAX)
-            if not any(map(record_filter.passes, records)):
-                return
-        for piece in legacy_batch_line(data, position, size):
+        position, size = int(table.position[row]), int(table.size[row])
+        entry = legacy_entry(self._data, position, size)
+        passes = _pass_all if record_filter is None else record_filter.passes
+        if record_filter is not None and not any(map(passes, read_legacy_records(entry, DECOMPRESSED_SIZE_MAX))):
+            return
+        for piece in legacy_batch_line(entry, position, size):
             self._write(piece)
         if self._options.is_deep:
-            passes = None if record_filter is None else record_filter.passes
-            for offset, line in legacy_record_lines(data, position, size, self._options, DECOMPRESSED_SIZE_MAX, passes):
+            for offset, line in legacy_record_lines(entry, self._options, passes):
                 self._printer.note_offset(offset)
                 self._write(line)
+
+
+def _pass_all(record: LegacyRecord) -> bool:
+    return True
 
 
 def record_texts(

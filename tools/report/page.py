@@ -6,8 +6,7 @@ import pkgutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..timestamps import utc_text
-from ..txns_text import duration
+from ..timestamps import duration, utc_text
 from .findings import findings_section, rule_links, severity_counts
 from .markup import byte_text, count_of, folded, name_text, swatch, table, text
 from .partitions import Shown, overview, sections, shown_partitions

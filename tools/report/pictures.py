@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..timestamps import utc_text
-from ..txns_text import duration
+from ..timestamps import duration, utc_text
 from .markup import Markup, count_of, swatch, text
 from .scale import offset_axis, percent, time_axis
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..txns_text import duration
+from ..timestamps import duration
 from .markup import text
 
 TICK_COUNT_MAX = 5
