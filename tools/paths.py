@@ -172,7 +172,7 @@ def _files_of_directory(path: str, note: Note) -> list[str]:
     return [*_bootstrap(root), *(p for partition in root.partitions for p in _files_of_partition(partition, note))]
 
 
-def _bootstrap(root: DataDirectory) -> list[str]:
+def _bootstrap(root: DataDirectoryFiles) -> list[str]:
     return [path for name, path in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
 
 
