@@ -19,6 +19,7 @@ from ..errors import CheckpointFormatError
 from ..layout import clean_shutdown
 from ..layout.offset_checkpoint import (
     CLEANER_OFFSET_FILE_NAME,
+    FILE_NAMES,
     HIGH_WATERMARK_FILE_NAME,
     LOG_START_OFFSET_FILE_NAME,
     RECOVERY_POINT_FILE_NAME,
@@ -31,46 +32,40 @@ Logs = Mapping[TopicPartition, PartitionLog]
 _TEMPORARY_SUFFIX = ".tmp"
 
 
+#: what of a log its owner writes into a file; None leaves the log out
+_OFFSET_OF: dict[str, Callable[[PartitionLog], int | None]] = {
+    RECOVERY_POINT_FILE_NAME: lambda log: log.recovery_point,
+    LOG_START_OFFSET_FILE_NAME: PartitionLog.start_inside,  # only of logs that do not start with their first segment
+    HIGH_WATERMARK_FILE_NAME: lambda log: log.high_watermark,
+}
+
+
 class Checkpoints:
-    """The four files of one data directory. Each is written by one thread at a time.
-
-    A log that is not open yet keeps its old entry.
-
-    Attributes:
-        recovery_points, log_start_offsets: as they were when the directory was opened, of logs that still exist.
-        cleaner_offsets: first offset that the cleaner has not seen, of logs that were cleaned.
-    """
+    """The four files of one data directory. Each is written by one thread at a time."""
 
     def __init__(self, root: str, seam: Seam) -> None:
         """Read the files that exist."""
         self._root, self._seam, self._lock = root, seam, threading.Lock()
-        self.recovery_points = self._read(RECOVERY_POINT_FILE_NAME)
-        self.log_start_offsets = self._read(LOG_START_OFFSET_FILE_NAME)
-        self._high_watermarks = self._read(HIGH_WATERMARK_FILE_NAME)
-        self.cleaner_offsets = self._read(CLEANER_OFFSET_FILE_NAME)
-        self._by_name = {
-            RECOVERY_POINT_FILE_NAME: self.recovery_points,
-            LOG_START_OFFSET_FILE_NAME: self.log_start_offsets,
-            HIGH_WATERMARK_FILE_NAME: self._high_watermarks,
-            CLEANER_OFFSET_FILE_NAME: self.cleaner_offsets,
-        }
+        self._offsets = {name: self._read(name) for name in FILE_NAMES}  # of the cleaner now, else as at the opening
 
-    def write_recovery_points(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Write up to where each log is on the disk."""
-        self._write(RECOVERY_POINT_FILE_NAME, logs, lambda log: log.recovery_point, waiting, self.recovery_points)
+    def get(self, name: str, key: TopicPartition) -> int | None:
+        """Return a log's offset in the file of this name, as it was when the directory was opened.
 
-    def write_log_start_offsets(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Write where logs start that do not start with their first segment."""
-        self._write(LOG_START_OFFSET_FILE_NAME, logs, PartitionLog.start_inside, waiting, self.log_start_offsets)
+        In `CLEANER_OFFSET_FILE_NAME`, the first offset that the cleaner has not seen, it is that of now.
+        """
+        return self._offsets[name].get(key)
 
-    def write_high_watermarks(self, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Write up to where consumers may read each log."""
-        self._write(HIGH_WATERMARK_FILE_NAME, logs, lambda log: log.high_watermark, waiting, self._high_watermarks)
+    def write(self, name: str, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
+        """Write one of the files of logs that are open; a log that waits to be opened keeps its entry."""
+        with self._lock:
+            offsets = {key: self.get(name, key) for key in waiting}
+            offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}
+            self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
 
     def keep_only(self, keys: Collection[TopicPartition]) -> None:
         """Forget partitions that no longer exist, before any log is open: one of the same name begins anew."""
         with self._lock:
-            for name, offsets in self._by_name.items():
+            for name, offsets in self._offsets.items():
                 gone = offsets.keys() - keys
                 for key in gone:
                     del offsets[key]
@@ -79,33 +74,21 @@ class Checkpoints:
 
     def forget(self, key: TopicPartition) -> None:
         """Forget a deleted log: in the cleaner's file now, in the others when they are written the next time."""
-        for offsets in (self.recovery_points, self.log_start_offsets, self._high_watermarks):
-            offsets.pop(key, None)
+        for name in _OFFSET_OF:
+            self._offsets[name].pop(key, None)
         self.set_cleaner_offset(key, None)
 
     def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
         """Write up to where a log was cleaned; None: it was deleted."""
         with self._lock:
-            if self.cleaner_offsets.get(key) == offset:
+            offsets = self._offsets[CLEANER_OFFSET_FILE_NAME]
+            if offsets.get(key) == offset:
                 return
             if offset is None:
-                del self.cleaner_offsets[key]
+                del offsets[key]
             else:
-                self.cleaner_offsets[key] = offset
-            self._replace(CLEANER_OFFSET_FILE_NAME, self.cleaner_offsets)
-
-    def _write(
-        self,
-        name: str,
-        logs: Logs,
-        offset_of: Callable[[PartitionLog], int | None],
-        waiting: Iterable[TopicPartition],
-        known: Offsets,
-    ) -> None:
-        with self._lock:
-            offsets = {key: known.get(key) for key in waiting}
-            offsets |= {key: offset_of(log) for key, log in logs.items()}
-            self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
+                offsets[key] = offset
+            self._replace(CLEANER_OFFSET_FILE_NAME, offsets)
 
     def _replace(self, name: str, offsets: Offsets) -> None:
         path = child(self._root, name)

@@ -20,6 +20,11 @@ from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
 from ..errors import DataDirectoryError, LogstoreError, UnknownTopicIdError, UsageError
 from ..layout.meta_properties import MetaProperties
+from ..layout.offset_checkpoint import (
+    HIGH_WATERMARK_FILE_NAME,
+    LOG_START_OFFSET_FILE_NAME,
+    RECOVERY_POINT_FILE_NAME,
+)
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..topics import INTERNAL_TOPICS
@@ -306,9 +311,9 @@ class DataDirectory:
         except LogstoreError as error:
             errors.append(error)
         written = {key: log for key, log in logs.items() if log.failure.error is None}
-        self._checkpoints.write_recovery_points(written, waiting)
-        self._checkpoints.write_log_start_offsets(logs, waiting)
-        self._checkpoints.write_high_watermarks(logs, waiting)
+        self._checkpoints.write(RECOVERY_POINT_FILE_NAME, written, waiting)
+        self._checkpoints.write(LOG_START_OFFSET_FILE_NAME, logs, waiting)
+        self._checkpoints.write(HIGH_WATERMARK_FILE_NAME, logs, waiting)
         if errors:
             raise errors[0]
         if is_settled and self.is_reconciled and len(written) == len(logs) and self._metadata.log.failure.error is None:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ..errors import LogCleaningAbortedError, LogstoreError
 from ..layout.file_names import directory_name
+from ..layout.offset_checkpoint import (
+    CLEANER_OFFSET_FILE_NAME,
+    HIGH_WATERMARK_FILE_NAME,
+    LOG_START_OFFSET_FILE_NAME,
+    RECOVERY_POINT_FILE_NAME,
+)
 from ..log.cleaner.choice import Cleanable
 from ..log.config import LogConfig
 from ..log.partition_log import PartitionLog
@@ -48,16 +55,20 @@ class Housekeeping:
         for name, interval_ms, function in (
             ("flush", FLUSH_INTERVAL_MS, self.flush),
             ("retention", config["log.retention.check.interval.ms"], self.delete_old_segments),
-            ("recovery point checkpoint", config["log.flush.offset.checkpoint.interval.ms"], self.checkpoint),
+            (
+                "recovery point checkpoint",
+                config["log.flush.offset.checkpoint.interval.ms"],
+                partial(self.checkpoint, RECOVERY_POINT_FILE_NAME),
+            ),
             (
                 "log start offset checkpoint",
                 config["log.flush.start.offset.checkpoint.interval.ms"],
-                self.checkpoint_log_starts,
+                partial(self.checkpoint, LOG_START_OFFSET_FILE_NAME),
             ),
             (
                 "high watermark checkpoint",
                 config["replica.high.watermark.checkpoint.interval.ms"],
-                self.checkpoint_high_watermarks,
+                partial(self.checkpoint, HIGH_WATERMARK_FILE_NAME),
             ),
             ("producer expiration", config["producer.id.expiration.check.interval.ms"], self.drop_expired_producers),
             ("deleted files", FLUSH_INTERVAL_MS, self.remove_deleted_files),
@@ -73,17 +84,9 @@ class Housekeeping:
                 with self._record_failure("flush", key):
                     log.flush_if_due()
 
-    def checkpoint(self) -> None:
-        """Write the recovery points of all logs."""
-        self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
-
-    def checkpoint_log_starts(self) -> None:
-        """Write the log start offsets of all logs."""
-        self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
-
-    def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermarks of all logs."""
-        self._checkpoints.write_high_watermarks(self._partitions.logs, self._partitions.waiting)
+    def checkpoint(self, name: str) -> None:
+        """Write the checkpoint of this name."""
+        self._checkpoints.write(name, self._partitions.logs, self._partitions.waiting)
 
     def delete_old_segments(self) -> None:
         """Apply retention to logs that are not compacted; `clean` applies it to the others."""
@@ -148,7 +151,7 @@ class Housekeeping:
                 log = self._log(key)
                 if log is None:
                     continue
-                what = log.cleanable(self._checkpoints.cleaner_offsets.get(key), now_ms)
+                what = log.cleanable(self._checkpoints.get(CLEANER_OFFSET_FILE_NAME, key), now_ms)
                 if what.is_checkpoint_wrong:
                     self._checkpoints.set_cleaner_offset(key, what.first_dirty_offset)
                 if what.is_worth_it:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..disk.seam import Seam
 from ..errors import LogstoreError
 from ..layout.file_names import directory_name
+from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ..log.config import LogConfig, parse_config
 from ..log.load.loader import LoadSettings
 from ..log.partition_log import PartitionLog
@@ -243,8 +244,8 @@ class Partitions:
         self.directories.make_room(key)
         settings = LoadSettings(
             wanted.was_clean,
-            self._checkpoints.recovery_points.get(key, 0),
-            self._checkpoints.log_start_offsets.get(key, 0),
+            self._checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0,
+            self._checkpoints.get(LOG_START_OFFSET_FILE_NAME, key) or 0,
             self._now_ms(),
             wanted.config,
         )

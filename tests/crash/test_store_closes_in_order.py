@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from logstore.disk.seam import Seam
+from logstore.layout.offset_checkpoint import RECOVERY_POINT_FILE_NAME
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.store.data_directory import DataDirectory
@@ -103,7 +104,7 @@ def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyRoot, Ru
         if dice.chance(50):
             log.roll()
         if dice.chance(30):
-            store._housekeeping.checkpoint()
+            store._housekeeping.checkpoint(RECOVERY_POINT_FILE_NAME)
     store.close()
     run.acknowledged = len(run.ended)
     return disk, run

@@ -66,8 +66,10 @@ class Rehearsal:
         self.table = TransactionTable(self.rules, coordinator_epoch=COORDINATOR_EPOCH)
         for key, value in self.log:
             self.table.replay(key, value)
-        for completion in self.table.unfinished(now_ms=self.now_ms):
-            self._sent(completion)
+        for one in list(self.table):
+            completion = self.table.completion_of(one.transactional_id, now_ms=self.now_ms)
+            if completion is not None:
+                self._sent(completion)
 
     def _time(self, step: Step) -> None:
         self.now_ms += step["ms"]

@@ -52,11 +52,6 @@ class TransactionTable:
             transaction = from_record(key, value, offset=offset)
             self._transactions[transaction.transactional_id] = transaction
 
-    def unfinished(self, *, now_ms: int) -> list[Completion]:
-        """Return how to finish the decided transactions, once all records are replayed."""
-        found = [self.completion_of(one.transactional_id, now_ms=now_ms) for one in list(self)]
-        return [completion for completion in found if completion is not None]
-
     def completion_of(self, transactional_id: str, *, now_ms: int) -> Completion | None:
         """Return how to finish a decided transaction, also one that was begun before; None without a decision."""
         current = self.get(transactional_id)

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import LogstoreError
 from ...layout.kafka_uuid import random_uuid
+from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ...log.config import LogConfig
 from ...model import TopicPartition
 from ..broker_config import BrokerConfig
@@ -104,8 +105,8 @@ class TopicChanges:
         error = self._partitions.put_aside(keys, delay_ms)
         self.is_settled = True
         try:
-            self._checkpoints.write_recovery_points(self._partitions.logs, self._partitions.waiting)
-            self._checkpoints.write_log_start_offsets(self._partitions.logs, self._partitions.waiting)
+            for checkpoint in (RECOVERY_POINT_FILE_NAME, LOG_START_OFFSET_FILE_NAME):
+                self._checkpoints.write(checkpoint, self._partitions.logs, self._partitions.waiting)
         except LogstoreError as another:
             error = error or another
         if error is not None:

@@ -93,7 +93,7 @@ class TransactionCoordinator:
         """
         self._states = self._loaded()
         for state in self._states:
-            state.resume()
+            state.finish_decided()
         if not was_clean:
             reconcile(self._store, self._states, self._markers)
         with suppress(LogstoreError):  # tried again by the schedule, which tells of it
@@ -276,7 +276,7 @@ class TransactionCoordinator:
         Raises:
             LogstoreError: of the first transaction that could not be aborted; the others have been.
         """
-        for_each_then_raise(self._states, StatePartition.retry)
+        for_each_then_raise(self._states, StatePartition.finish_decided)
         for_each_then_raise(self._states, StatePartition.abort_timed_out)
 
     def remove_expired(self) -> None:

@@ -122,17 +122,8 @@ class StatePartition:
             raise answer from cause
         raise answer
 
-    def resume(self) -> None:
-        """Finish what was decided before a restart (`loadTransactionsForTxnTopicPartition`)."""
-
-        def finish(table: TransactionTable) -> None:
-            for completion in table.unfinished(now_ms=self._store.now_ms()):
-                self._finish(completion)
-
-        self.run(finish)
-
-    def retry(self) -> None:
-        """Try to finish again what is unfinished."""
+    def finish_decided(self) -> None:
+        """Try to finish what is decided (`loadTransactionsForTxnTopicPartition`)."""
         for one in self.transactions():
             if one.state in PREPARED:
                 self.run(partial(self._finish_decided, transactional_id=one.transactional_id))
