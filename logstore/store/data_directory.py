@@ -1,11 +1,11 @@
-"""A data directory that is open for writing: what a broker would be, without a network.
+"""A data directory that is open for writing: a broker without a network.
 
     with logstore.open("data") as store:
         store.create_topic("orders", partitions=3, config={"compression.type": "zstd"})
         log = store.log("orders", 0)
 
-What the store is, is in files that Kafka reads: topics, configurations, features and blocks of producer ids are records
-of `__cluster_metadata-0`, the rest is in the partitions. Opened without changing anything, nothing of it changes.
+All state is in files that Kafka reads: topics, configurations, features and blocks of producer ids are records of
+`__cluster_metadata-0`, the rest is in the partitions. A store that changes no topics leaves the metadata as it is.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from .transactions.coordinator import TransactionCoordinator
 
 
 class DataDirectory:
-    """Made by `logstore.open`. All methods may be called by any thread.
+    """The part of a store below its clients; made by `logstore.open`. Any thread may call all methods.
 
     Attributes:
         path: of the data directory, absolute.
-        cluster_id, node_id, directory_id: whose it is.
-        config: every configuration of the store itself, Kafka's broker names.
-        lock: held while topics change; whoever takes a log's lock and this one takes this one first.
+        cluster_id, node_id, directory_id: of the owner.
+        config: every configuration of the store itself, by Kafka's broker names.
+        lock: held while topics change; taken before the lock of a log, never after it.
         now_ms: the clock.
         groups, transactions: the coordinators of all groups and of all transactional ids.
         is_lost: the process was forked of the one that opened the store; nothing is read or written here.
-        is_reconciled: transactions and partitions agree, so that an orderly close may say so.
+        is_reconciled: transactions and partitions agree, so that a close may mark the directory as clean.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class DataDirectory:
         seam: Seam,
         now_ms: Callable[[], int],
     ) -> None:
-        """Of what `opening.open_as` has opened."""
+        """Assemble a store from the parts that `opening.open_as` made."""
         assert properties.cluster_id is not None
         assert properties.node_id is not None
         assert properties.directory_id is not None
@@ -90,21 +90,21 @@ class DataDirectory:
 
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
-        """All topics by name, the internal ones too, as of now."""
+        """All topics by name, the internal ones too."""
         return self._changes.topics
 
     @property
     def failures(self) -> Mapping[str, Exception]:
-        """What failed in the background the last time it was done: from what it was to why."""
+        """The background tasks that failed the last time, each with the error."""
         return {**self._timers.failures, **self._housekeeping.failures}
 
     @property
     def stray_directories(self) -> tuple[str, ...]:
-        """Paths of directories of partitions that the metadata does not know; they are left alone."""
+        """Paths of directories whose partition the metadata does not know; they are left alone."""
         return tuple(self._partitions.directories.strays)
 
     def log(self, topic: str, partition: int) -> PartitionLog:
-        """The partition's log; raises UnknownTopicOrPartitionError."""
+        """Return the log of a partition; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get(TopicPartition(topic, partition))
         if log is None:
             self.require_not_lost()
@@ -112,7 +112,7 @@ class DataDirectory:
         return log
 
     def feature(self, name: str) -> int:
-        """The finalized level of a feature, such as `transaction.version`; 0 if it is off."""
+        """Return the finalized level of a feature, such as `transaction.version`; 0 if it is off."""
         return self._metadata.image.features.get(name, 0)
 
     def create_topic(
@@ -121,8 +121,8 @@ class DataDirectory:
         """Make a topic and its partitions; on return they are on the disk.
 
         Args:
-            partitions: how many; by default `num.partitions`.
-            config: Kafka's names of topic configurations.
+            partitions: their number; by default `num.partitions`.
+            config: topic configurations by Kafka's names.
 
         Raises:
             TopicExistsError, InvalidTopicError, InvalidPartitionsError, InvalidConfigurationError,
@@ -136,13 +136,13 @@ class DataDirectory:
         return self.describe_topic(name)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; its files go `file.delete.delay.ms` later.
+        """Delete a topic; its files are removed `file.delete.delay.ms` later.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
-            InvalidTopicError: it is one of a coordinator, who would forget everything.
+            InvalidTopicError: it belongs to a coordinator, which would forget everything.
             KafkaStorageError: it could not be written.
-            DataDirectoryError: it is deleted, but something of it is still there; the next opening sees to that.
+            DataDirectoryError: it is deleted, but not all of its files; the next opening removes them.
         """
         with self.lock:
             self._begin_change()
@@ -158,12 +158,12 @@ class DataDirectory:
             raise error
 
     def add_partitions(self, name: str, partitions: int) -> TopicDescription:
-        """Let a topic have so many partitions in all.
+        """Raise the number of a topic's partitions to `partitions`.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
             KafkaStorageError: it could not be written.
-            DataDirectoryError: the topic has them, but they could not be made; each is when it is asked for.
+            DataDirectoryError: they could not be made on the disk; each is made when it is first asked for.
         """
         with self.lock:
             self._begin_change()
@@ -174,7 +174,7 @@ class DataDirectory:
         return self.describe_topic(name)
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
-        """Set configurations of a topic; None takes one back. They hold at once.
+        """Set configurations of a topic, at once; None unsets one.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidConfigurationError: what Kafka refuses.
@@ -186,19 +186,19 @@ class DataDirectory:
             return self.describe_topic(name)
 
     def describe_topic(self, name: str) -> TopicDescription:
-        """The topic; raises UnknownTopicOrPartitionError."""
+        """Return a topic; raises UnknownTopicOrPartitionError."""
         image = self._metadata.image
         return describe(image, topic_of(image, name))
 
     def describe_topic_id(self, topic_id: str) -> TopicDescription:
-        """The topic of this id, in Kafka's 22 characters; raises UnknownTopicIdError."""
+        """Return the topic of an id of Kafka's 22 characters; raises UnknownTopicIdError."""
         topic = self._metadata.image.topics_by_id.get(topic_id)
         if topic is None:
             raise UnknownTopicIdError("This server does not host this topic ID.", found=topic_id)
         return describe(self._metadata.image, topic)
 
     def next_producer_id(self) -> int:
-        """A producer id that nobody has; raises KafkaStorageError if the record of the next block cannot be written."""
+        """Return a producer id that was never given; raises KafkaStorageError if the next block cannot be logged."""
         with self.lock:
             self._require_open()
             self._metadata.settle()
@@ -208,32 +208,30 @@ class DataDirectory:
             return ids.take()
 
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Have the function called every `interval_ms` by the store's thread for timers; it should not take long.
+        """Have a short function called every `interval_ms` by the store's thread for timers.
 
-        What it raises is kept in `failures`, and it is called again.
+        An error that it raises is kept in `failures`, and it is called again.
         """
         self._timers.add(name, interval_ms, function)
 
     def start(self) -> None:
-        """Begin to do beside what is scheduled."""
+        """Start the thread that calls what is scheduled."""
         self._timers.start()
 
     def run_due(self) -> list[str]:
-        """Do now, in this thread, what is due; the names of what was done."""
+        """Call what is due in this thread; return the names."""
         self.require_not_lost()
         return self._timers.run_due()
 
     def close(self) -> None:
-        """Stop what runs beside, write everything, and let others have the directory; a second call does nothing.
+        """Stop the timers, close all logs, and release the directory; a second call does nothing.
 
-        Syncs that the thread did not come to are made by the logs, each when it is closed.
-
-        Only if all could be written is the directory marked as closed in order; and not if its opening after a crash
-        was interrupted, for the next one has to go on with it. A close that was interrupted keeps the directory, whose
-        logs other threads may still close: a second one waits for them and does the rest.
+        The directory is marked as closed in order only if all could be written, and not if its recovery after a crash
+        was interrupted, which the next opening has to finish. An interrupted close keeps the directory, whose logs
+        other threads may still be closing: a second call waits for them and does the rest.
 
         Raises:
-            LogstoreError: of the first log that could not be closed, when all others are.
+            LogstoreError: of the first log that could not be closed, after all others were.
         """
         if self.is_lost:
             return
@@ -298,7 +296,7 @@ class DataDirectory:
         self._changes.settle()
 
     def _tell_groups(self, topic: str) -> None:
-        """Partitions are there that were not; without the lock, for coordinators ask the store under theirs."""
+        """Tell groups of new partitions; without the lock, because coordinators ask the store under theirs."""
         if topic not in INTERNAL_TOPICS:
             self.groups.topic_changed(topic)
 

@@ -8,13 +8,13 @@
     transactions.commit_offsets("billing", identity, "group", {TopicPartition("payments", 0): OffsetCommit(17)})
     identity = transactions.end_transaction("billing", identity, is_commit=True)
 
-A request logs before it answers. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers in all
-partitions, and these by the completion, so whoever asked finds the transaction over when the answer comes. Requests may
-come from any thread; of two for one transactional id at the same time the second is told CONCURRENT_TRANSACTIONS.
+A request is logged before it is answered. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers
+in all partitions, and these by the completion, so that the transaction is over when the answer comes. Any thread may
+make requests; two for one transactional id wait for each other.
 
-What survives what: the steps are written in this order, so after the end of the process, in whatever way, nothing is
-lost, and `start` goes on where it ended. After a power failure that holds with `logstore.durable.commits`: then the
-data of all partitions is on the disk before the decision to commit, and the markers before the completion.
+Because the steps are logged in this order, nothing is lost after the end of the process, and `start` goes on where it
+ended. After a power failure that holds with `logstore.durable.commits`: then the data of all partitions is on the disk
+before the decision to commit, and the markers before the completion.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ TRANSACTION_VERSION = "transaction.version"
 class TransactionCoordinator:
     """All transactional ids of a store; see the module.
 
-    Where a request has a `transaction_version`, that is 2 or 0, as the version of the client's request says (KIP-890);
-    None stands for that of the clients of this process, which is what the level of `transaction.version` allows.
+    The `transaction_version` of a request is 2 or 0, as the version of the client's request says (KIP-890); None stands
+    for that of the clients of this process, which the level of `transaction.version` gives.
 
     Attributes:
         has_epoch_bump: it is 2 for the clients of this process: every transaction ends with another epoch.
@@ -83,7 +83,7 @@ class TransactionCoordinator:
         self._making = threading.Lock()
 
     def start(self, *, was_clean: bool) -> None:
-        """Load what is there, finish what was decided, abort what took too long, and begin to look after expiry.
+        """Load all partitions, finish what was decided, abort what has timed out, and begin to call the timers.
 
         Args:
             was_clean: the directory was closed in order; else see `recovery`.
@@ -271,7 +271,7 @@ class TransactionCoordinator:
         return answer.identity or identity
 
     def abort_timed_out(self) -> None:
-        """Abort what takes too long, and write markers that could not be written; to be called now and then.
+        """Write markers that failed, and abort what has timed out; to be called now and then.
 
         Raises:
             LogstoreError: of the first transaction that could not be aborted; the others have been.
@@ -280,7 +280,7 @@ class TransactionCoordinator:
         for_each_then_raise(self._states, StatePartition.abort_timed_out)
 
     def remove_expired(self) -> None:
-        """Forget transactional ids that nobody used for `transactional.id.expiration.ms`; to be called now and then.
+        """Forget transactional ids whose `transactional.id.expiration.ms` are over; to be called now and then.
 
         Raises:
             LogstoreError: of the first partition that cannot be written; the others have been seen to.
@@ -288,7 +288,7 @@ class TransactionCoordinator:
         for_each_then_raise(self._states, StatePartition.remove_expired)
 
     def describe(self, transactional_id: str) -> Transaction:
-        """A transactional id as it stands; raises TransactionalIdNotFoundError."""
+        """Return a transactional id as it stands; raises TransactionalIdNotFoundError."""
         if self._states:
             transaction = self._state_of(transactional_id).get(transactional_id)
             if transaction is not None:
@@ -296,12 +296,12 @@ class TransactionCoordinator:
         raise TransactionalIdNotFoundError(found=transactional_id)
 
     def __iter__(self) -> Iterator[Transaction]:
-        """All transactional ids as they stand now."""
+        """Iterate over all transactional ids as they stand now."""
         for state in self._states:
             yield from state.transactions()
 
     def _state_of(self, transactional_id: str) -> StatePartition:
-        """The partition of a transactional id; the topic is made for the first one."""
+        """Return the partition of a transactional id; make the topic for the first one."""
         if not transactional_id:
             raise InvalidRequestError
         if not self._states:
@@ -311,7 +311,7 @@ class TransactionCoordinator:
         return self._states[self._topic.partition_of(transactional_id)]
 
     def _loaded(self) -> list[StatePartition]:
-        """All partitions of `__transaction_state` as their logs have them, by number; none if the topic is not there.
+        """Load all partitions of `__transaction_state`, by number; none if the topic does not exist.
 
         Raises:
             SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
