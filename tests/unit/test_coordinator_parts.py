@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records
-from logstore.coordinator.partition_for import partition_for
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
 from logstore.coordinator.transactions.ending import abort_timed_out
 from logstore.coordinator.transactions.outcomes import (
@@ -32,6 +31,7 @@ from logstore.errors import (
     SchemaError,
     TransactionCoordinatorFencedError,
 )
+from logstore.store.internal_topic import partition_for
 from logstore.topics.consumer_offsets import OffsetKey
 
 DAY_MS = 86_400_000

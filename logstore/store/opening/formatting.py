@@ -20,8 +20,8 @@ from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import parse_uuid, random_uuid
 from ...layout.meta_properties import MetaProperties
 from ..metadata.batches import Voter, dynamic_quorum, snapshot_bytes
-from ..metadata.features import feature_records
 from ..metadata.log import DIRECTORY_NAME
+from ..metadata.suitability import feature_records
 from ..metadata.topics import NodeDirectory
 
 NODE_ID = 1

@@ -12,10 +12,10 @@ from ...disk.names import child
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import random_uuid
 from ...topics.cluster_metadata import encode_value
-from ..metadata.features import SUPPORTED_FEATURES, feature_records
 from ..metadata.image import BROKER_RESOURCE, METADATA_VERSION
 from ..metadata.log import MetadataLog
 from ..metadata.reading import entries
+from ..metadata.suitability import SUPPORTED_FEATURES, feature_records
 from ..metadata.topics import NodeDirectory
 
 _VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # of the record, by the least metadata.version
