@@ -225,19 +225,90 @@ def test_a_seek_in_a_deserializer_holds(store: Store, way: str) -> None:
     assert [record.offset for record in consumer.poll()[T0]] == [3]
 
 
-def test_a_poll_looks_at_no_more_partitions_than_it_needs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+class Asked:
+    """Which partitions' logs a store was asked for."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._partitions: list[tuple[str, int]] = []
+        log = store.log
+        monkeypatch.setattr(store, "log", lambda *partition: (self._partitions.append(partition), log(*partition))[1])
+
+    def taken(self) -> list[int]:
+        """Numbers of the partitions that were asked for since the last call."""
+        taken, self._partitions = [number for _, number in self._partitions], []
+        return taken
+
+
+@pytest.fixture
+def wide(store: Store) -> Consumer:
+    """Reads 50 partitions with two records each."""
     store.create_topic("wide", 50)
     for number in range(50):
         store.log("wide", number).append_records([b"x"] * 2)
-    consumer = earliest(store, *(TopicPartition("wide", number) for number in range(50)))
-    consumer.poll(max_records=1)
-    asked: list[TopicPartition] = []
-    log = store.log
-    monkeypatch.setattr(store, "log", lambda *partition: (asked.append(TopicPartition(*partition)), log(*partition))[1])
-    consumer.poll(max_records=1)
-    [records] = consumer.poll(max_records=1).values()
+    return earliest(store, *(TopicPartition("wide", number) for number in range(50)))
+
+
+def test_a_poll_looks_at_partitions_that_may_have_something(
+    store: Store, wide: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide.poll(max_records=1)
+    asked = Asked(store, monkeypatch)
+    [records] = (wide.poll(max_records=1), wide.poll(max_records=1))[1].values()
     assert (records[0].partition, records[0].offset) == (1, 0)
-    assert len(asked) <= 2
+    assert len(asked.taken()) <= 2
+    while wide.poll():
+        pass
+    asked.taken()
+    assert wide.poll() == {}
+    assert asked.taken() == []
+    store.log("wide", 7).append_records([b"y"])
+    asked.taken()
+    assert list(wide.poll()) == [("wide", 7)]
+    assert set(asked.taken()) == {7}
+
+
+@pytest.mark.parametrize("how", ["append", "marker"])
+def test_a_poll_is_woken_by_what_comes(store: Store, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("logstore.store.fetch.LOOK_AGAIN_S", "logstore.client.consumer.polling.LOOK_AGAIN_S"):
+        monkeypatch.setattr(name, 3600.0)
+    monkeypatch.setattr("logstore.client.consumer.polling._PAUSE_S", 3600.0)
+    producer = store.producer(transactional_id="x")
+    producer.init_transactions()
+    consumer = earliest(store, isolation_level="read_committed" if how == "marker" else "read_uncommitted")
+    producer.begin_transaction()
+    if how == "marker":
+        producer.send("t", b"0", partition=0)
+        producer.flush()
+    assert consumer.poll() == {}
+
+    def write() -> None:
+        producer.send("t", b"0", partition=0)
+        producer.commit_transaction()
+
+    later = threading.Timer(0.05, write)
+    later.start()
+    assert consumer.poll(30_000)[T0][0].value == b"0"
+    later.join()
+
+
+def test_what_was_not_handed_out_is_looked_for_again(store: Store) -> None:
+    fill(store, 3)
+    consumer = earliest(store, consumer_timeout_ms=1)
+    assert next(consumer).offset == 0  # the partition has nothing behind what is iterated over
+    assert [record.offset for record in consumer.poll()[T0]] == [1, 2]
+    assert consumer.poll() == {}
+    consumer.seek(T0, 1)
+    consumer.pause(T0)
+    assert consumer.poll() == {}
+    consumer.resume(T0)
+    assert [record.offset for record in consumer.poll()[T0]] == [1, 2]
+    consumer.seek_to_beginning()
+    assert consumer.to_arrow().num_rows == 3
+    assert consumer.to_arrow().num_rows == 0
+    fill(store, 1)
+    assert consumer.to_arrow().num_rows == 1
+    fill(store, 1)
+    assert [record.offset for record in consumer] == [4]
 
 
 def test_iteration_ends_when_nothing_comes(store: Store) -> None:

@@ -9,14 +9,13 @@ from ...columns.arrow_batches import record_schema
 from ...errors import LogstoreError, OffsetOutOfRangeError
 from ...model import TopicPartition
 from .config import ConsumerConfig
+from .fetcher import Fetcher
 from .positions import Positions
 from .records import NextOffsets
 
 
-def read_table(positions: Positions, config: ConsumerConfig, *, is_enough: bool) -> tuple[Any, NextOffsets]:
+def read_table(positions: Positions, config: ConsumerConfig, fetcher: Fetcher) -> tuple[Any, NextOffsets]:
     """Return the records from the positions on, up to about `fetch.max.bytes`, and the positions behind them.
-
-    Without `is_enough` the table is empty.
 
     Raises:
         LogstoreError: as `Consumer.poll`. What was read before is returned first, and the error comes the next time.
@@ -30,7 +29,7 @@ def read_table(positions: Positions, config: ConsumerConfig, *, is_enough: bool)
     moved: NextOffsets = {}
     size = 0
     try:
-        for partition, batch in _batches(positions, config, moved) if is_enough else ():
+        for partition, batch in _batches(positions, config, fetcher, moved):
             name, number = names.index(partition.topic).cast(pa.int32()), pa.scalar(partition.partition, pa.int32())
             topics = pa.DictionaryArray.from_arrays(pa.repeat(name, len(batch)), names)
             columns = [topics, pa.repeat(number, len(batch)), *batch.columns]
@@ -44,9 +43,11 @@ def read_table(positions: Positions, config: ConsumerConfig, *, is_enough: bool)
     return pa.Table.from_batches(batches, schema), moved
 
 
-def _batches(positions: Positions, config: ConsumerConfig, moved: NextOffsets) -> Iterator[tuple[TopicPartition, Any]]:
+def _batches(
+    positions: Positions, config: ConsumerConfig, fetcher: Fetcher, moved: NextOffsets
+) -> Iterator[tuple[TopicPartition, Any]]:
     """Record batches, each partition's in order; `moved` gets the position behind each."""
-    for partition, position, log in list(positions.readable()):
+    for partition, position, log in fetcher.ready(moved):
         reader = log.records(position, isolation=positions.isolation, check_crc=config["check.crcs"])
         try:
             for chunk in reader.chunks():

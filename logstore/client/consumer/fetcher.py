@@ -12,6 +12,7 @@ from ...errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, S
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
+from ...store.fetch import LOOK_AGAIN_S, Arrivals
 from ...view.records import RecordChunk
 from ..serializers import Deserializer, deserialized
 from .config import ConsumerConfig
@@ -71,15 +72,32 @@ class Fetcher:
         self._store, self._positions, self._config = store, positions, config
         self._to_key, self._to_value = to_key, to_value
         self._fetch: PartitionFetch | None = None
-        self._turn: deque[TopicPartition] = deque()  # the next partition first
-        self._turn_number = 0  # `assignment_count` of the positions that it is of
+        self._arrivals = Arrivals()
+        self._turn: deque[TopicPartition] = deque()  # that may have something, the next one first; others are expected
+        self._turn_is_for: int | None = None  # `look_count` of the positions that the turn holds for
+        self._collected_for: int | None = None  # it would hold for, when the positions are behind what was collected
+        self._next_look_s = 0.0  # when all partitions are looked at again
         self._fetch_wait_s: float | None = None
         self._change_count = 0  # of what is read and not handed out
 
     def drop(self) -> None:
-        """Forget what is read and not handed out."""
+        """Forget what is read and not handed out, and whose turn it is: a table begins with the first partition."""
         self._change_count += 1
-        self._fetch = None
+        self._fetch = self._turn_is_for = self._collected_for = None
+
+    def confirm(self) -> None:
+        """Keep the turn: the positions are behind what `collect` has returned. Else the next one looks at all."""
+        self._turn_is_for = self._collected_for
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until a partition without records gets one, `wake`, or the time is up."""
+        held_for, self._turn_is_for = self._turn_is_for, None  # until it has what an interrupt would lose
+        self._turn.extend(self._arrivals.wait(timeout_s))
+        self._turn_is_for = held_for
+
+    def wake(self) -> None:
+        """Let `wait` return at once; for any thread."""
+        self._arrivals.wake()
 
     def collect(self, count_max: int) -> tuple[Records, NextOffsets]:
         """Return what can be handed out now, and the positions behind it, which the caller enters when it has done so.
@@ -93,6 +111,7 @@ class Fetcher:
         """
         self._change_count = change_count = self._change_count + 1
         self._positions.sought.clear()
+        self._collected_for = self._turn_is_for  # a fetch that goes on needs no turn
         found: Records = {}
         moved: NextOffsets = {}
         fetch, self._fetch = self._fetch, None  # an interrupt drops it: it would be ahead of the positions
@@ -122,7 +141,40 @@ class Fetcher:
             del moved[partition]
         return found, moved
 
-    def is_enough(self) -> bool:
+    def ready(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
+        """Return each partition that has something to read, its position and log, in turn, until none has anything.
+
+        One without anything leaves the turn until an append brings it back: a poll costs by what may be ready. The
+        caller moves on in `moved`, which holds in place of the positions; nothing is returned before `is_enough`.
+
+        Raises:
+            UnknownTopicOrPartitionError: a partition is gone that no group has given.
+        """
+        positions = self._positions
+        positions.reset_recreated_topics()
+        if not self._is_enough():
+            return
+        self.wait(0)
+        now_s = clock.monotonic_s()
+        if self._turn_is_for != positions.look_count or now_s >= self._next_look_s:  # interrupted appends wake nobody
+            self._turn, self._next_look_s = deque(positions), now_s + LOOK_AGAIN_S
+        self._turn_is_for, self._collected_for = None, positions.look_count
+        turn = self._turn
+        left_count = len(turn)
+        while left_count:
+            partition = turn[0]
+            position = moved[partition] if partition in moved else positions.get(partition)
+            log = None if position is None else positions.log(partition)
+            if position is None or log is None or self._is_at_end(partition, log, position):
+                turn.popleft()
+                left_count -= 1
+                continue
+            turn.rotate(-1)
+            yield partition, position, log
+            has_moved = moved.get(partition, position) != position
+            left_count = len(turn) if has_moved else left_count - 1
+
+    def _is_enough(self) -> bool:
         """Return whether there are `fetch.min.bytes` to be read, or `fetch.max.wait.ms` are over."""
         size_min = self._config["fetch.min.bytes"]
         isolation = self._positions.isolation
@@ -151,31 +203,20 @@ class Fetcher:
         return self._positions.get(partition) == fetch.position
 
     def _fetches(self, moved: NextOffsets) -> Iterator[PartitionFetch]:
-        """Read from one partition after the other until none has anything; a poll pays for those that it looks at.
-
-        Positions in `moved` hold in place of the consumer's; those behind data that is for nobody are added.
-        """
-        self._positions.reset_recreated_topics()
-        if not self.is_enough():
-            return
-        if self._turn_number != self._positions.assignment_count:
-            self._turn_number, self._turn = self._positions.assignment_count, deque(self._positions)
-        turn = self._turn
-        idle_count = 0
-        while idle_count < len(turn):
-            partition = turn[0]
-            turn.rotate(-1)
-            idle_count += 1
-            position = moved[partition] if partition in moved else self._positions.get(partition)
-            log = None if position is None else self._positions.readable_log(partition, position)
-            if log is None or position is None:
-                continue
+        """Read from the partitions in turn; `moved` gets the positions behind data that is for nobody."""
+        for partition, position, log in self.ready(moved):
             read = self._read(partition, log, position, moved)
             if isinstance(read, PartitionFetch):
-                idle_count = 0
                 yield read
             else:
                 moved[partition] = read
+
+    def _is_at_end(self, partition: TopicPartition, log: PartitionLog, position: int) -> bool:
+        """Whether there is nothing to read, and the next append will be noticed."""
+        if self._positions.has_more(log, position):
+            return False
+        self._arrivals.expect(partition, log)
+        return not self._positions.has_more(log, position)  # nothing came before it was expected
 
     def _read(
         self, partition: TopicPartition, log: PartitionLog, position: int, moved: NextOffsets

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ... import clock
 from ...errors import IllegalStateError, RequestTimedOutError, WakeupError
 from ...model import TopicPartition
-from ...store.fetch import LOOK_AGAIN_S, Arrivals
+from ...store.fetch import LOOK_AGAIN_S
 from ..lifetime import OneThread
 from .arrow import read_table
 from .config import ConsumerConfig
@@ -47,7 +47,6 @@ class Polling:
         self.listener: RebalanceListener | None = None
         self._config, self._positions, self._fetcher, self._member = config, positions, fetcher, member
         self._timeout_ms = float("inf") if iteration_timeout_ms is None else iteration_timeout_ms
-        self._arrivals = Arrivals()
         self._is_woken = False
         self._iteration = _NOTHING
         self._next_poll_s = 0.0
@@ -61,7 +60,7 @@ class Polling:
 
         def read() -> tuple[Any, NextOffsets]:
             self._fetcher.drop()
-            return read_table(self._positions, self._config, is_enough=self._fetcher.is_enough())
+            return read_table(self._positions, self._config, self._fetcher)
 
         return self._handed_out(timeout_ms, read, lambda table: table.num_rows)
 
@@ -85,8 +84,8 @@ class Polling:
 
     def wakeup(self) -> None:
         """See `Consumer.wakeup`."""
-        self._is_woken = True
-        self._arrivals.wake()
+        self._is_woken = True  # first: who is woken looks at it
+        self._fetcher.wake()
 
     def raise_if_woken(self) -> None:
         """Raise WakeupError if another thread has asked for it, once (`ConsumerNetworkClient.maybeTriggerWakeup`)."""
@@ -108,7 +107,7 @@ class Polling:
             given = ask()
             return given, given is not None
 
-        answer = self._wait(timeout_ms, attempt, pause_s=_PAUSE_S)
+        answer = self._wait(timeout_ms, attempt)
         if answer is None:
             raise RequestTimedOutError(f"Timeout of {timeout_ms}ms expired before the {text}")
         return answer
@@ -134,6 +133,7 @@ class Polling:
                 found, moved = self._awaited(timeout_ms, read, count)
                 before = self._positions.current
                 self._positions.advance_all(moved)
+                self._fetcher.confirm()
                 return found
         except BaseException:
             if before is not None:
@@ -151,12 +151,12 @@ class Polling:
             is_something = count(found) > 0
             if not is_something:  # the positions pass over what is for nobody
                 self._positions.advance_all(moved)
+                self._fetcher.confirm()
             return (found, moved), is_something
 
-        tells_all = not self._positions.subscription.is_shared and self._config["fetch.min.bytes"] <= 1
-        return self._wait(timeout_ms, attempt, pause_s=LOOK_AGAIN_S if tells_all else _PAUSE_S)
+        return self._wait(timeout_ms, attempt)
 
-    def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]], *, pause_s: float) -> T:
+    def _wait(self, timeout_ms: float, attempt: Callable[[], tuple[T, bool]]) -> T:
         """Return the first answer of `attempt` that is final, or the last one when the time is up.
 
         A pause between two attempts ends with an append to a partition that is read, and with a wakeup.
@@ -167,8 +167,9 @@ class Polling:
             left_s = end_s - clock.monotonic_s()
             if is_final or left_s <= 0:
                 return answer
-            if not self._positions.expect(self._arrivals):  # else another attempt, for what came before it
-                self._arrivals.wait(min(pause_s, left_s))
+            is_all_told = not self._positions.subscription.is_shared and self._config["fetch.min.bytes"] <= 1
+            pause_s = LOOK_AGAIN_S if is_all_told and not self._positions.unknown() else _PAUSE_S
+            self._fetcher.wait(min(pause_s, left_s))
 
     def _next_iteration(self) -> Iteration:
         """Records to be handed out, of which there is one: what is left of those there are, or others."""
@@ -190,6 +191,8 @@ class Polling:
         if iteration.settled_row != iteration.row and iteration.change_count == self._positions.change_count:
             self._positions.advance_all(iteration.positions())
             iteration.settled_row = iteration.row
+            if iteration.row == len(iteration.records):
+                self._fetcher.confirm()
 
     def _keep_up(self) -> None:
         """Do all that comes before records are read: the group, commits, positions."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 
 from ...errors import (
     IllegalStateError,
@@ -17,7 +16,6 @@ from ...errors import (
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
-from ...store.fetch import Arrivals
 from ...store.metadata.topics import TopicDescription
 from ..arguments import ILLEGAL_ARGUMENT
 from .subscription import SubscriptionState
@@ -34,7 +32,7 @@ class Positions:
         isolation: how far the consumer reads.
         paused: partitions that are passed over.
         change_count: incremented by every change that is not made by handing records out.
-        assignment_count: incremented by every other set of partitions.
+        look_count: incremented whenever a partition may have something to read that had nothing, but for an append.
         sought: partitions that were moved by `seek` since the records were read that are handed out now.
     """
 
@@ -43,7 +41,7 @@ class Positions:
         self.subscription = SubscriptionState()
         self.isolation = isolation
         self.paused: set[TopicPartition] = set()
-        self.change_count = self.assignment_count = 0
+        self.change_count = self.look_count = 0
         self.sought: set[TopicPartition] = set()
         self._store, self._reset_policy = store, reset_policy
         self._positions: dict[TopicPartition, int | None] = {}
@@ -59,7 +57,7 @@ class Positions:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these; those that were read already go on where they are."""
         self.change_count += 1
-        self.assignment_count += 1
+        self.look_count += 1
         known = self._positions
         self._positions = {partition: known.get(partition) for partition in partitions}
         self.paused &= self._positions.keys()
@@ -79,6 +77,7 @@ class Positions:
             raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
         self.require(partition)
         self.change_count += 1
+        self.look_count += 1
         self._note_topic_id(partition)
         self.sought.add(partition)
         self._positions[partition] = offset
@@ -95,6 +94,7 @@ class Positions:
         for partition in wanted:
             self.require(partition)
         self.change_count += 1
+        self.look_count += 1
         self.paused = self.paused | wanted if is_paused else self.paused - wanted
 
     def require(self, partition: TopicPartition) -> None:
@@ -122,6 +122,7 @@ class Positions:
         Raises:
             As `reset`.
         """
+        self.look_count += 1
         uncommitted = []
         for partition in partitions:
             self._note_topic_id(partition)
@@ -143,6 +144,7 @@ class Positions:
         topics = self._store.topics
         if topics is self._topics:  # the store makes another mapping with every change of a topic
             return
+        self.look_count += 1
         for partition, position in self._positions.items():
             topic = topics.get(partition.topic)
             if position is None or topic is None or topic.topic_id == self._topic_ids.get(partition):
@@ -153,14 +155,15 @@ class Positions:
         self._topics = topics
 
     def readable(self) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
-        """Return each partition that has something to be read, its position and log; raises as `readable_log`."""
+        """Return each partition that has something to be read, its position and log; raises as `log`."""
         self.reset_recreated_topics()
         for partition, position in self._positions.items():
-            if position is not None and (log := self.readable_log(partition, position)) is not None:
+            log = None if position is None else self.log(partition)
+            if position is not None and log is not None and self.has_more(log, position):
                 yield partition, position, log
 
-    def readable_log(self, partition: TopicPartition, position: int) -> PartitionLog | None:
-        """Return the log of a partition that is not paused and has something behind `position`, or does not reach it.
+    def log(self, partition: TopicPartition) -> PartitionLog | None:
+        """Return the log of a partition; None if it is paused.
 
         Raises:
             UnknownTopicOrPartitionError: it is gone; not for a partition of a group, which will share others.
@@ -168,21 +171,15 @@ class Positions:
         if partition in self.paused:
             return None
         try:
-            log = self._store.log(*partition)
+            return self._store.log(*partition)
         except UnknownTopicOrPartitionError:
             if not self.subscription.is_shared:
                 raise
             return None
-        has_more = position != self.isolation.end_offset(log) or position < log.log_start_offset
-        return log if has_more else None
 
-    def expect(self, arrivals: Arrivals) -> bool:
-        """Expect records of each partition that is not paused; return whether one was not expected already."""
-        is_new = False
-        for partition in self._positions.keys() - self.paused:
-            with suppress(UnknownTopicOrPartitionError):
-                is_new |= arrivals.expect(partition, self._store.log(*partition))
-        return is_new
+    def has_more(self, log: PartitionLog, position: int) -> bool:
+        """Return whether something lies behind `position`, or the log does not have it any more."""
+        return position != self.isolation.end_offset(log) or position < log.log_start_offset
 
     @property
     def current(self) -> dict[TopicPartition, int | None]:
@@ -198,6 +195,7 @@ class Positions:
     def take_back(self, before: dict[TopicPartition, int | None]) -> None:
         """Go back to the positions `before` the last step: an interrupt came, and nothing was handed out."""
         self._positions = before
+        self.look_count += 1
 
     def reset(self, partitions: Iterable[TopicPartition]) -> None:
         """Begin where `auto.offset.reset` says.
@@ -213,6 +211,7 @@ class Positions:
         for partition in wanted:
             self._note_topic_id(partition)
             self.change_count += 1
+            self.look_count += 1
             try:
                 self._advance(partition, self._bound(partition, self._reset_policy))
             except UnknownTopicOrPartitionError:
