@@ -139,7 +139,7 @@ class Store(DataDirectory):
             LogstoreError: the first one, a transaction that could not be aborted or as `DataDirectory.close`; all is
                 closed then.
         """
-        if self.is_lost:
+        if self.is_after_fork:
             return
         with self._clients_lock:
             producers, consumers = list(self._producers), list(self._consumers)
@@ -147,9 +147,9 @@ class Store(DataDirectory):
         closes += [producer.close for producer in producers]
         close_each([*closes, super().close])
 
-    def lose(self) -> None:
-        """As `DataDirectory.lose`: what producers have not written yet is the parent's to write."""
-        super().lose()
+    def invalidate_after_fork(self) -> None:
+        """As `DataDirectory.invalidate_after_fork`: what producers have not written yet is the parent's to write."""
+        super().invalidate_after_fork()
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
             producer.invalidate_after_fork()
@@ -160,7 +160,13 @@ class Store(DataDirectory):
         close_in_with(self.close, error)
 
     def __repr__(self) -> str:
-        state = "of a parent process" if self.is_lost else "closed" if self._is_closed else f"{len(self.topics)} topics"
+        state = (
+            "of a parent process"
+            if self.is_after_fork
+            else "closed"
+            if self._is_closed
+            else f"{len(self.topics)} topics"
+        )
         return f"<Store {self.path}: {state}>"
 
     def _partitions_of(self, topic: str) -> list[TopicPartition]:

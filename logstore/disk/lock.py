@@ -18,18 +18,18 @@ from .names import child
 from .system_errors import nio_error
 
 
-class Losable(Protocol):
+class ForkAware(Protocol):
     """What a process has open, and the child of its fork must leave alone."""
 
-    def lose(self) -> None:
+    def invalidate_after_fork(self) -> None:
         """Called in the child: from now on everything is refused, and what is open is only let go of."""
 
 
-_open_things: weakref.WeakSet[Losable] = weakref.WeakSet()
+_open_things: weakref.WeakSet[ForkAware] = weakref.WeakSet()
 
 
-def lose_when_forked(one: Losable) -> None:
-    """Call `one.lose` in each child of a fork, be there a lock or not; it is not kept alive."""
+def invalidate_when_forked(one: ForkAware) -> None:
+    """Call `one.invalidate_after_fork` in each child of a fork, be there a lock or not; it is not kept alive."""
     _open_things.add(one)
 
 
@@ -40,7 +40,7 @@ class DataDirectoryLock:
     One that nobody has any more is released too: an interrupt may come before who made it could remember it.
 
     Attributes:
-        on_lost: called in the child of a fork; whoever opened the directory must not write there any more.
+        on_fork: called in the child of a fork; whoever opened the directory must not write there any more.
     """
 
     _held: ClassVar[weakref.WeakValueDictionary[tuple[int, int], DataDirectoryLock]] = weakref.WeakValueDictionary()
@@ -48,7 +48,7 @@ class DataDirectoryLock:
 
     def __init__(self, path: str) -> None:
         """Raises DataDirectoryError: another process, perhaps a broker, or this one, holds it; in Kafka's words."""
-        self.on_lost: weakref.WeakMethod[Callable[[], None]] | None = None
+        self.on_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         lock_path = child(path, LOCK_FILE_NAME)
         with self._guard:
             # looked at before it is opened: closing any descriptor of the file would give up this process's lock
@@ -77,7 +77,7 @@ class DataDirectoryLock:
                 del self._held[self._identity]
 
     @classmethod
-    def lose_all(cls) -> None:
+    def invalidate_all_after_fork(cls) -> None:
         """In the child of a fork: closing its descriptors leaves the parent's lock held (`fcntl`)."""
         cls._guard = threading.Lock()  # another thread of the parent may have held it
         locks = list(cls._held.values())
@@ -85,9 +85,9 @@ class DataDirectoryLock:
         for lock in locks:
             lock._file.close()
         for lock in locks:
-            lost = None if lock.on_lost is None else lock.on_lost()
-            if lost is not None:
-                lost()
+            invalidate = None if lock.on_fork is None else lock.on_fork()
+            if invalidate is not None:
+                invalidate()
 
 
 @contextmanager
@@ -110,13 +110,13 @@ def data_directory_lock(path: str) -> Iterator[None]:
         lock.release()
 
 
-def _lose_all() -> None:
+def _invalidate_all() -> None:
     for one in list(_open_things):
-        one.lose()
-    DataDirectoryLock.lose_all()
+        one.invalidate_after_fork()
+    DataDirectoryLock.invalidate_all_after_fork()
 
 
-os.register_at_fork(after_in_child=_lose_all)
+os.register_at_fork(after_in_child=_invalidate_all)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from .. import clock
-from ..disk.lock import lose_when_forked
+from ..disk.lock import invalidate_when_forked
 from ..disk.seam import SEAM, Seam
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
@@ -106,7 +106,7 @@ class PartitionLog(LogAppends, ReadableLog):
             recovery_point=loader.recovery_point,
             checkpointed_recovery_point=loader.checkpointed_recovery_point,
         )
-        lose_when_forked(self)
+        invalidate_when_forked(self)
 
     @property
     def log_start_offset(self) -> int:
@@ -196,7 +196,7 @@ class PartitionLog(LogAppends, ReadableLog):
         self.directory.write_epochs(self.epochs.entries, "epochs as of the log")
         self.epochs.is_changed = False
 
-    def lose(self) -> None:
+    def invalidate_after_fork(self) -> None:
         """In the child of a fork: the log is the parent's, and nothing is written or closed here."""
         self.lock = threading.RLock()  # a thread of the parent may have held the other
         self.failure.disown_after_fork(self.lock)

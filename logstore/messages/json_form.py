@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any
 
 from .java_double import java_double
-from .schema import Field, Message, Struct, Value
+from .schema import Field, Message, StructSpec, Value
 
 _ESCAPED = re.compile('["\\\\\x00-\x1f]')
 _ESCAPES = {chr(code): f"\\u{code:04X}" for code in range(0x20)} | {
@@ -52,7 +52,7 @@ def _root_writer(message: Message, version: int) -> Callable[[Value], str]:
     return _struct_writer(message.root, version)
 
 
-def _struct_writer(struct: Struct, version: int) -> Callable[[Value], str]:
+def _struct_writer(struct: StructSpec, version: int) -> Callable[[Value], str]:
     present = [field for field in struct.fields if version in field.versions]
     if all(field.tag is None for field in present):
         return _plain_writer(present, version)

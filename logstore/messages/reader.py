@@ -29,7 +29,7 @@ from ..layout.kafka_uuid import SIZE as UUID_SIZE
 from ..layout.kafka_uuid import format_uuid
 from ..layout.utf8 import java_utf8
 from .cursor import Cursor, java_int, underflow
-from .schema import Field, Message, Struct, Value
+from .schema import Field, Message, StructSpec, Value
 
 UNKNOWN_TAGGED_FIELDS = "_unknownTaggedFields"
 
@@ -54,7 +54,7 @@ def _root_reader(message: Message, version: int) -> Callable[[Cursor], Value]:
     return _struct_reader(message.root, version, message.is_flexible(version))
 
 
-def _struct_reader(struct: Struct, version: int, is_flexible: bool) -> Callable[[Cursor], Value]:
+def _struct_reader(struct: StructSpec, version: int, is_flexible: bool) -> Callable[[Cursor], Value]:
     template = {field.name: field.default for field in struct.fields}
     regular = []
     mutable_defaults = []

@@ -79,7 +79,7 @@ class Field:
     kind: str
     is_array: bool
     is_nullable: bool
-    struct: Struct | None
+    struct: StructSpec | None
     versions: Versions
     tag: int | None
     default: Any
@@ -87,7 +87,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Struct:
+class StructSpec:
     """A message's root, or a struct in it.
 
     `versions` is where it may be read: Kafka's generated readers refuse higher ones, but only for a struct
@@ -107,7 +107,7 @@ class Message:
     record_type: int | None
     versions: Versions
     flexible: int | None
-    root: Struct
+    root: StructSpec
 
     def is_flexible(self, version: int) -> bool:
         """Whether strings, bytes and arrays are compact and tagged fields follow in `version`."""
@@ -163,11 +163,11 @@ def _blocks(lines: Iterator[_Line]) -> list[_Line]:
 
 def _message(line: _Line) -> Message:
     versions = _versions(line.clauses["versions"], Versions(0, 0x7FFF))
-    shared: dict[str, Struct] = {}
+    shared: dict[str, StructSpec] = {}
     for child in line.children:
         if child.head.startswith("struct "):
             name = child.head.removeprefix("struct ")
-            shared[name] = Struct(name, None, _fields(child, versions, shared))
+            shared[name] = StructSpec(name, None, _fields(child, versions, shared))
     record_type = line.clauses.get("type")
     flexible = line.clauses.get("flexible")
     return Message(
@@ -175,20 +175,20 @@ def _message(line: _Line) -> Message:
         None if record_type is None else int(record_type),
         versions,
         None if flexible is None else int(flexible.removesuffix("+")),
-        Struct(line.head, None, _fields(line, versions, shared)),
+        StructSpec(line.head, None, _fields(line, versions, shared)),
     )
 
 
-def _fields(line: _Line, versions: Versions, shared: dict[str, Struct]) -> tuple[Field, ...]:
+def _fields(line: _Line, versions: Versions, shared: dict[str, StructSpec]) -> tuple[Field, ...]:
     return tuple(_field(child, versions, shared) for child in line.children if not child.head.startswith("struct "))
 
 
-def _field(line: _Line, within: Versions, shared: dict[str, Struct]) -> Field:
+def _field(line: _Line, within: Versions, shared: dict[str, StructSpec]) -> Field:
     written_kind = line.clauses["kind"]
     kind = written_kind.removesuffix("?").removeprefix("[]")
     is_array = written_kind.startswith("[]")
     versions = _versions(line.clauses.get("versions", "0+"), within)
-    struct = Struct(kind, versions, _fields(line, versions, shared)) if line.children else shared.get(kind)
+    struct = StructSpec(kind, versions, _fields(line, versions, shared)) if line.children else shared.get(kind)
     if struct is None and kind not in _DEFAULTS:
         raise ValueError(f"{line.head}: unknown type {kind}")
     tag = line.clauses.get("tag")
@@ -205,7 +205,7 @@ def _field(line: _Line, within: Versions, shared: dict[str, Struct]) -> Field:
     )
 
 
-def _default(written: str | None, kind: str, is_array: bool, struct: Struct | None) -> Any:
+def _default(written: str | None, kind: str, is_array: bool, struct: StructSpec | None) -> Any:
     if written == "null":
         return None
     if is_array:

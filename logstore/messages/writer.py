@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import LogstoreError, SchemaError
 from ..layout.kafka_uuid import parse_uuid
 from .reader import UNKNOWN_TAGGED_FIELDS
-from .schema import Field, Message, Struct, Value
+from .schema import Field, Message, StructSpec, Value
 
 _RUNTIME = "java.lang.RuntimeException"
 _UNSUPPORTED_VERSION = "org.apache.kafka.common.errors.UnsupportedVersionException"
@@ -57,7 +57,7 @@ def _root_writer(message: Message, version: int) -> _Write:
     return _struct_writer(message.root, version, message.is_flexible(version))
 
 
-def _struct_writer(shape: Struct, version: int, is_flexible: bool) -> _Write:
+def _struct_writer(shape: StructSpec, version: int, is_flexible: bool) -> _Write:
     regular: list[tuple[str, Any, _Write]] = []
     tagged: list[tuple[int, str, Any, _Write]] = []
     absent: list[tuple[str, Any]] = []

@@ -50,7 +50,7 @@ class DataDirectory:
         lock: held while topics change; taken before the lock of a log, never after it.
         now_ms: the clock.
         groups, transactions: the coordinators of all groups and of all transactional ids.
-        is_lost: the process was forked of the one that opened the store; nothing is read or written here.
+        is_after_fork: this process is a fork of the one that opened the store; nothing is read or written here.
         is_reconciled: transactions and partitions agree, so that a close may mark the directory as clean.
     """
 
@@ -78,7 +78,7 @@ class DataDirectory:
         self.lock = threading.RLock()
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
         self._checkpoints, self._timers, self._seam = checkpoints, timers, seam
-        self._is_closed = self._has_let_go = self.is_lost = False
+        self._is_closed = self._has_let_go = self.is_after_fork = False
         self.is_reconciled = partitions.was_clean
         place = NodeDirectory(self.node_id, self.directory_id)
         self._changes = TopicChanges(metadata, partitions, checkpoints, place, config)
@@ -86,7 +86,7 @@ class DataDirectory:
         self._housekeeping.start()
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
-        directory_lock.on_lost = weakref.WeakMethod(self.lose)
+        directory_lock.on_fork = weakref.WeakMethod(self.invalidate_after_fork)
 
     @property
     def topics(self) -> Mapping[str, TopicDescription]:
@@ -107,7 +107,7 @@ class DataDirectory:
         """Return the log of a partition; raises UnknownTopicOrPartitionError."""
         log = self._partitions.get(TopicPartition(topic, partition))
         if log is None:
-            self.require_not_lost()
+            self.require_same_process()
             raise unknown_topic(f"{topic}-{partition}")
         return log
 
@@ -220,7 +220,7 @@ class DataDirectory:
 
     def run_due(self) -> list[str]:
         """Call what is due in this thread; return the names."""
-        self.require_not_lost()
+        self.require_same_process()
         return self._timers.run_due()
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ class DataDirectory:
         Raises:
             LogstoreError: of the first log that could not be closed, after all others were.
         """
-        if self.is_lost:
+        if self.is_after_fork:
             return
         self._timers.is_stopped = True
         self._partitions.stop_cleaning()
@@ -253,9 +253,9 @@ class DataDirectory:
         self._directory_lock.release()
         self._has_let_go = True
 
-    def lose(self) -> None:
+    def invalidate_after_fork(self) -> None:
         """In the child of a fork, without the lock: everything raises, as its logs do; `close` does nothing."""
-        self.is_lost = True
+        self.is_after_fork = True
         self.lock = threading.RLock()  # a thread of the parent may have held the other, and those of the coordinators
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
@@ -277,9 +277,9 @@ class DataDirectory:
     ) -> None:
         self.close()
 
-    def require_not_lost(self) -> None:
+    def require_same_process(self) -> None:
         """Raise DataDirectoryError in the child of a fork."""
-        if self.is_lost:
+        if self.is_after_fork:
             raise DataDirectoryError(
                 "The store was opened by another process, of which this one was forked",
                 path=self.path,
@@ -287,7 +287,7 @@ class DataDirectory:
             )
 
     def _require_open(self) -> None:
-        self.require_not_lost()
+        self.require_same_process()
         if self._is_closed:
             raise UsageError("The store is closed", path=self.path, advice="open it anew")
 

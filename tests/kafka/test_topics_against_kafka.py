@@ -74,7 +74,7 @@ def test_tables_state_what_the_jars_define(table: str, definitions: dict[str, di
 
 
 def _assert_same_fields(
-    struct: schema.Struct, fields: list[naive.Definition], definition: naive.Definition, highest: int
+    struct: schema.StructSpec, fields: list[naive.Definition], definition: naive.Definition, highest: int
 ) -> None:
     assert len(struct.fields) == len(fields), struct.name
     for ours, theirs in zip(struct.fields, fields, strict=True):

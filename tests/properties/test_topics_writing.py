@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from logstore.errors import SchemaError
 from logstore.layout.kafka_uuid import format_uuid
 from logstore.messages.reader import UNKNOWN_TAGGED_FIELDS, read
-from logstore.messages.schema import Field, Message, Struct
+from logstore.messages.schema import Field, Message, StructSpec
 from logstore.messages.writer import write
 from logstore.topics import cluster_metadata, consumer_offsets, family, transaction_state
 from logstore.topics.frames import read_value, write_value
@@ -25,7 +25,7 @@ EPOCHS = st.integers(-(2**15), 2**15 - 1)
 TIMES = st.integers(-(2**63), 2**63 - 1)
 
 
-def values(struct: Struct, version: int, is_flexible: bool) -> st.SearchStrategy[dict[str, Any]]:
+def values(struct: StructSpec, version: int, is_flexible: bool) -> st.SearchStrategy[dict[str, Any]]:
     """Any value of a struct that `version` can hold: absent fields have their defaults."""
     fields = {
         field.name: field_values(field, version, is_flexible) if version in field.versions else st.just(field.default)

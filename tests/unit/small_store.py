@@ -27,7 +27,7 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 class SmallStore:
     """A data directory without metadata: what topics there are is said by the names of the directories."""
 
-    is_lost = False
+    is_after_fork = False
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class SmallStore:
     def feature(self, name: str) -> int:
         return {"transaction.version": self.version}[name]
 
-    def require_not_lost(self) -> None:
+    def require_same_process(self) -> None:
         """It is not used in a fork."""
-        assert not self.is_lost
+        assert not self.is_after_fork
 
     def now_ms(self) -> int:
         return self.time_ms

@@ -12,7 +12,7 @@ import pytest
 from logstore.client.arguments import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.states import ProducerState
+from logstore.client.producer.states import TransactionManagerState
 from logstore.errors import (
     AbortRequiredError,
     CommitFailedError,
@@ -39,7 +39,7 @@ from logstore.model import FetchIsolation
 from tests.unit.small_store import SmallStore
 
 LONG_MS = 600_000
-S = ProducerState
+S = TransactionManagerState
 
 
 @pytest.fixture(params=[1, 2])
@@ -392,7 +392,7 @@ def test_where_an_answer_leads_to(
     name: str,
     error: LogstoreError,
     raised: type[LogstoreError],
-    state: ProducerState,
+    state: TransactionManagerState,
 ) -> None:
     writing = begun(store)
     writing.send("t", b"1", partition=0)

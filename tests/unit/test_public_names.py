@@ -13,7 +13,7 @@ import pytest
 
 import logstore
 from logstore import OffsetAndMetadata, Store
-from logstore.client.producer.states import ProducerState
+from logstore.client.producer.states import TransactionManagerState
 from logstore.errors import (
     AbortRequiredError,
     IllegalStateError,
@@ -119,7 +119,7 @@ def test_a_transaction_counts_if_its_block_ends_well(store: Store) -> None:
         producer.send("nowhere", b"3")
     with producer.transaction():
         producer.send("t", b"4", partition=0)
-    assert producer.state is ProducerState.READY
+    assert producer.state is TransactionManagerState.READY
     assert [record.value for record in store.read("t", isolation_level="read_committed")] == [b"1", b"4"]
     reader = store.consumer(group_id="g")
     assert reader.committed(("t", 1)) == {("t", 1): OffsetAndMetadata(0)}
@@ -131,7 +131,7 @@ def test_a_block_leaves_a_transaction_that_it_has_not_begun(store: Store) -> Non
     producer.begin_transaction()
     with pytest.raises(IllegalStateError), producer.transaction():
         pass
-    assert producer.state is ProducerState.IN_TRANSACTION
+    assert producer.state is TransactionManagerState.IN_TRANSACTION
 
 
 def test_an_abort_that_fails_is_a_note_of_the_error_before(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ class Buffer:
         Raises:
             DataDirectoryError: in the child of a fork.
         """
-        self._store.require_not_lost()
+        self._store.require_same_process()
         if self._writing_thread == threading.get_ident():
             raise IllegalStateError("The producer is called from inside of a write of its own, as by a clock")
 

@@ -52,10 +52,10 @@ from .buffer import Buffer
 from .columns import ColumnsMetadata, ColumnsSender
 from .config import SIZES_OF_SIZES, ProducerConfig, record_size_max, require_record_size
 from .sender import Sender
-from .states import ProducerState, transaction_of
+from .states import TransactionManagerState, transaction_of
 from .transactions import CLOSED_FORCEFULLY, TransactionManager
 
-IN_TRANSACTION = ProducerState.IN_TRANSACTION
+IN_TRANSACTION = TransactionManagerState.IN_TRANSACTION
 MS_MAX, PARTITION_MAX = (1 << 63) - 1, (1 << 31) - 1
 _NOT_TRANSACTIONAL = "Transactional method invoked on a non-transactional producer."
 _NOT_IDEMPOTENT = (
@@ -96,7 +96,7 @@ class Producer:
         self._is_settled = False  # closed, and no record is left
 
     @property
-    def state(self) -> ProducerState | None:
+    def state(self) -> TransactionManagerState | None:
         """Where a transactional producer is in its life; None for another."""
         return None if self._transactions is None else self._transactions.state
 
@@ -301,7 +301,7 @@ class Producer:
             KafkaStorageError: the disk did not take records whose futures nobody has asked; or a transaction's end.
             LogstoreError: the transaction could not be ended.
         """
-        if self._store.is_lost:
+        if self._store.is_after_fork:
             return
         self._buffer.require_outside()
         if not self._buffer.background.is_current:

@@ -1,6 +1,6 @@
 """The states of a transactional producer, and which may follow on which (`TransactionManager.State`); a `with` block.
 
->>> ProducerState.READY in SOURCES[ProducerState.IN_TRANSACTION]
+>>> TransactionManagerState.READY in SOURCES[TransactionManagerState.IN_TRANSACTION]
 True
 """
 
@@ -31,7 +31,7 @@ UNANSWERED = {
 }
 
 
-class ProducerState(Enum):
+class TransactionManagerState(Enum):
     """As Kafka names them; PREPARED_TRANSACTION, of two-phase commits that others decide, is left out."""
 
     UNINITIALIZED = "UNINITIALIZED"
@@ -44,10 +44,10 @@ class ProducerState(Enum):
     FATAL_ERROR = "FATAL_ERROR"
 
 
-_S = ProducerState
+_S = TransactionManagerState
 
 #: from which states a state may be entered
-SOURCES: dict[ProducerState, frozenset[ProducerState]] = {
+SOURCES: dict[TransactionManagerState, frozenset[TransactionManagerState]] = {
     _S.UNINITIALIZED: frozenset({_S.READY, _S.ABORTABLE_ERROR}),
     _S.INITIALIZING: frozenset({_S.UNINITIALIZED, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION}),
     _S.READY: frozenset({_S.INITIALIZING, _S.COMMITTING_TRANSACTION, _S.ABORTING_TRANSACTION}),
@@ -55,7 +55,7 @@ SOURCES: dict[ProducerState, frozenset[ProducerState]] = {
     _S.COMMITTING_TRANSACTION: frozenset({_S.IN_TRANSACTION}),
     _S.ABORTING_TRANSACTION: frozenset({_S.IN_TRANSACTION, _S.ABORTABLE_ERROR}),
     _S.ABORTABLE_ERROR: frozenset({_S.IN_TRANSACTION, _S.COMMITTING_TRANSACTION, _S.ABORTABLE_ERROR, _S.INITIALIZING}),
-    _S.FATAL_ERROR: frozenset(ProducerState),
+    _S.FATAL_ERROR: frozenset(TransactionManagerState),
 }
 
 ERRORS = frozenset({_S.ABORTABLE_ERROR, _S.FATAL_ERROR})

@@ -37,11 +37,11 @@ from ...store.data_directory import DataDirectory
 from ..arguments import ConsumerGroupMetadata, Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Backoff, raise_storage_error
-from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, ProducerState
+from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, TransactionManagerState
 
 T = TypeVar("T")
 
-_S = ProducerState
+_S = TransactionManagerState
 CLOSED_FORCEFULLY = "Producer is closed forcefully."
 _CLOSE_PAUSE_S = 0.005
 _ERROR_STATE = "Cannot execute transactional method because we are in an error state"
@@ -214,7 +214,7 @@ class TransactionManager:
         if self._is_mine():
             raise IllegalStateError("A transactional method is called from inside of another of the same producer")
 
-    def _run(self, operation: str, target: ProducerState, end: Callable[[], None]) -> None:
+    def _run(self, operation: str, target: TransactionManagerState, end: Callable[[], None]) -> None:
         """Do `end` in the state `target`; the operation is pending until that is done."""
         self._refuse_inside()
         self._refuse_pending(operation)  # at once, not behind a call of another thread
@@ -225,7 +225,7 @@ class TransactionManager:
             self._pending = None
         self._calling_thread = 0
 
-    def _begin_operation(self, operation: str, target: ProducerState) -> None:
+    def _begin_operation(self, operation: str, target: TransactionManagerState) -> None:
         """Enter `target`, unless this is the second call of a method that was not finished and has done it."""
         with self._lock:
             if target is _S.INITIALIZING:
@@ -239,20 +239,20 @@ class TransactionManager:
             if self.state in SOURCES[target]:
                 self._enter(target)
 
-    def _require_source(self, target: ProducerState) -> None:
+    def _require_source(self, target: TransactionManagerState) -> None:
         if self.state not in SOURCES[target]:
             raise IllegalStateError(
                 f"TransactionalId {self._transactional_id}: Invalid transition attempted from state {self.state.name} "
                 f"to state {target.name}"
             )
 
-    def _enter(self, target: ProducerState) -> None:
+    def _enter(self, target: TransactionManagerState) -> None:
         self._require_source(target)
         if target not in ERRORS:
             self.error = None
         self.state = target
 
-    def _fail(self, target: ProducerState, error: LogstoreError) -> LogstoreError:
+    def _fail(self, target: TransactionManagerState, error: LogstoreError) -> LogstoreError:
         with self._lock:
             self._require_source(target)
             self.error = error  # first: a failed transaction is never without it, or it could be committed
