@@ -141,3 +141,9 @@ def murmur2_keys(data: Any, starts: Any, ends: Any, count: int, hashes: Any) -> 
             hashes[row] = _murmur2(data, starts[row], ends[row])
             key_count += 1
     return key_count
+
+
+@kernel("u8*, i64")
+def murmur2_key(key: Any, size: int) -> int:
+    """The hash of one key, a Java int."""
+    return _murmur2(key, 0, size)

@@ -40,6 +40,7 @@ PROOFS = {
     "index_entries": Proof("fold_producers.rows_by_producer", "test_fold_producers"),
     "decode_batches": Proof("record.read_plain", "test_kernel_cleaning"),
     "hash_keys": Proof("offset_map.halves", "test_kernel_cleaning"),
+    "murmur2_key": Proof("murmur2.murmur2", "test_kernel_murmur2"),
     "murmur2_keys": Proof("murmur2.murmur2", "test_kernel_murmur2"),
     "put_offsets": Proof("offset_map.put", "test_kernel_cleaning"),
     "find_offsets": Proof("offset_map.find", "test_kernel_cleaning"),

@@ -11,7 +11,7 @@ from logstore.client.producer.partitioner import murmur2 as of_one_key
 from logstore.columns.key_hashes import murmur2_hashes
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
-from logstore.kernels.key_hashes import murmur2_keys
+from logstore.kernels.key_hashes import murmur2_key, murmur2_keys
 from tests.naive.murmur2 import murmur2
 from tests.unit.kernel_forms import run_both
 
@@ -28,11 +28,14 @@ def test_keys_are_hashed_as_one_by_one(of: list[bytes | None]) -> None:
     key_count = run_both(murmur2_keys, column.data, column.starts, column.ends, len(of), hashes)
     assert key_count == sum(key is not None for key in of)
     assert hashes.tolist() == [0 if key is None else murmur2(key) for key in of] + [UNTOUCHED]
-    assert [murmur2(key) for key in of if key is not None] == [of_one_key(key) for key in of if key is not None]
+    for key in filter(None, of):
+        assert run_both(murmur2_key, np.frombuffer(key, np.uint8), len(key)) == murmur2(key)
 
 
 def test_a_column_is_hashed_as_java_hashes() -> None:
     assert murmur2_hashes(BytesColumn.of_values(list(JAVA))).tolist() == list(JAVA.values())
+    assert list(map(of_one_key, JAVA)) == list(JAVA.values())
+    assert of_one_key(b"") == murmur2(b"")
 
 
 def test_ranges_that_are_not_there_are_not_read() -> None:

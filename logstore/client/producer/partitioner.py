@@ -12,28 +12,18 @@ from ...columns.batch_table import Int64Array
 from ...columns.key_hashes import murmur2_hashes
 from ...columns.record_columns import BytesColumn
 from ...errors import UsageError
+from ...kernels.key_hashes import murmur2_key
 
-_SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
-_MASK32 = 0xFFFFFFFF
+_hash = murmur2_key.bound().run
 
 
-def murmur2(data: bytes) -> int:
+def murmur2(key: bytes) -> int:
     """The 32-bit hash of a key, as a signed int (`Utils.murmur2`).
 
     >>> murmur2(b"21"), murmur2(b"foobar")
     (-973932308, -790332482)
     """
-    code = _SEED ^ len(data)
-    whole = len(data) & ~3
-    for start in range(0, whole, 4):
-        word = int.from_bytes(data[start : start + 4], "little") * _M & _MASK32
-        word = (word ^ word >> _R) * _M & _MASK32
-        code = code * _M & _MASK32 ^ word
-    if whole < len(data):
-        code = (code ^ int.from_bytes(data[whole:], "little")) * _M & _MASK32
-    code = (code ^ code >> 13) * _M & _MASK32
-    code ^= code >> 15
-    return (code ^ 0x80000000) - 0x80000000
+    return _hash(key, len(key))
 
 
 def partition_for_key(key: bytes, partition_count: int) -> int:

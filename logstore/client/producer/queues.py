@@ -16,7 +16,7 @@ from ...store.data_directory import DataDirectory
 from .batch import Batch
 from .partitioner import StickyPartitioner, partition_for_key
 
-KEY_CACHE_COUNT = 8192  # to hash a key in Python takes longer than all else that is done with it
+KEY_CACHE_COUNT = 8192  # to look a key up takes a tenth of the time of its hash
 KEY_CACHE_SIZE_MAX = 256
 
 
