@@ -19,7 +19,7 @@ MICROSECONDS_PER_MS = 1000
 MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS
 
 
-class RecordColumns:
+class ArrowRecords:
     """Columns of table `records` for some records of a window.
 
     Args:
@@ -40,7 +40,7 @@ class RecordColumns:
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """The columns of `schema`; what is not in `MAKERS` is null."""
-        made = [MAKERS.get(field.name, RecordColumns.nothing)(self) for field in schema]
+        made = [MAKERS.get(field.name, ArrowRecords.nothing)(self) for field in schema]
         # a cast, even to what it is, imports `pyarrow.compute`, for which a worker's first task waits
         columns = [one if one.type == kind else one.cast(kind) for one, kind in zip(made, schema.types, strict=True)]
         return pa.record_batch(columns, schema=schema)
@@ -113,20 +113,20 @@ class RecordColumns:
         return pa.array((self._batches.attributes & flag != 0)[self._rows])
 
 
-MAKERS: dict[str, Callable[[RecordColumns], pa.Array]] = {
-    "key": RecordColumns.key,
-    "value": RecordColumns.value,
-    "topic": RecordColumns.topic,
-    "partition": RecordColumns.partition,
-    "offset": RecordColumns.offset,
-    "timestamp": RecordColumns.timestamp,
-    "timestampType": RecordColumns.timestamp_type,
-    "headers": RecordColumns.headers,
+MAKERS: dict[str, Callable[[ArrowRecords], pa.Array]] = {
+    "key": ArrowRecords.key,
+    "value": ArrowRecords.value,
+    "topic": ArrowRecords.topic,
+    "partition": ArrowRecords.partition,
+    "offset": ArrowRecords.offset,
+    "timestamp": ArrowRecords.timestamp,
+    "timestampType": ArrowRecords.timestamp_type,
+    "headers": ArrowRecords.headers,
     "producer_id": lambda columns: columns.field("producer_id"),
     "producer_epoch": lambda columns: columns.field("producer_epoch"),
-    "sequence": RecordColumns.sequence,
+    "sequence": ArrowRecords.sequence,
     "partition_leader_epoch": lambda columns: columns.field("partition_leader_epoch"),
-    "is_transactional": RecordColumns.is_transactional,
+    "is_transactional": ArrowRecords.is_transactional,
 }
 
 

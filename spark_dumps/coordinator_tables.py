@@ -20,7 +20,7 @@ from logstore.topics.transaction_state import TransactionMetadata
 from logstore.view.partition_reader import PartitionReader
 from logstore.view.replay import ReplayedMarker, replayed
 
-from .directories import Partition
+from .directories import ListedPartition
 from .options import Options
 from .schemas import PARTITIONS, columns_of
 from .tables import Row, microseconds, partition_table
@@ -39,7 +39,7 @@ class _Record(NamedTuple):
     is_pending: bool
 
 
-def _records(partition: Partition) -> Iterator[_Record]:
+def _records(partition: ListedPartition) -> Iterator[_Record]:
     """Yield the records as the coordinator takes them on load: a transaction's when it is committed, pending ones last.
 
     Unlike a read_committed consumer it does not wait for the transactions before (`CoordinatorLoaderImpl`).
@@ -65,7 +65,7 @@ def _records(partition: Partition) -> Iterator[_Record]:
         yield from (record._replace(is_pending=True) for record in records)
 
 
-def _group_offsets(partition: Partition, options: Options) -> Iterator[Row]:
+def _group_offsets(partition: ListedPartition, options: Options) -> Iterator[Row]:
     found: dict[tuple[OffsetKey, bool], tuple[int, Row]] = {}  # the record's offset with each
     for record in _records(partition):
         key = consumer_offsets.decode_key(record.key, offset=record.offset)
@@ -94,7 +94,7 @@ def _offset_row(key: OffsetKey, value: CommittedOffset, *, is_pending: bool) -> 
     }
 
 
-def _transaction_state(partition: Partition, options: Options) -> Iterator[Row]:
+def _transaction_state(partition: ListedPartition, options: Options) -> Iterator[Row]:
     found: dict[str, Row] = {}
     for record in _records(partition):
         transactional_id = transaction_state.decode_key(record.key, offset=record.offset)

@@ -17,7 +17,7 @@ from .options import Mode, Options, TopicChoice
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class ListedPartition:
     """One partition that is read.
 
     Attributes:
@@ -35,7 +35,7 @@ class Partition:
         return self.topic, self.partition
 
 
-def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: bool) -> list[Partition]:
+def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: bool) -> list[ListedPartition]:
     """The chosen live partitions below `paths`, by topic and partition.
 
     A path, or what its glob pattern matches, is a data directory (`log.dirs`), or the directory of one partition.
@@ -48,7 +48,7 @@ def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: boo
         LogstoreError: with `is_strict`.
         UsageError: a partition is there twice: replicas, of which only one can be read.
     """
-    found: dict[tuple[str, int], Partition] = {}
+    found: dict[tuple[str, int], ListedPartition] = {}
     for path in paths:
         for directory in _matches(path):
             for partition in _partitions_in(directory, choice, is_strict=is_strict):
@@ -63,7 +63,7 @@ def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: boo
     return [found[key] for key in sorted(found)]
 
 
-def chosen_partitions(options: Options, choice: TopicChoice | None = None) -> list[Partition]:
+def chosen_partitions(options: Options, choice: TopicChoice | None = None) -> list[ListedPartition]:
     """The partitions that the options choose, or `choice` in place of theirs; with FAILFAST as `is_strict` says."""
     return find_partitions(options.paths, choice or options.choice, is_strict=options.mode is Mode.FAILFAST)
 
@@ -73,9 +73,9 @@ def find_data_directories(paths: Iterable[str]) -> list[str]:
     return [directory for path in paths for directory in _matches(path) if not _is_partition(directory)]
 
 
-def relist(partition: Partition) -> Partition:
+def relist(partition: ListedPartition) -> ListedPartition:
     """The partition as it is now."""
-    return Partition(
+    return ListedPartition(
         partition.topic,
         partition.partition,
         list_partition_directory(partition.files.path),
@@ -92,7 +92,7 @@ def _matches(pattern: str) -> list[str]:
     return matches
 
 
-def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> list[Partition]:
+def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> list[ListedPartition]:
     errors: list[LogstoreError] = []
     if _is_partition(directory):
         listed, root = [list_partition_directory(directory)], os.path.dirname(directory)
@@ -108,7 +108,7 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> l
     for error in [*errors, *(error for files in chosen for error in files.errors)] if is_strict else []:
         raise error
     return [
-        Partition(files.topic, files.partition, files, starts.get((files.topic, files.partition), 0))
+        ListedPartition(files.topic, files.partition, files, starts.get((files.topic, files.partition), 0))
         for files in chosen
     ]
 

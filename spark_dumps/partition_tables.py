@@ -19,14 +19,14 @@ from logstore.disk.side_files import (
 from logstore.layout import leader_epoch_checkpoint, partition_metadata
 from logstore.view.partition_reader import PartitionReader
 
-from .directories import Partition
+from .directories import ListedPartition
 from .options import READ_COMMITTED, Options
 from .ranges import find_bounds
 from .schemas import columns_of
 from .tables import Row, microseconds, partition_table
 
 
-def _topics(partition: Partition, options: Options) -> Iterator[Row]:
+def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
     bounds = find_bounds(partition, READ_COMMITTED)
     files = partition.files.files
     metadata = files.get(partition_metadata.FILE_NAME)
@@ -53,7 +53,7 @@ TOPICS = partition_table(
 )
 
 
-def _producers(partition: Partition, options: Options) -> Iterator[Row]:
+def _producers(partition: ListedPartition, options: Options) -> Iterator[Row]:
     for entry in PartitionReader(partition.files.path).producers or ():
         last = entry.batches[-1] if entry.batches else None
         yield {
@@ -79,7 +79,7 @@ PRODUCERS = partition_table(
 )
 
 
-def _aborted(partition: Partition, options: Options) -> Iterator[Row]:
+def _aborted(partition: ListedPartition, options: Options) -> Iterator[Row]:
     for segment in partition.files.segments:
         if segment.transaction_index is not None:
             index = read_transaction_index(segment.transaction_index)
@@ -110,7 +110,7 @@ ABORTED = partition_table(
 )
 
 
-def _index_entries(partition: Partition, options: Options) -> Iterator[Row]:
+def _index_entries(partition: ListedPartition, options: Options) -> Iterator[Row]:
     for segment in partition.files.segments:
         place = {"segment": segment.base_offset}
         if segment.offset_index is not None:

@@ -14,7 +14,7 @@ from logstore.disk.side_files import read_time_index
 from logstore.errors import CorruptIndexError, DataDirectoryError, UsageError
 
 from .committed import CommittedView, FollowedLog
-from .directories import Partition, relist
+from .directories import ListedPartition, relist
 from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Options
 from .segments import PlannedSegment, plan_segments
 
@@ -30,7 +30,7 @@ class PartitionRange:
         committed: what read_committed leaves out; None for read_uncommitted.
     """
 
-    partition: Partition
+    partition: ListedPartition
     segments: Sequence[PlannedSegment]
     first_offset: int
     end_offset: int
@@ -40,7 +40,7 @@ class PartitionRange:
 class PartitionBounds:
     """Where a partition begins and ends, looked up once; see `find_bounds`."""
 
-    def __init__(self, partition: Partition, isolation_level: str, followed: FollowedLog) -> None:
+    def __init__(self, partition: ListedPartition, isolation_level: str, followed: FollowedLog) -> None:
         self.partition = partition
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
@@ -65,7 +65,9 @@ class PartitionBounds:
         return None
 
 
-def find_bounds(partition: Partition, isolation_level: str, followed: FollowedLog | None = None) -> PartitionBounds:
+def find_bounds(
+    partition: ListedPartition, isolation_level: str, followed: FollowedLog | None = None
+) -> PartitionBounds:
     """The bounds of a partition as it is now; listed anew where a file is gone since it was listed.
 
     Args:
@@ -84,7 +86,7 @@ def find_bounds(partition: Partition, isolation_level: str, followed: FollowedLo
     return PartitionBounds(partition, isolation_level, followed)
 
 
-def find_range(partition: Partition, options: Options) -> PartitionRange:
+def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
     """The offsets of a partition that the options ask for.
 
     Raises:
@@ -155,7 +157,7 @@ def _named(numbers: dict[tuple[str, int], int] | object, key: tuple[str, int]) -
     return found
 
 
-def _name(partition: Partition) -> str:
+def _name(partition: ListedPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 

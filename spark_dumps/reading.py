@@ -15,7 +15,7 @@ from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreErro
 from logstore.layout.batch import MAGIC_V2, TRANSACTIONAL_FLAG
 from logstore.view.walk import find_batch
 
-from .arrow_records import RecordColumns
+from .arrow_records import ArrowRecords
 from .damage import DamageRule
 from .slices import Slice, head_of
 
@@ -118,7 +118,7 @@ def _arrow(one: Slice, table: BatchTable, window: RecordWindow, schema: pa.Schem
     is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
     kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
     if is_kept.any():
-        yield RecordColumns(window, table, kept, one.topic, one.partition).batch(schema)
+        yield ArrowRecords(window, table, kept, one.topic, one.partition).batch(schema)
 
 
 def _opened(one: Slice) -> MappedFile:

@@ -11,7 +11,7 @@ from logstore.disk.directory import SegmentFiles
 from logstore.disk.mapped import MappedFile, segment_size
 from logstore.view.walk import find_batch
 
-from .directories import Partition
+from .directories import ListedPartition
 from .walking import IndexEntries, read_entries
 
 
@@ -66,7 +66,7 @@ class PlannedSegment:
                 position = find_batch(log.data[:end], position + 1, self.files.base_offset) or end
 
 
-def plan_segments(partition: Partition) -> list[PlannedSegment]:
+def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:
     """The segments of a partition with their sizes as they are now.
 
     Raises:

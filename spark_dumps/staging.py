@@ -111,7 +111,7 @@ class StagedFile:
         self.row_count, self.size = 0, 0
         self._path = child(directory.path, self.name)
         try:
-            self._sink = _Sink(self._path)
+            self._sink = _StagedFiles(self._path)
         except DataDirectoryError as error:
             raise DataDirectoryError(
                 "the job's staging directory cannot be written by this task",
@@ -169,7 +169,7 @@ def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
         )
 
 
-class _Sink:
+class _StagedFiles:
     """A file that Arrow writes, through the seam."""
 
     def __init__(self, path: str) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StringType, StructType
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .damage import DamageRule
-from .directories import Partition, chosen_partitions, relist
+from .directories import ListedPartition, chosen_partitions, relist
 from .options import Options, TopicChoice
 from .schemas import check_schema, struct_of
 from .worker_heap import leave_to_stay
@@ -56,11 +56,14 @@ class Table:
 class PartitionsTask(InputPartition):
     """A task over whole partitions."""
 
-    partitions: tuple[Partition, ...]
+    partitions: tuple[ListedPartition, ...]
 
 
 def partition_table(
-    columns: Columns, rows: Callable[[Partition, Options], Iterable[Row | LogstoreError]], *, topic: str | None = None
+    columns: Columns,
+    rows: Callable[[ListedPartition, Options], Iterable[Row | LogstoreError]],
+    *,
+    topic: str | None = None,
 ) -> Table:
     """A table whose rows are made one partition at a time.
 
@@ -82,7 +85,7 @@ def partition_table(
     return Table(columns, None, plan, read)
 
 
-def grouped(partitions: Iterable[Partition]) -> Iterator[PartitionsTask]:
+def grouped(partitions: Iterable[ListedPartition]) -> Iterator[PartitionsTask]:
     """Tasks of some partitions each."""
     remaining = iter(partitions)
     while group := tuple(islice(remaining, PARTITIONS_A_TASK)):
@@ -90,7 +93,7 @@ def grouped(partitions: Iterable[Partition]) -> Iterator[PartitionsTask]:
 
 
 def _batches(
-    partition: Partition, rows: Iterable[Row | LogstoreError], options: Options, schema: pa.Schema
+    partition: ListedPartition, rows: Iterable[Row | LogstoreError], options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Rows as Arrow, some thousands at a time, and what is broken between them."""
     held: list[Row] = []
@@ -109,7 +112,7 @@ def _batches(
         yield batch_of(held, schema)
 
 
-def _told(partition: Partition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:
+def _told(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:
     """Rows, and the error that ends them as the last; a file that is gone is raised whatever the mode."""
     try:
         yield from rows

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from logstore.audit import partition as audit
 from logstore.audit.log_pass import run_checks
-from logstore.audit.partition_transactions import PartitionTransactions, Transaction
+from logstore.audit.partition_transactions import PartitionTransaction, PartitionTransactions
 from logstore.disk.directory import SegmentFiles
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.view.walk import Damage, Tail
 
-from .directories import Partition
+from .directories import ListedPartition
 from .options import Options
 from .schemas import columns_of
 from .tables import Row, microseconds, partition_table
@@ -53,14 +53,14 @@ class _History(PartitionTransactions):
             )
 
 
-def _rows(partition: Partition, options: Options) -> Iterator[Row | LogstoreError]:
+def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
     history = _History(audit.open_partition(partition.files.path))
     run_checks(history.partition, [history])
     yield from map(_row, history.transactions)
     yield from history.damage
 
 
-def _row(transaction: Transaction) -> Row:
+def _row(transaction: PartitionTransaction) -> Row:
     marker = transaction.marker
     row = {
         "producer_id": transaction.producer_id,

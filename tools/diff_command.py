@@ -11,7 +11,7 @@ import click
 from .audit_options import form_option, told_errors
 
 if TYPE_CHECKING:
-    from logstore.audit.replica_diff import BatchPlace, Difference
+    from logstore.audit.replica_diff import Difference, DifferencePlace
 
 
 @click.command("diff")
@@ -55,5 +55,5 @@ def _print(replica: str, other: str, difference: Difference) -> None:
         print_table(("field", _place(first), _place(second)), rows)
 
 
-def _place(place: BatchPlace | None) -> str:
+def _place(place: DifferencePlace | None) -> str:
     return "" if place is None else f"{place.path} byte {place.position}"

@@ -14,7 +14,7 @@ from .cluster_log import Topic, read_topics
 from .coordinator_log import CoordinatorLog, read_coordinator_log
 from .finding import Finding
 from .group_log import GroupLog, read_group_log
-from .group_rules import LogView, group_findings
+from .group_rules import ReadableOffsets, group_findings
 from .log_pass import Check, run_checks
 from .offset_ranges import OffsetRanges
 from .open_transactions import OpenTransaction, open_transactions
@@ -56,7 +56,7 @@ class Groups:
     """The groups of a directory, and the partitions as consumers can read them."""
 
     log: GroupLog
-    views: dict[tuple[str, int], LogView]
+    views: dict[tuple[str, int], ReadableOffsets]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _groups(
 ) -> tuple[Groups, list[Finding]]:
     log, findings = read_group_log(partitions)
     views = {
-        key: LogView(
+        key: ReadableOffsets(
             history.partition.first_offset,
             history.last_stable_offset,
             history.log_end_offset,

@@ -13,7 +13,7 @@ from .group_log import Commit, GroupLog, Target
 from .offset_ranges import OffsetRange, visible_count
 
 
-class LogView(NamedTuple):
+class ReadableOffsets(NamedTuple):
     """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive."""
 
     start: int
@@ -40,7 +40,7 @@ class GroupLag(NamedTuple):
     is_exact: bool
 
 
-Views = Mapping[tuple[str, int], LogView]
+Views = Mapping[tuple[str, int], ReadableOffsets]
 
 
 def group_lags(log: GroupLog, views: Views) -> list[GroupLag]:

@@ -23,7 +23,7 @@ from ..view.walk import Damage, Run, Tail
 from . import rules
 from .log_pass import SegmentEnd
 from .partition import Partition, Report
-from .partition_transactions import Transaction
+from .partition_transactions import PartitionTransaction
 
 
 class Label(Enum):
@@ -104,7 +104,7 @@ class OffsetRanges:
     def finish(self) -> None:
         """Nothing is left to say."""
 
-    def labelled(self, transactions: Iterable[Transaction]) -> list[OffsetRange]:
+    def labelled(self, transactions: Iterable[PartitionTransaction]) -> list[OffsetRange]:
         """Ranges from 0 to the log's end, ascending.
 
         Args:
@@ -175,8 +175,8 @@ class OffsetRanges:
 class _Outcomes:
     """What became of the transaction that holds an offset, found by a search among its producer's."""
 
-    def __init__(self, transactions: Iterable[Transaction]) -> None:
-        by_producer: dict[int, list[Transaction]] = {}
+    def __init__(self, transactions: Iterable[PartitionTransaction]) -> None:
+        by_producer: dict[int, list[PartitionTransaction]] = {}
         for transaction in sorted(transactions, key=lambda one: one.first_offset):
             by_producer.setdefault(transaction.producer_id, []).append(transaction)
         self._transactions = by_producer

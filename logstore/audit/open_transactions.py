@@ -12,7 +12,7 @@ from enum import Enum
 
 from ..topics.transaction_state import TransactionMetadata, TransactionState
 from .coordinator_log import PREPARED, CoordinatorEntry, CoordinatorLog
-from .partition_transactions import PartitionTransactions, Transaction
+from .partition_transactions import PartitionTransaction, PartitionTransactions
 
 _EPOCH_MAX = 32767
 _EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next epoch
@@ -40,7 +40,7 @@ class OpenTransaction:
     """
 
     history: PartitionTransactions
-    transaction: Transaction
+    transaction: PartitionTransaction
     verdict: Verdict
     age_ms: int
     transactional_id: str | None
@@ -62,7 +62,7 @@ def open_transactions(history: PartitionTransactions, log: CoordinatorLog, now_m
 
 
 def _judged(
-    history: PartitionTransactions, transaction: Transaction, log: CoordinatorLog, now_ms: int
+    history: PartitionTransactions, transaction: PartitionTransaction, log: CoordinatorLog, now_ms: int
 ) -> OpenTransaction:
     owner = log.owner(transaction.producer_id)
     started_ms = transaction.first_timestamp
@@ -78,7 +78,7 @@ def _judged(
 
 
 def _verdict(
-    history: PartitionTransactions, transaction: Transaction, entries: list[CoordinatorEntry], now_ms: int
+    history: PartitionTransactions, transaction: PartitionTransaction, entries: list[CoordinatorEntry], now_ms: int
 ) -> Verdict:
     """By the last record of the transactional id; the ones before tell whether the transaction was ever its own."""
     metadata = entries[-1].metadata
@@ -93,7 +93,9 @@ def _verdict(
     return Verdict.MARKER_MISSING if _has_unanswered(history, transaction, entries[:-1]) else Verdict.HANGING
 
 
-def _has_unanswered(history: PartitionTransactions, transaction: Transaction, entries: list[CoordinatorEntry]) -> bool:
+def _has_unanswered(
+    history: PartitionTransactions, transaction: PartitionTransaction, entries: list[CoordinatorEntry]
+) -> bool:
     """Whether more of the decisions that can be about the transaction name the partition than it has markers for."""
     place = (history.partition.files.topic, history.partition.files.partition)
     decided = Counter(
@@ -108,7 +110,7 @@ def _has_unanswered(history: PartitionTransactions, transaction: Transaction, en
     return any(count > written[epoch] for epoch, count in decided.items())
 
 
-def is_same_transaction(metadata: TransactionMetadata, transaction: Transaction) -> bool:
+def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTransaction) -> bool:
     """Whether a coordinator's record can be about this transaction, by producer and epoch.
 
     Before the decision the record has the epoch of the data. After it, it has that of the marker: with transaction

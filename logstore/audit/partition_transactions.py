@@ -21,7 +21,7 @@ from .partition import Partition
 
 
 @dataclass(slots=True)
-class Transaction:
+class PartitionTransaction:
     """The part of a transaction that is in one partition.
 
     Attributes:
@@ -65,16 +65,16 @@ class PartitionTransactions:
         self.empty_markers: list[Marker] = []
         self.log_end_offset = partition.first_offset
         self.largest_timestamp = -1
-        self._decided: list[Transaction] = []
-        self._open: dict[int, Transaction] = {}
+        self._decided: list[PartitionTransaction] = []
+        self._open: dict[int, PartitionTransaction] = {}
 
     @property
-    def transactions(self) -> list[Transaction]:
+    def transactions(self) -> list[PartitionTransaction]:
         """All of them."""
         return self._decided + self.open_transactions
 
     @property
-    def open_transactions(self) -> list[Transaction]:
+    def open_transactions(self) -> list[PartitionTransaction]:
         """By first offset; the first of them is where read_committed ends."""
         return sorted(self._open.values(), key=lambda transaction: transaction.first_offset)
 
@@ -119,7 +119,7 @@ class PartitionTransactions:
         first_epoch = int(table.producer_epoch[first])
         transaction = self._open.get(producer_id)
         if transaction is None:
-            transaction = self._open[producer_id] = Transaction(
+            transaction = self._open[producer_id] = PartitionTransaction(
                 producer_id,
                 first_epoch,
                 first_offset=int(table.base_offset[first]),

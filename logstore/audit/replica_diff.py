@@ -23,7 +23,7 @@ _COMPARED = [name for name in FIELD_NAMES if name not in ("position", "is_valid"
 _COLUMNS = [FIELD_NAMES[name] for name in _COMPARED]
 
 
-class BatchPlace(NamedTuple):
+class DifferencePlace(NamedTuple):
     """A batch: the file it is in, its byte position there, and its header by Kafka's names."""
 
     path: str
@@ -45,7 +45,7 @@ class Difference(NamedTuple):
     start_offset: int
     end_offset: int
     batch_count: int
-    first: tuple[BatchPlace | None, BatchPlace | None]
+    first: tuple[DifferencePlace | None, DifferencePlace | None]
     fields: tuple[str, ...]
 
     @property
@@ -143,8 +143,8 @@ def _header(block: _Block, row: int) -> dict[str, int]:
     return dict(zip(_COMPARED, block.columns[:, row].tolist(), strict=True))
 
 
-def _place(block: _Block | None, row: int) -> BatchPlace | None:
-    return None if block is None else BatchPlace(block.path, int(block.positions[row]), _header(block, row))
+def _place(block: _Block | None, row: int) -> DifferencePlace | None:
+    return None if block is None else DifferencePlace(block.path, int(block.positions[row]), _header(block, row))
 
 
 def as_json(difference: Difference) -> dict[str, Any]:

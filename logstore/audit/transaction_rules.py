@@ -11,7 +11,7 @@ from .coordinator_log import PREPARED, CoordinatorEntry, CoordinatorLog
 from .finding import Finding, Rule, Where
 from .markers import Marker
 from .open_transactions import OpenTransaction, Verdict
-from .partition_transactions import PartitionTransactions, Transaction
+from .partition_transactions import PartitionTransaction, PartitionTransactions
 
 Histories = Mapping[tuple[str, int], PartitionTransactions]
 
@@ -58,7 +58,7 @@ def epoch_findings(histories: Histories) -> list[Finding]:
 
 def atomicity_findings(histories: Histories) -> list[Finding]:
     """Transactions whose markers have an epoch of their own: in all partitions they must say the same."""
-    parts: dict[tuple[int, int], list[tuple[PartitionTransactions, Transaction]]] = defaultdict(list)
+    parts: dict[tuple[int, int], list[tuple[PartitionTransactions, PartitionTransaction]]] = defaultdict(list)
     for history in histories.values():
         for transaction in history.transactions:
             if transaction.has_own_epoch and transaction.marker is not None:
@@ -191,7 +191,7 @@ def _is_waiting(history: PartitionTransactions, producer_id: int) -> bool:
     return any(transaction.producer_id == producer_id for transaction in history.open_transactions)
 
 
-def _marker(transaction: Transaction) -> Marker:
+def _marker(transaction: PartitionTransaction) -> Marker:
     if transaction.marker is None:
         raise ValueError("the transaction is open")
     return transaction.marker

@@ -19,7 +19,7 @@ from logstore.log.cleaner.map_building import put_table
 from logstore.log.cleaner.offset_map import OffsetMap
 from logstore.log.cleaner.statistics import CleaningStatistics
 from logstore.log.cleaner.table_cleaning import TableCleaning
-from logstore.log.cleaner.transactions import AbortedTransaction, CleanedTransactions
+from logstore.log.cleaner.transactions import AbortedEntry, CleanedTransactions
 from tests.naive.cleaner import Entry, Message, Rules
 from tests.naive.cleaner import clean as naive_clean
 from tests.naive.encoder import CONTROL, DELETE_HORIZON, TRANSACTIONAL, Batch, Rec
@@ -178,7 +178,7 @@ class Cleaning:
         return offset_map
 
 
-def aborted_of(entries: Sequence[Entry]) -> Iterator[AbortedTransaction]:
+def aborted_of(entries: Sequence[Entry]) -> Iterator[AbortedEntry]:
     first: dict[int, int] = {}
     for entry in entries:
         if entry.is_transactional and entry.producer_id is not None:
@@ -186,7 +186,7 @@ def aborted_of(entries: Sequence[Entry]) -> Iterator[AbortedTransaction]:
             if entry.marker:
                 first_offset = first.pop(entry.producer_id)
                 if entry.marker == "abort":
-                    yield AbortedTransaction(first_offset, entry.producer_id, entry.base_offset, entry.base_offset + 1)
+                    yield AbortedEntry(first_offset, entry.producer_id, entry.base_offset, entry.base_offset + 1)
 
 
 def last_data_offsets(entries: Sequence[Entry]) -> dict[int, int]:
@@ -212,7 +212,7 @@ def check(story: Story, first_dirty: int, known: dict[int, int]) -> int:
     return record_count - sum(len(entry.messages) for entry in model)
 
 
-def kept_aborted(story: Story, model: Sequence[Entry]) -> Iterator[AbortedTransaction]:
+def kept_aborted(story: Story, model: Sequence[Entry]) -> Iterator[AbortedEntry]:
     """Those whose marker is there, and has not been told to go."""
     for transaction in aborted_of(story.entries):
         marker_offset = transaction.last_offset

@@ -9,7 +9,7 @@ import pytest
 
 from logstore.errors import DataDirectoryError, UsageError
 from spark_dumps import ranges
-from spark_dumps.directories import Partition
+from spark_dumps.directories import ListedPartition
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, write_partition, write_segment
 
@@ -74,7 +74,7 @@ def test_planning_lists_again_when_a_file_is_gone(tmp_path: Path, monkeypatch: p
     path = write_partition(tmp_path)[0]
     real = ranges.plan_segments
 
-    def take_away(partition: Partition) -> object:
+    def take_away(partition: ListedPartition) -> object:
         path.unlink(missing_ok=True)
         return real(partition)
 
@@ -87,7 +87,7 @@ def test_planning_gives_up_on_a_directory_that_does_not_hold_still(
 ) -> None:
     write_partition(tmp_path)
 
-    def fail(partition: Partition) -> None:
+    def fail(partition: ListedPartition) -> None:
         raise DataDirectoryError("gone", path="0.log")
 
     monkeypatch.setattr(ranges, "plan_segments", fail)

@@ -13,7 +13,7 @@ from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
 from logstore.log.cleaner.decisions import ActiveProducers
 from logstore.log.cleaner.rounds import group_segments
-from logstore.log.cleaner.transactions import AbortedTransaction, CleanedTransactions
+from logstore.log.cleaner.transactions import AbortedEntry, CleanedTransactions
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, lay_out, opened
 from tests.naive import legacy
@@ -26,7 +26,7 @@ DAY_MS = 86_400_000
 PRODUCER = {"producer_id": 1, "producer_epoch": 0}
 
 
-def discardable(*batches: Batch, aborted: list[AbortedTransaction] | None = None) -> tuple[list[bool], list[int]]:
+def discardable(*batches: Batch, aborted: list[AbortedEntry] | None = None) -> tuple[list[bool], list[int]]:
     """Of each batch whether it can go, and the markers of the aborted transactions that are needed."""
     data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
     transactions = CleanedTransactions()
@@ -49,7 +49,7 @@ def test_a_commit_is_needed_by_the_data_before_it_once() -> None:
 
 
 def test_an_abort_is_needed_by_the_data_of_its_own_transaction() -> None:
-    aborted = [AbortedTransaction(0, 1, 1, 2), AbortedTransaction(2, 1, 3, 4)]
+    aborted = [AbortedEntry(0, 1, 1, 2), AbortedEntry(2, 1, 3, 4)]
     batches = [data_at(0), end_at(1, is_abort=True), end_at(3, is_abort=True), data_at(4), end_at(5, is_abort=False)]
     assert discardable(*batches, aborted=aborted) == ([True, False, True, False, False], [1])
 

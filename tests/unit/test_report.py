@@ -9,10 +9,10 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
-from logstore.audit.group_rules import LogView
+from logstore.audit.group_rules import ReadableOffsets
 from logstore.audit.markers import Marker
 from logstore.audit.offset_ranges import Label, OffsetRange
-from logstore.audit.partition_transactions import Transaction
+from logstore.audit.partition_transactions import PartitionTransaction
 from logstore_tools.report import page
 from logstore_tools.report.findings import FOLDED_COUNT_MAX, PLACE_COUNT_MAX
 from logstore_tools.report.pictures import BAR_COUNT_MAX, Placed, columns, legend, mini_map, offset_map, timeline
@@ -98,18 +98,18 @@ def test_many_places_of_a_rule_are_folded_and_some_are_left_out(tmp_path: Path) 
 def test_an_offset_map_starts_where_the_log_starts_and_hides_no_alarm() -> None:
     committed, aborted = Label.COMMITTED, Label.ABORTED
     ranges = tuple(OffsetRange(i, i + 1, aborted if i % 10 == 0 else committed, 1) for i in range(20_000))
-    view = LogView(0, 15_000, 20_000, ranges)
+    view = ReadableOffsets(0, 15_000, 20_000, ranges)
     outline_of(offset_map(view))
     assert columns(view, 1000) == [(0, 1000, "committed")]  # a column is twenty offsets, most of each are committed
     lost = (ranges[0]._replace(end=500_000), OffsetRange(500_000, 500_001, Label.LOST, 0))
     lost = (*lost, OffsetRange(500_001, 10**6, committed, 499_999))
-    assert columns(LogView(0, 10**6, 10**6, lost), 100)[1] == (50, 51, "lost")
+    assert columns(ReadableOffsets(0, 10**6, 10**6, lost), 100)[1] == (50, 51, "lost")
     halves = (OffsetRange(0, 50, Label.RETENTION, 0), OffsetRange(50, 75, committed, 25))
-    late = LogView(50, 75, 100, (*halves, OffsetRange(75, 100, Label.OPEN, 25)))
+    late = ReadableOffsets(50, 75, 100, (*halves, OffsetRange(75, 100, Label.OPEN, 25)))
     assert columns(late, 1000) == [(0, 500, "committed"), (500, 1000, "open")]
     assert "offset 50<" in offset_map(late)
     assert "retention" not in legend(late)
-    assert "No record" in offset_map(LogView(100, 100, 100, halves))
+    assert "No record" in offset_map(ReadableOffsets(100, 100, 100, halves))
     assert mini_map(late).count("<rect") == 2
 
 
@@ -126,19 +126,19 @@ def test_a_timeline_has_a_bar_for_each_transaction(golden: Golden) -> None:
 
 def test_a_timeline_keeps_what_waits_longest_and_tells_what_it_leaves_out() -> None:
     def transaction(number: int, marker: Marker | None) -> Placed:
-        return Placed("t-0", Transaction(number, 0, number, number, number * 1000, number * 1000, 1, marker))
+        return Placed("t-0", PartitionTransaction(number, 0, number, number, number * 1000, number * 1000, 1, marker))
 
     decided = [transaction(n, Marker(n, n, 0, 0, True, n * 1000 + 1)) for n in range(100, 100 + BAR_COUNT_MAX)]
     waiting = [transaction(n, None) for n in range(5)]
     text = timeline([*decided, *waiting], {})
     assert re.findall(r"<bdi>(.*?)</bdi>", text)[:7] == [f"producer {n}" for n in (0, 1, 2, 3, 4, 1599, 1598)]
     assert "Shown are 30 of 1,505 transactions, of 30 producers" in text
-    timeless = Placed("t-0", Transaction(1, 0, 0, 0, -1, -1, 1))
+    timeless = Placed("t-0", PartitionTransaction(1, 0, 0, 0, -1, -1, 1))
     assert "tell no time" in timeline([timeless], {})
 
 
 def test_timestamps_of_any_size_are_drawn() -> None:
-    ends = [Placed("t-0", Transaction(1, 0, n, n, time, time, 1)) for n, time in enumerate((0, 2**63 - 1))]
+    ends = [Placed("t-0", PartitionTransaction(1, 0, n, n, time, time, 1)) for n, time in enumerate((0, 2**63 - 1))]
     text = timeline(ends, {})
     outline_of(text)
     assert len(text) < 3000

@@ -13,7 +13,7 @@ from .segments import segments
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
     from logstore.audit.finding import Finding
-    from logstore.audit.group_rules import LogView
+    from logstore.audit.group_rules import ReadableOffsets
     from logstore.audit.open_transactions import OpenTransaction
     from logstore.audit.partition_transactions import PartitionTransactions
     from logstore.audit.verify import Verified
@@ -30,7 +30,7 @@ class Shown(NamedTuple):
     findings: tuple[Finding, ...]
     history: PartitionTransactions
     open: tuple[OpenTransaction, ...]
-    view: LogView
+    view: ReadableOffsets
 
     @property
     def name(self) -> str:

@@ -14,9 +14,9 @@ from .markup import Markup, count_of, swatch, text
 from .scale import offset_axis, percent, time_axis
 
 if TYPE_CHECKING:
-    from logstore.audit.group_rules import LogView
+    from logstore.audit.group_rules import ReadableOffsets
     from logstore.audit.offset_ranges import OffsetRange
-    from logstore.audit.partition_transactions import Transaction
+    from logstore.audit.partition_transactions import PartitionTransaction
 
 COLUMN_COUNT = 1000  # of an offset map
 MINI_COLUMN_COUNT = 120  # of one in a table
@@ -30,17 +30,17 @@ class Placed(NamedTuple):
     """A transaction in a timeline, and the partition that its part is in."""
 
     partition: str
-    transaction: Transaction
+    transaction: PartitionTransaction
 
 
-def legend(view: LogView) -> str:
+def legend(view: ReadableOffsets) -> str:
     """The colours that the map of `view` has."""
     labels = {one.label.value for one in view.ranges if one.end > view.start}
     words = "".join(f"<span>{swatch(label)}</span>" for label in LABELS if label in labels)
     return f'<p class="legend">{words}</p>' if words else ""
 
 
-def offset_map(view: LogView) -> str:
+def offset_map(view: ReadableOffsets) -> str:
     """A bar from the log's start to its end by what is there, with a line where read_committed ends."""
     span = view.end - view.start
     if span <= 0:
@@ -61,7 +61,7 @@ def offset_map(view: LogView) -> str:
     )
 
 
-def mini_map(view: LogView) -> Markup:
+def mini_map(view: ReadableOffsets) -> Markup:
     """The offset map without words, for a row of a table."""
     bars = "".join(
         f'<rect x="{first}" width="{end - first}" height="10" class="{label}"/>'
@@ -106,7 +106,7 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
     return f'{about}<div class="timeline">{rows}<div class="who"></div>{time_axis(end - start)}</div>{note}'
 
 
-def columns(view: LogView, column_count: int) -> list[tuple[int, int, str]]:
+def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, str]]:
     """(first column, behind the last, label) of neighbours that show the same.
 
     A column shows what most of its offsets are, but an alarm if there is one.
@@ -133,12 +133,12 @@ def columns(view: LogView, column_count: int) -> list[tuple[int, int, str]]:
     return found
 
 
-def _clipped(one: OffsetRange, view: LogView) -> tuple[int, int]:
+def _clipped(one: OffsetRange, view: ReadableOffsets) -> tuple[int, int]:
     """Behind the log's start, both."""
     return max(one.start, view.start) - view.start, min(one.end, view.end) - view.start
 
 
-def _order(one: Transaction) -> tuple[bool, int]:
+def _order(one: PartitionTransaction) -> tuple[bool, int]:
     """The last ones, then open ones, that which waits longest last."""
     return (one.marker is None, _end_ms(one) if one.marker is not None else -one.first_timestamp)
 
@@ -159,5 +159,5 @@ def _bar(placed: Placed, start: int, end: int) -> str:
     return f'{wait}<rect x="{x}" y="2" height="10" class="{outcome}" style="width:max(3px,{width})">{about}</rect>'
 
 
-def _end_ms(one: Transaction) -> int:
+def _end_ms(one: PartitionTransaction) -> int:
     return max(one.last_timestamp if one.marker is None else one.marker.timestamp, one.first_timestamp)

@@ -38,7 +38,7 @@ _COLUMNS = [
 ]
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedEntry(NamedTuple):
     """An entry of a `.txnindex`; ordered by `first_offset`."""
 
     first_offset: int
@@ -55,13 +55,13 @@ class CleanedTransactions:
     """
 
     def __init__(self) -> None:
-        self.needed: list[AbortedTransaction] = []
-        self._waiting: list[AbortedTransaction] = []
-        self._ongoing_aborted: dict[int, AbortedTransaction] = {}
+        self.needed: list[AbortedEntry] = []
+        self._waiting: list[AbortedEntry] = []
+        self._ongoing_aborted: dict[int, AbortedEntry] = {}
         self._has_aborted_data: set[int] = set()
         self._ongoing_committed: set[int] = set()
 
-    def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
+    def add_aborted(self, transactions: Iterable[AbortedEntry]) -> None:
         """Aborted transactions of the batches to come; one may be told twice."""
         for transaction in transactions:
             heapq.heappush(self._waiting, transaction)
@@ -125,7 +125,7 @@ class CleanedTransactions:
         return not is_needed
 
 
-def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) -> list[AbortedEntry]:
     """Those that Kafka collects for batches in [start_offset, end_offset) (`UnifiedLog.collectAbortedTransactions`).
 
     They are those of all offsets from the log start on whose marker is in the segment that holds `start_offset`, or in
@@ -134,11 +134,11 @@ def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) 
     Raises:
         CorruptIndexError: an entry of an unknown version.
     """
-    found: list[AbortedTransaction] = []
+    found: list[AbortedEntry] = []
     segment = log.segments.floor(start_offset)
     for index, rows in aborted_entries(log.segments, segment, log.log_start_offset, end_offset):
         columns = (index.first_offsets, index.producer_ids, index.last_offsets, index.last_stable_offsets)
-        found += map(AbortedTransaction, *(column[rows].tolist() for column in columns))
+        found += map(AbortedEntry, *(column[rows].tolist() for column in columns))
     return found
 
 
