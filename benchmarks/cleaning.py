@@ -13,6 +13,7 @@ from benchmarks.peers.warm_kafka import WarmKafka
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 
@@ -70,7 +71,7 @@ def opened(directory: Path, *, was_clean: bool) -> PartitionLog:
     settings = LoadSettings(
         was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=parse_config(CONFIG)
     )
-    return PartitionLog.open(str(directory), settings, now_ms=lambda: NOW_MS)
+    return opening.open_log(str(directory), settings, now_ms=lambda: NOW_MS)
 
 
 def kafkas_clean(kafka: WarmKafka, directory: Path, record_count: int) -> float:

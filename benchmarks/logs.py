@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.page_cache import read_again
 from logstore.clock import now_ms
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 
@@ -25,7 +26,7 @@ def settings_of(*, was_clean: bool, config: dict[str, str] | None = None) -> Loa
 def opened(directory: Path, *, was_clean: bool = True, config: dict[str, str] | None = None) -> PartitionLog:
     """The log of a partition directory, made if it is not there; transactions need no verification."""
     settings = settings_of(was_clean=was_clean, config=config)
-    return PartitionLog.open(str(directory), settings, requires_verification=False)
+    return opening.open_log(str(directory), settings, requires_verification=False)
 
 
 def twin(directory: Path) -> Path:

@@ -1,6 +1,6 @@
 """One partition that is open for writing (`UnifiedLog`): its segments, and everything known beside them.
 
-    log = PartitionLog.open("data/orders-0", LoadSettings(was_clean=False, …))
+    log = open_log("data/orders-0", LoadSettings(was_clean=False, …))
     log.append_as_leader(batch)
     log.roll(), log.flush(), log.delete_records(offset), …
     log.close()
@@ -11,15 +11,12 @@ fails ends the writing, see `failure`.
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from .. import clock
 from ..disk.lock import invalidate_when_forked
-from ..disk.seam import SEAM, Seam
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
@@ -30,7 +27,7 @@ from .append.appender import Appender
 from .append.rules import ValidationRules
 from .config import DEDUPE_BUFFER_SIZE, LogConfig
 from .failure import Failure
-from .load.loader import LoadSettings, LogLoader
+from .load.loader import LogLoader
 from .log_appends import LogAppends
 from .maintain.flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
 from .maintain.restart import truncate_fully_and_start_at
@@ -50,7 +47,7 @@ Later = Callable[[Callable[[], None]], object]
 
 
 class PartitionLog(LogAppends, ReadableLog):
-    """The running log; made by `open`.
+    """The running log; made by `load.opening.open_log`.
 
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
@@ -201,48 +198,6 @@ class PartitionLog(LogAppends, ReadableLog):
         self.lock = threading.RLock()  # a thread of the parent may have held the other
         self.failure.disown_after_fork(self.lock)
         self.deleted_files = DeletedFiles()
-
-    @classmethod
-    def open(
-        cls,
-        path: str,
-        settings: LoadSettings,
-        *,
-        seam: Seam = SEAM,
-        now_ms: Callable[[], int] = clock.now_ms,
-        topic_id: str | None = None,
-        requires_verification: bool = True,
-        draw_below: Callable[[int], int] = random.randrange,
-        flush_later: Later | None = None,
-    ) -> PartitionLog:
-        """Recover the partition directory at `path`, or make it, and open it for writing.
-
-        The caller holds the data directory's lock.
-
-        Args:
-            now_ms: the clock of the running log; `settings.now_ms` is that of the load.
-            topic_id: in Kafka's 22 characters; written to `partition.metadata` if that is not there.
-            requires_verification: `transaction.partition.verification.enable`.
-            draw_below: a random number from 0 to its argument, exclusive, for `segment.jitter.ms`.
-            flush_later: has a function run soon by another thread: the sync of a segment that was closed. Without it
-                the append that begins a new segment waits for the disk.
-
-        Raises:
-            InconsistentTopicIdError: the directory is another topic's.
-            LogstoreError: as `recover.recover_partition`.
-        """
-        from .load.opening import open_log
-
-        return open_log(
-            path,
-            settings,
-            seam=seam,
-            now_ms=now_ms,
-            topic_id=topic_id,
-            requires_verification=requires_verification,
-            draw_below=draw_below,
-            flush_later=flush_later,
-        )
 
     def producer(self, producer_id: int) -> ProducerEntry | None:
         """What is known of a producer; None when nothing is."""

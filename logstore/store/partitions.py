@@ -15,6 +15,7 @@ from ..layout.file_names import directory_name
 from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ..log.config import LogConfig, parse_config
 from ..log.load.loader import LoadSettings
+from ..log.load.opening import open_log
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from .broker_config import BrokerConfig, topic_defaults
@@ -249,7 +250,7 @@ class Partitions:
             self._now_ms(),
             wanted.config,
         )
-        log = PartitionLog.open(
+        log = open_log(
             self.directories.path(key),
             settings,
             seam=self._seam,

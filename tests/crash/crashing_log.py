@@ -11,6 +11,7 @@ import numpy as np
 
 from logstore.disk.seam import Seam
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
@@ -186,7 +187,7 @@ def open_log(
 ) -> PartitionLog:
     """The log as the only replica of its partition."""
     settings = LoadSettings(was_clean, recovery_point, 0, SOME_TIME, parse_config(config))
-    return PartitionLog.open(
+    return opening.open_log(
         str(directory),
         settings,
         seam=seam,

@@ -9,8 +9,8 @@ import numpy as np
 
 from logstore.columns.any_columns import record_columns
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
-from logstore.log.partition_log import PartitionLog
 from tests.crash.acknowledged import Transaction
 from tests.crash.interrupted_world import World, records_of
 from tests.naive.encoder import SOME_TIME, Batch, Rec
@@ -43,7 +43,7 @@ class LogWorld(World):
     def open(self) -> None:
         settings = LoadSettings(self._is_closed_in_order, self._recovery_point, self._start, SOME_TIME, self._config)
         path = self.root / "t-0"
-        self.log = PartitionLog.open(str(path), settings, now_ms=lambda: SOME_TIME, topic_id="t" + "A" * 21)
+        self.log = opening.open_log(str(path), settings, now_ms=lambda: SOME_TIME, topic_id="t" + "A" * 21)
 
     # -- calls ------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.log.config import LogConfig
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
@@ -41,7 +42,7 @@ def reopened(directory: Path, config: LogConfig, recovery_point: int) -> Partiti
     settings = LoadSettings(
         was_clean=False, recovery_point=recovery_point, log_start_offset=0, now_ms=NOW, config=config
     )
-    return PartitionLog.open(str(directory), settings, now_ms=lambda: NOW, seam=UnsyncedSeam())
+    return opening.open_log(str(directory), settings, now_ms=lambda: NOW, seam=UnsyncedSeam())
 
 
 def side_files(directory: Path, base_offset: int) -> dict[str, bytes]:

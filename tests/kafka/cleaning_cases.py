@@ -9,6 +9,7 @@ from pathlib import Path
 
 from logstore.disk.seam import Seam
 from logstore.log.config import LogConfig, parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive import legacy
@@ -246,7 +247,7 @@ def opened(
 ) -> PartitionLog:
     """The log; no disk is waited for if no seam says otherwise."""
     settings = LoadSettings(was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=now_ms, config=config)
-    return PartitionLog.open(
+    return opening.open_log(
         str(directory),
         settings,
         seam=seam or UnsyncedSeam(),

@@ -24,8 +24,8 @@ import pytest
 
 from logstore.errors import LogstoreError
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
-from logstore.log.partition_log import PartitionLog
 from tests.kafka.judge import Asked, Judge
 from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog, described
@@ -126,7 +126,7 @@ def open_again(question: dict[str, Any], copy: Path) -> Answer:
     config = parse_config(question["config"])
     settings = LoadSettings(question["clean"], question["recoveryPoint"], question["logStart"], question["now"], config)
     try:
-        log = PartitionLog.open(
+        log = opening.open_log(
             str(copy),
             settings,
             seam=UnsyncedSeam(),

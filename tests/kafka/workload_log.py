@@ -18,6 +18,7 @@ from logstore.folds.producer_update import AppendOrigin
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recovered import RecoveredLog, as_json, describe_segment
 from logstore.log.partition_log import PartitionLog
@@ -59,7 +60,7 @@ class WorkloadLog:
 
     def _open(self, *, clean: bool, log_start: int, recovery_point: int) -> PartitionLog:
         config = parse_config(self.work["config"])
-        return PartitionLog.open(
+        return opening.open_log(
             str(self.directory),
             LoadSettings(clean, recovery_point, log_start, self.now, config),
             seam=UnsyncedSeam(),

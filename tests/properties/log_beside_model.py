@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 from logstore.columns.record_columns import RecordColumns
 from logstore.log.append.request import AppendInfo
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.partition import ABORT, COMMIT, Partition, Producer, Written
@@ -54,7 +55,7 @@ class LogBesideModel(RuleBasedStateMachine):
         shutil.rmtree(self.place)
 
     def opened(self, *, was_clean: bool, recovery_point: int) -> PartitionLog:
-        return PartitionLog.open(
+        return opening.open_log(
             str(self.place / "t-0"),
             LoadSettings(
                 was_clean, recovery_point, self.model.start_offset, self.now_ms, parse_config(self.given_config)

@@ -27,6 +27,7 @@ from logstore.log.append.records import RecordsRequest
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
@@ -72,7 +73,7 @@ def opened(
         was_clean=True, recovery_point=0, log_start_offset=0, now_ms=clock(), config=parse_config(config)
     )
     arguments: dict[str, Any] = {} if seam is None else {"seam": seam}
-    log = PartitionLog.open(str(path), settings_, now_ms=clock, requires_verification=False, **arguments)
+    log = opening.open_log(str(path), settings_, now_ms=clock, requires_verification=False, **arguments)
     if not is_fast:
         log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign]
     return log

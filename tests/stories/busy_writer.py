@@ -13,6 +13,7 @@ import numpy as np
 
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.dice import Dice
@@ -27,7 +28,7 @@ def open_log(path: str) -> PartitionLog:
     settings = LoadSettings(
         was_clean=True, recovery_point=0, log_start_offset=0, now_ms=SOME_TIME, config=parse_config(CONFIG)
     )
-    return PartitionLog.open(path, settings, now_ms=lambda: SOME_TIME, requires_verification=False)
+    return opening.open_log(path, settings, now_ms=lambda: SOME_TIME, requires_verification=False)
 
 
 def append(log: PartitionLog, values: Sequence[bytes], **fields: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from logstore.disk.seam import Seam
 from logstore.errors import UnknownTopicOrPartitionError
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
@@ -118,7 +119,7 @@ class SmallStore:
         if name in INTERNAL:
             topic_config["cleanup.policy"] = "compact"
         settings = LoadSettings(False, 0, 0, self.time_ms, parse_config(topic_config))
-        self._logs[name, number] = PartitionLog.open(
+        self._logs[name, number] = opening.open_log(
             str(self.directory / f"{name}-{number}"),
             settings,
             seam=self.seam,

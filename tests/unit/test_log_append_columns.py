@@ -21,6 +21,7 @@ from logstore.errors import (
 )
 from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
@@ -42,7 +43,7 @@ CONFIGS = [
 def open_log(directory: Path, config: dict[str, str]) -> PartitionLog:
     directory.mkdir(parents=True, exist_ok=True)
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config(config))
-    return PartitionLog.open(str(directory / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME + 5)
+    return opening.open_log(str(directory / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME + 5)
 
 
 def some_columns(seed: str, count: int = 60) -> RecordColumns:

@@ -21,6 +21,7 @@ from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.disk.seam import Seam
 from logstore.errors import InvalidTxnStateError, KafkaStorageError
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
@@ -120,7 +121,7 @@ CASES = [
 
 def opened(path: Path, *, was_clean: bool = True, seam: Seam | None = None) -> PartitionLog:
     settings = replace(SETTINGS, was_clean=was_clean)
-    return PartitionLog.open(str(path), settings, now_ms=lambda: SOME_TIME, seam=seam or UnsyncedSeam())
+    return opening.open_log(str(path), settings, now_ms=lambda: SOME_TIME, seam=seam or UnsyncedSeam())
 
 
 def records_of(log: PartitionLog) -> list[tuple[int, bytes | None]]:

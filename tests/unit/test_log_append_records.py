@@ -12,6 +12,7 @@ from logstore.errors import UsageError
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.fast import FastPath
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME, Batch, Rec
@@ -32,7 +33,7 @@ EXPECTED = Batch(
 def opened(place: Path, **config: str) -> PartitionLog:
     """A log with a record, so that the fast path is bound at the next one."""
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config(config))
-    log = PartitionLog.open(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
+    log = opening.open_log(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
     log.append_records([b"first"])
     return log
 

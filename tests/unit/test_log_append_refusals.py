@@ -13,6 +13,7 @@ from logstore.folds import segment_indexes
 from logstore.folds.producer_update import ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
@@ -42,7 +43,7 @@ def clock() -> Clock:
 @pytest.fixture
 def log(tmp_path: Path, clock: Clock) -> Iterator[PartitionLog]:
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"internal.segment.bytes": "1000"}))
-    log = PartitionLog.open(
+    log = opening.open_log(
         str(tmp_path / "t-0"), settings, now_ms=clock, seam=UnsyncedSeam(), requires_verification=False
     )
     log.append_records([b"first"])

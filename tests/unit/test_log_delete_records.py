@@ -8,6 +8,7 @@ import pytest
 
 from logstore.errors import PolicyViolationError
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
@@ -16,7 +17,7 @@ from tests.recovery.comparison import UnsyncedSeam
 
 def opened(directory: Path, policy: str) -> PartitionLog:
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"cleanup.policy": policy}))
-    log = PartitionLog.open(str(directory / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+    log = opening.open_log(str(directory / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
     log.append_records([b"v", b"w"], [b"k", b"l"])
     return log
 

@@ -12,6 +12,7 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.maintain.flush import flush_closed
 from logstore.log.maintain.roll import roll
@@ -59,7 +60,7 @@ def fail(*_: object) -> None:
 def opened(place: Path, seam: Seam, later: list[Callable[[], None]] | None = None, **config: str) -> PartitionLog:
     (place / "t-0").mkdir(exist_ok=True, parents=True)
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0", **config}))
-    return PartitionLog.open(
+    return opening.open_log(
         str(place / "t-0"),
         settings,
         seam=seam,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from logstore.disk.seam import SEAM
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
-from logstore.log.partition_log import PartitionLog
 from tests.unit.small_store import START_MS
 
 _SCRIPT = """
@@ -19,13 +19,13 @@ from logstore.disk.seam import SEAM
 from logstore.errors import KafkaStorageError
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
-from logstore.log.partition_log import PartitionLog
+from logstore.log.load import opening
 
 root = sys.argv[1]
 with data_directory_lock(root):
     settings = LoadSettings(False, 0, 0, 0, parse_config({}))
     log, closed = (
-        PartitionLog.open(f"{root}/{name}-0", settings, seam=SEAM, now_ms=lambda: 0) for name in ("t", "closed")
+        opening.open_log(f"{root}/{name}-0", settings, seam=SEAM, now_ms=lambda: 0) for name in ("t", "closed")
     )
     closed.close()
     for number in range(3):
@@ -58,7 +58,7 @@ def test_a_child_is_refused_and_its_parent_loses_nothing(tmp_path: Path) -> None
     )
     assert (done.returncode, done.stderr) == (0, "")
     settings = LoadSettings(False, 0, 0, START_MS, parse_config({}))
-    log = PartitionLog.open(str(tmp_path / "t-0"), settings, seam=SEAM, now_ms=lambda: START_MS)
+    log = opening.open_log(str(tmp_path / "t-0"), settings, seam=SEAM, now_ms=lambda: START_MS)
     values = [record.value for chunk in log.records().chunks() for record in chunk.to_records()]
     log.close()
     assert values == [b"before 0", b"before 1", b"before 2", b"after"]

@@ -13,6 +13,7 @@ import pytest
 from logstore.errors import LogstoreError
 from logstore.layout.file_names import LOG_SUFFIX
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
@@ -23,7 +24,7 @@ TOPIC_ID = "Zzsa1rsoQAqDc5QNzy3jmA"
 
 def opened(path: Path) -> PartitionLog:
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "100"}))
-    return PartitionLog.open(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME, topic_id=TOPIC_ID)
+    return opening.open_log(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME, topic_id=TOPIC_ID)
 
 
 def test_nothing_is_listed_or_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +122,6 @@ def test_a_new_partition_syncs_its_metadata_and_each_directory_once(tmp_path: Pa
     """Of files that are empty only the names have to be there."""
     seam = CountingSeam()
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}))
-    log = PartitionLog.open(str(tmp_path / "t-0"), settings, seam=seam, topic_id=TOPIC_ID)
+    log = opening.open_log(str(tmp_path / "t-0"), settings, seam=seam, topic_id=TOPIC_ID)
     assert seam.synced == [str(tmp_path), "a file", str(tmp_path / "t-0")]
     log.close()

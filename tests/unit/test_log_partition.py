@@ -19,6 +19,7 @@ from logstore.errors import (
 )
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
@@ -54,7 +55,7 @@ def open_log(tmp_path: Path) -> Iterator[Open]:
     def opened(config: dict[str, str] | None = None, *, clean: bool = True, **options: object) -> PartitionLog:
         settings = LoadSettings(clean, 0, 0, SOME_TIME, parse_config(CONFIG if config is None else config))
         options = {"seam": UnsyncedSeam(), "now_ms": lambda: SOME_TIME, **options}
-        log = PartitionLog.open(str(tmp_path / "t-0"), settings, **options)
+        log = opening.open_log(str(tmp_path / "t-0"), settings, **options)
         logs.append(log)
         return log
 

@@ -15,6 +15,7 @@ from logstore.disk import mapped
 from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
@@ -30,7 +31,7 @@ SEGMENT_SIZE = 4000
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
     config = parse_config({"internal.segment.bytes": SEGMENT_SIZE, "index.interval.bytes": 200})
     settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=SOME_TIME, config=config)
-    opened = PartitionLog.open(
+    opened = opening.open_log(
         str(tmp_path / "orders-0"),
         settings,
         seam=UnsyncedSeam(),

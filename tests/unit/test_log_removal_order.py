@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.encoder import SOME_TIME
@@ -29,7 +30,7 @@ class Watching(UnsyncedSeam):
 
 def opened(directory: Path, seam: Watching, *, clean: bool = True, log_start: int = 0) -> PartitionLog:
     settings = LoadSettings(clean, 0, log_start, SOME_TIME, parse_config({}))
-    return PartitionLog.open(str(directory), settings, seam=seam, now_ms=lambda: SOME_TIME)
+    return opening.open_log(str(directory), settings, seam=seam, now_ms=lambda: SOME_TIME)
 
 
 @pytest.fixture

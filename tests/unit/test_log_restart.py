@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
@@ -22,7 +23,7 @@ def values(log: PartitionLog) -> list[bytes | None]:
 def test_who_reads_goes_on_with_what_a_restart_drops(tmp_path: Path) -> None:
     """Also with segments that nobody has read before."""
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}))
-    log = PartitionLog.open(str(tmp_path / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+    log = opening.open_log(str(tmp_path / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
     for number in range(6):
         log.append_records([b"%d" % number])
         log.roll()
@@ -43,7 +44,7 @@ def test_a_recovery_point_above_the_end_hides_no_segment_that_is_not_on_the_disk
     disk = LossyDisk(directory, "truncated", outcomes=())
     settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}))
     tasks: list[object] = []
-    log = PartitionLog.open(str(directory), settings, seam=disk, now_ms=lambda: SOME_TIME, flush_later=tasks.append)
+    log = opening.open_log(str(directory), settings, seam=disk, now_ms=lambda: SOME_TIME, flush_later=tasks.append)
     for number in range(20):
         log.append_records([b"old %d" % number])
     log.flush()
@@ -51,7 +52,7 @@ def test_a_recovery_point_above_the_end_hides_no_segment_that_is_not_on_the_disk
     log.truncate_fully_and_start_at(5)
     if is_opened_again:
         log.close()
-        log = PartitionLog.open(str(directory), settings, seam=disk, now_ms=lambda: SOME_TIME, flush_later=tasks.append)
+        log = opening.open_log(str(directory), settings, seam=disk, now_ms=lambda: SOME_TIME, flush_later=tasks.append)
     for number in range(5):
         log.append_records([b"new %d" % number])
     log.roll()
@@ -62,6 +63,6 @@ def test_a_recovery_point_above_the_end_hides_no_segment_that_is_not_on_the_disk
     after.mkdir(parents=True)
     for name, content in survivor:
         (after / name).write_bytes(content)
-    again = PartitionLog.open(str(after), replace(settings, was_clean=False), now_ms=lambda: SOME_TIME)
+    again = opening.open_log(str(after), replace(settings, was_clean=False), now_ms=lambda: SOME_TIME)
     assert [record.offset for chunk in again.records().chunks() for record in chunk.to_records()] == list(range(5, 10))
     again.close()

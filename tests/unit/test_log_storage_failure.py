@@ -17,6 +17,7 @@ import pytest
 from logstore.disk import seam
 from logstore.errors import KafkaStorageError
 from logstore.log.config import parse_config
+from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
@@ -62,7 +63,7 @@ def system(monkeypatch: pytest.MonkeyPatch) -> System:
 
 def opened(place: Path, *, was_clean: bool) -> PartitionLog:
     settings = LoadSettings(was_clean, 0, 0, SOME_TIME, parse_config(SETTINGS))
-    return PartitionLog.open(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
+    return opening.open_log(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
 
 
 def append(log: PartitionLog, *, leader_epoch: int = 0) -> int:
@@ -133,14 +134,14 @@ def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path
         path = tmp_path / f"{line_count}" / "t-0"
         path.parent.mkdir()
         settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
-        log = PartitionLog.open(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+        log = opening.open_log(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
         for number in range(3):
             log.append_records([b"a%d" % number])
         was_interrupted = interrupted_at(line_count, log.close)
         log.close()
         if log.failure.error is None:
             contents.add((path / f"{0:020}.index").read_bytes())
-        again = PartitionLog.open(str(path), replace(settings, was_clean=log.failure.error is None))
+        again = opening.open_log(str(path), replace(settings, was_clean=log.failure.error is None))
         records = [record for chunk in again.records().chunks() for record in chunk.to_records()]
         assert [record.value for record in records] == [b"a0", b"a1", b"a2"], line_count
         again.close()

@@ -15,6 +15,7 @@ from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import CorruptRecordError, LogstoreError
 from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.log.partition_log import PartitionLog
+from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
 from tests.unit.small_store import START_MS
 
@@ -103,7 +104,7 @@ class Meeting:
 
     def __init__(self, count: int) -> None:
         self.barrier = threading.Barrier(count)
-        self.real = PartitionLog.open
+        self.real = partitions.open_log
 
     def open(self, path: str, *args: Any, **kwargs: Any) -> PartitionLog:
         if "many-" in path:
@@ -113,7 +114,7 @@ class Meeting:
 
 def test_partitions_are_recovered_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = crashed_with_many(tmp_path)
-    monkeypatch.setattr(PartitionLog, "open", Meeting(3).open)
+    monkeypatch.setattr(partitions, "open_log", Meeting(3).open)
     with logstore.open(root, config={"num.recovery.threads.per.data.dir": 3}) as store:
         assert [store.log("many", number).log_end_offset for number in range(6)] == [1] * 6
 
@@ -122,16 +123,16 @@ def test_of_partitions_that_are_recovered_side_by_side_the_bad_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = crashed_with_many(tmp_path)
-    real, opened = PartitionLog.open, []
+    real, opened = partitions.open_log, []
 
-    def opening(path: str, *args: Any, **kwargs: Any) -> PartitionLog:
+    def told_opening(path: str, *args: Any, **kwargs: Any) -> PartitionLog:
         if path.endswith("many-4"):
             raise CorruptRecordError("damaged", path=path)
         opened.append(real(path, *args, **kwargs))
         return opened[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(PartitionLog, "open", opening)
+        patch.setattr(partitions, "open_log", told_opening)
         with pytest.raises(LogstoreError, match="damaged") as caught:
             logstore.open(root, config={"num.recovery.threads.per.data.dir": 3})
     assert caught.value.__notes__[0].startswith("of partition many-4;")

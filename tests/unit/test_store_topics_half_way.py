@@ -9,7 +9,7 @@ import pytest
 
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
-from logstore.log.partition_log import PartitionLog
+from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.image import MetadataImage, TopicImage
 from logstore.store.metadata.topics import TopicDescription, describe
@@ -50,7 +50,7 @@ def test_a_topic_whose_making_is_interrupted_is_not_there(tmp_path: Path, monkey
 
     with opened(tmp_path) as store:
         with monkeypatch.context() as patch:
-            patch.setattr(PartitionLog, "open", interrupted)
+            patch.setattr(partitions, "open_log", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 store.create_topic("t")
         assert list(store.topics) == []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable
 
+from ... import clock
 from ...disk.names import absolute_path, parent
-from ...disk.seam import Seam
+from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
 from ...errors import InconsistentTopicIdError
 from ...kernels.append_struct import LogStruct
@@ -26,14 +28,29 @@ def open_log(
     path: str,
     settings: LoadSettings,
     *,
-    seam: Seam,
-    now_ms: Callable[[], int],
-    topic_id: str | None,
-    requires_verification: bool,
-    draw_below: Callable[[int], int],
-    flush_later: Later | None,
+    seam: Seam = SEAM,
+    now_ms: Callable[[], int] = clock.now_ms,
+    topic_id: str | None = None,
+    requires_verification: bool = True,
+    draw_below: Callable[[int], int] = random.randrange,
+    flush_later: Later | None = None,
 ) -> PartitionLog:
-    """See `PartitionLog.open`."""
+    """Recover the partition directory at `path`, or make it, and open it for writing.
+
+    The caller holds the data directory's lock.
+
+    Args:
+        now_ms: the clock of the running log; `settings.now_ms` is that of the load.
+        topic_id: in Kafka's 22 characters; written to `partition.metadata` if that is not there.
+        requires_verification: `transaction.partition.verification.enable`.
+        draw_below: a random number from 0 to its argument, exclusive, for `segment.jitter.ms`.
+        flush_later: has a function run soon by another thread: the sync of a segment that was closed. Without it
+            the append that begins a new segment waits for the disk.
+
+    Raises:
+        InconsistentTopicIdError: the directory is another topic's.
+        LogstoreError: as `recover.recover_partition`.
+    """
     path = absolute_path(path)
     name = partition_of(path)
     topic_partition = f"{name.topic}-{name.partition}"

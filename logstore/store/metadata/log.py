@@ -24,7 +24,7 @@ from ...layout.file_names import METADATA_TOPIC
 from ...layout.quorum_state import QuorumState
 from ...log.config import parse_config
 from ...log.load.loader import LoadSettings
-from ...log.partition_log import PartitionLog
+from ...log.load.opening import open_log
 from ...topics.cluster_metadata import encode_value
 from .batches import Voter, control_batch, data_batch, dynamic_quorum, leader_change
 from .image import MetadataImage
@@ -57,7 +57,7 @@ class MetadataLog:
         self._epoch: int | None = None
         self.change_count = 0
         settings = LoadSettings(False, 0, 0, now_ms(), parse_config(_CONFIG))
-        self.log = PartitionLog.open(self.path, settings, seam=seam, now_ms=now_ms, topic_id=TOPIC_ID)
+        self.log = open_log(self.path, settings, seam=seam, now_ms=now_ms, topic_id=TOPIC_ID)
         self._state = self._read()
         self._is_settled = True
         self._quorum = self._read_quorum()
