@@ -15,6 +15,9 @@ def dump_program(argv: list[str]) -> int:
     except BrokenPipeError:
         _forget_stdout()  # the reader has what it wanted
         return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("logstore: interrupted\n")
+        return 130
     except OSError as error:
         if error.filename is None:  # every file has a name but standard output
             _forget_stdout()

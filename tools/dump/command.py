@@ -50,23 +50,38 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         stdout.write(f"{KAFKA_VERSION}\n".encode())
         return 0
     options.check_own()
-    if options.has("files"):
-        paths = options.files
-    elif options.words:
-        from ..paths import dump_files
-
-        paths = dump_files(options.words, lambda error: _write_line(_own_line(error), stderr))
-    else:
+    if not options.has("files") and not options.words:
         from .help import kafka_option_table
 
         stderr.write(f'Missing required argument "[files]"\n{kafka_option_table()}')
         return 1
+    told: set[str] = set()
+
+    def note(error: LogstoreError) -> None:
+        line = _own_line(error)
+        if line not in told:  # once, however often the files are looked up
+            _write_line(line, stderr)
+        told.add(line)
+
+    def list_paths() -> list[str]:
+        if options.has("files"):
+            return options.files
+        from ..paths import dump_files
+
+        return dump_files(options.words, note)
+
+    paths = list_paths()
     stream: ArrowStream | ParquetStream | None = None
     if options.format in ("arrow", "parquet"):
         from .arrow_rows import open_stream
 
         stream = open_stream(stdout, options)
     try:
+        if options.has("follow"):
+            from .findings import Findings
+            from .following import follow
+
+            follow(list_paths, options, stdout, Findings(lambda line: _write_line(line, stderr)))
         _dump_all([java_file(path) for path in paths], options, stdout, stderr, stream)
     finally:
         if stream is not None:

@@ -17,6 +17,8 @@ Beyond kafka-dump-log:
   --format FORMAT       text; json: an object a line, keys and values as UTF-8
                         or base64, headers as a list; arrow: a stream of record
                         batches; parquet: a file
+  --follow              logs only: print what is added to them, and logs that
+                        are new, until interrupted
   --offset A:B          records at offsets A to B; A:, :B and A alone work too
   --time A:B            records with timestamps from A to B in milliseconds, or
                         A/B in ISO 8601 (UTC unless it says otherwise)

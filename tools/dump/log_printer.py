@@ -57,20 +57,34 @@ class Printer(Protocol):
         """Finish a log that was read to its end."""
 
 
-def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, advance: Callable[[int], None]) -> None:
-    """Print the log file at `path`; `advance` is told the bytes done; a dead end is raised after the output so far."""
+def dump_log(
+    path: str,
+    options: DumpOptions,
+    out: Output,
+    findings: Findings,
+    advance: Callable[[int], None],
+    *,
+    start: int = 0,
+) -> int:
+    """Print the log file at `path`, and return the byte position behind its last whole batch.
+
+    A dead end is raised after the output so far.
+
+    Args:
+        advance: told the bytes that are done.
+        start: byte position of the batch to go on with, after what was printed before.
+    """
     options.check_log_options()
     header = _header(path)
     path = java_file(path)
     printer: Printer
-    if options.format == "text":
+    if options.format == "text" and not start:
         out.print(header)
         if _is_small(path):
             content = read_file(path)
             end = options.end_of(len(content), path)
             printer = LogPrinter(path, content, options, out, findings)
-            _print_tables(printer, _small_tables(content, end), end, path, options, advance)
-            return
+            return _print_tables(printer, _small_tables(content, end), 0, end, path, options, advance)
     from logstore.disk.mapped import MappedFile
 
     with MappedFile(path) as file:
@@ -81,7 +95,7 @@ def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, a
             from .log_rows import LogRows, row_writer
 
             printer = LogRows(path, file.data, options, row_writer(path, options, out), findings)
-        _print_tables(printer, _mapped_tables(file, end), end, path, options, advance)
+        return _print_tables(printer, _mapped_tables(file, start, end), start, end, path, options, advance)
 
 
 def _header(path: str) -> str:
@@ -114,11 +128,10 @@ def _small_tables(content: bytes, end: int) -> Iterator[SmallTable]:
         yield SmallTable(matrix, ROW_CAPACITY, count, status, position, bad_length)
 
 
-def _mapped_tables(file: MappedFile, end: int) -> Iterator[BatchTable]:
+def _mapped_tables(file: MappedFile, position: int, end: int) -> Iterator[BatchTable]:
     from logstore.columns.window_scan import scan_windows
 
-    position = 0
-    for table in scan_windows(file.data, 0, end):
+    for table in scan_windows(file.data, position, end):
         yield table
         file.release(position, table.next_position)
         position = table.next_position
@@ -127,13 +140,16 @@ def _mapped_tables(file: MappedFile, end: int) -> Iterator[BatchTable]:
 def _print_tables(
     printer: Printer,
     tables: Iterable[SmallTable | BatchTable],
+    position: int,
     end: int,
     path: str,
     options: DumpOptions,
     advance: Callable[[int], None],
-) -> None:
-    """Print the batches of all tables of a scan up to `end`, then what is wrong at the end of the file."""
-    position = 0
+) -> int:
+    """Print the batches of all tables of a scan up to `end`, then what is wrong at the end of the file.
+
+    Returns the position behind the last batch.
+    """
     for table in tables:
         printer.print_table(table)
         advance(table.next_position - position)
@@ -142,9 +158,10 @@ def _print_tables(
             from .slow_rows import scan_error
 
             raise scan_error(table, path, end)
-    if position < end and options.max_bytes == MAX_BYTES_DEFAULT:
+    if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         printer.print_trailer(end - position)
     printer.close()
+    return position
 
 
 def _words(count: int) -> memoryview:

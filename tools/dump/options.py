@@ -44,7 +44,7 @@ KAFKA_OPTIONS = {
     "version": NONE,
 }
 FILTER_OPTIONS = ("offset", "time", "producer-id", "key", "transactional-id", "isolation-level")
-OWN_OPTIONS = dict.fromkeys(("format", *FILTER_OPTIONS), REQUIRED)
+OWN_OPTIONS = {"follow": NONE, **dict.fromkeys(("format", *FILTER_OPTIONS), REQUIRED)}
 
 # Decoders of whole records; the first that is present wins.
 _PARSERS = {
@@ -246,7 +246,9 @@ class DumpOptions:
 
     def check_own(self) -> None:
         """Raise what is wrong with the options that Kafka's tool does not have, before anything is printed."""
-        _ = self.format, self.filter
+        if self.format == "parquet" and self.has("follow"):
+            raise UsageError("--follow has no end, which a Parquet file needs", advice="--format arrow")
+        _ = self.filter
 
 
 def _is_option(token: str) -> bool:
