@@ -113,7 +113,7 @@ class ArrowStream:
         self._stdout.write(_END_OF_STREAM)
 
 
-class _Sink:
+class _UnseekableFile:
     """A stream that cannot seek, as a file that pyarrow writes to."""
 
     closed = False
@@ -138,7 +138,7 @@ class ParquetStream:
     """Standard output as a Parquet file, in row groups of some ROW_GROUP_ROW_COUNT rows."""
 
     def __init__(self, stdout: BinaryIO, options: DumpOptions) -> None:
-        self._writer = pq.ParquetWriter(_Sink(stdout), schema_of(options))
+        self._writer = pq.ParquetWriter(_UnseekableFile(stdout), schema_of(options))
         self._waiting: list[pa.RecordBatch] = []
         self._row_count = 0
 
