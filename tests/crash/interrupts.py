@@ -126,8 +126,10 @@ class Alarm(Interrupt):
             sys.unraisablehook = hook
 
     def _on_unraisable(self, unraisable: object) -> None:
-        """Python ran a finalizer or a callback of a weak reference, from which no exception comes out."""
+        """Python ran a finalizer or a callback of a weak reference, from which no exception comes out; try again."""
         self.place = ""
+        self._is_armed = True
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         is_raised = self._is_armed and frame is not None and not _is_finalizer(frame)
