@@ -73,6 +73,7 @@ class PartitionLog(LogAppends, ReadableLog):
         struct: LogStruct,
         config: LogConfig,
         *,
+        topic_id: str | None,
         now_ms: Callable[[], int],
         draw_below: Callable[[int], int],
         flush_later: Later | None,
@@ -81,7 +82,7 @@ class PartitionLog(LogAppends, ReadableLog):
         self.lock = threading.RLock()
         self.directory = directory
         self.topic_partition = topic_partition
-        self.topic_id: str | None = None
+        self.topic_id = topic_id
         self.leader_epoch = 0
         self.segments, self.epochs, self.producers = loader.segments, loader.epochs, loader.producers
         self.offsets = Offsets(struct, self.segments, self.producers.state.transactions, topic_partition)

@@ -54,10 +54,7 @@ def open_log(
     path = absolute_path(path)
     name = partition_of(path)
     topic_partition = f"{name.topic}-{name.partition}"
-    if not os.path.isdir(path):
-        seam.make_directory(path)
-        seam.sync_directory(parent(path))
-    directory = WritableFolder(path, seam)
+    directory = _made_if_missing(path, seam)
     known_topic_id = _topic_id(directory, topic_partition, topic_id)
     loader = LogLoader(directory, topic_partition, settings, recovers_lost_end=True)
     loader.load()
@@ -65,18 +62,24 @@ def open_log(
     struct = LogStruct()
     _activate(loader, settings.config, struct, now_ms(), draw_below)
     directory.is_recovering = False
-    log = PartitionLog(
+    return PartitionLog(
         directory,
         topic_partition,
         loader,
         struct,
         settings.config,
+        topic_id=known_topic_id,
         now_ms=now_ms,
         draw_below=draw_below,
         flush_later=flush_later,
     )
-    log.topic_id = known_topic_id
-    return log
+
+
+def _made_if_missing(path: str, seam: Seam) -> WritableFolder:
+    if not os.path.isdir(path):
+        seam.make_directory(path)
+        seam.sync_directory(parent(path))
+    return WritableFolder(path, seam)
 
 
 def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:
