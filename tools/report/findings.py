@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .markup import Markup, count_of, folded, name_text, prose, stack, text
 
 if TYPE_CHECKING:
-    from logstore.audit.finding import Finding, Rule, Where
+    from logstore.audit.finding import Finding, Where
 
 PLACE_COUNT_MAX = 8  # of one rule, before the rest is folded
 FOLDED_COUNT_MAX = 500  # of one rule, on the page at all
@@ -55,9 +55,11 @@ def _by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _block(found: Sequence[Finding], root: str) -> str:
+    from logstore.audit.rules import RULES
+
     first = found[0]
-    severity, rule = first.severity.value, _rules().get(first.rule)
-    about = "" if rule is None else prose(rule.about)
+    severity = first.severity.value
+    about = next((prose(rule.about) for rule in RULES if rule.name == first.rule), "")
     shown, rest = found[:PLACE_COUNT_MAX], found[PLACE_COUNT_MAX:FOLDED_COUNT_MAX]
     more = folded(f"{len(found) - len(shown):,} more places", _places(rest, root)) if rest else ""
     if len(found) > FOLDED_COUNT_MAX:
@@ -82,10 +84,3 @@ def _where(where: Where, root: str) -> Markup:
     parts += [] if where.position is None else [f"byte {where.position:,}"]
     parts += [] if where.offset is None else [f"offset {where.offset:,}"]
     return Markup(", ".join(parts))
-
-
-def _rules() -> dict[str, Rule]:
-    from logstore.audit import rules
-    from logstore.audit.finding import Rule
-
-    return {value.name: value for value in vars(rules).values() if isinstance(value, Rule)}
