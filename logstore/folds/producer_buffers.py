@@ -17,7 +17,6 @@ from ..jit.kernel import INTERPRETED
 from ..jit.structs import address_of
 from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
-from ..kernels import producer_status as outcome
 from ..kernels.fold_producers import apply_updates, fold_producers
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
@@ -108,7 +107,7 @@ class ProducerBuffers:
         row = first_row
         while True:
             status = self._run(fold_producers, data, table.matrix, table.capacity, row, row_end)
-            if status != outcome.NO_ROOM:
+            if status != slot.NO_ROOM:
                 return status
             row = int(self.slots[slot.STOP_ROW])
             self._enlarge()

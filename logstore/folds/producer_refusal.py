@@ -12,53 +12,52 @@ from ..errors import (
     UsageError,
 )
 from ..kernels import producer_slots as slot
-from ..kernels import producer_status as outcome
 from .producer_state import ProducerState
 
 _EPOCH_BUMPING_VERSION = 2  # transaction version whose markers carry a new epoch
 
 _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
-    outcome.SMALLER_EPOCH: (
+    slot.SMALLER_EPOCH: (
         InvalidProducerEpochError,
         "Epoch of producer {id} is {epoch}, which is smaller than the last seen epoch {detail}",
     ),
-    outcome.NOT_VERIFIED: (InvalidTxnStateError, "Record was not part of an ongoing transaction"),
-    outcome.OLD_EPOCH: (
+    slot.NOT_VERIFIED: (InvalidTxnStateError, "Record was not part of an ongoing transaction"),
+    slot.OLD_EPOCH: (
         InvalidProducerEpochError,
         "Epoch of producer {id} at offset {offset} in {partition} is {epoch}, which is {comparison} the last seen "
         "epoch {detail} (TV{second})",
     ),
-    outcome.FIRST_SEQUENCE_NOT_ZERO: (
+    slot.FIRST_SEQUENCE_NOT_ZERO: (
         OutOfOrderSequenceError,
         "Invalid sequence number for producer {id} at offset {offset} in partition {partition}: {sequence} (incoming "
         "seq. number). Expected sequence 0 for transactions v2 idempotent producer with no existing state.",
     ),
-    outcome.SEQUENCE_ABOVE_LOWEST: (
+    slot.SEQUENCE_ABOVE_LOWEST: (
         OutOfOrderSequenceError,
         "Out of order sequence number for producer {id} at offset {offset} in partition {partition}: {sequence} "
         "(incoming seq. number), {detail} (earliest seen sequence)",
     ),
-    outcome.NEW_EPOCH_SEQUENCE: (
+    slot.NEW_EPOCH_SEQUENCE: (
         OutOfOrderSequenceError,
         "Invalid sequence number for new epoch of producer {id}at offset {offset} in partition {partition}: {epoch} "
         "(request epoch), {sequence} (seq. number), {detail} (current producer epoch)",
     ),
-    outcome.SEQUENCE_GAP: (
+    slot.SEQUENCE_GAP: (
         OutOfOrderSequenceError,
         "Out of order sequence number for producer {id} at offset {offset} in partition {partition}: {sequence} "
         "(incoming seq. number), {detail} (current end sequence number)",
     ),
-    outcome.OLD_COORDINATOR_EPOCH: (
+    slot.OLD_COORDINATOR_EPOCH: (
         TransactionCoordinatorFencedError,
         "Invalid coordinator epoch for producerId {id} at offset {offset} in partition {partition}: {second} "
         "(zombie), {detail} (current)",
     ),
-    outcome.NOT_TRANSACTIONAL: (
+    slot.NOT_TRANSACTIONAL: (
         InvalidTxnStateError,
         "Expected transactional write from producer {id} at offset (offset={offset}, segment=[-1:-1]) in partition "
         "{partition}",
     ),
-    outcome.NO_TRANSACTION_VERSION: (
+    slot.NO_TRANSACTION_VERSION: (
         UsageError,
         "transactionVersion must be explicitly specified, cannot use default value TV_UNKNOWN",
     ),
@@ -68,7 +67,7 @@ _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
 def refusal(state: ProducerState, status: int, table: BatchTable | None) -> LogstoreError:
     """The error of a status of the kernels about the row they stopped at; no table: of `apply_updates`."""
     slots = state.buffers.slots
-    if status == outcome.NOT_STARTED:
+    if status == slot.NOT_STARTED:
         return _not_started(state, int(slots[slot.DETAIL]))
     if table is None:
         raise ValueError(f"status {status} is about a row of a table")
@@ -86,7 +85,7 @@ def refusal(state: ProducerState, status: int, table: BatchTable | None) -> Logs
         comparison="<=" if second >= _EPOCH_BUMPING_VERSION else "<",
     )
     error = error_class(text, position=batch["position"], offset=batch["base_offset"])
-    if status == outcome.NO_TRANSACTION_VERSION:
+    if status == slot.NO_TRANSACTION_VERSION:
         error.java_class = "java.lang.IllegalArgumentException"
     return error
 

@@ -32,6 +32,7 @@ from ..errors import InvalidProducerEpochError
 from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
 from ..kernels.crc32c import crc32c_range
+from ..kernels.rules import decrement_sequence
 from ..layout import producer_snapshot
 from ..layout.producer_snapshot import ProducerSnapshot
 from .open_transactions import OpenTransactions
@@ -58,7 +59,7 @@ class ProducerBatch:
     @property
     def first_sequence(self) -> int:
         """Sequence of its first record."""
-        return producer_snapshot.first_sequence(self.last_sequence, self.offset_delta)
+        return decrement_sequence(self.last_sequence, self.offset_delta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from enum import IntEnum
 from ..columns.batch_table import BatchTable, ByteArray
 from ..errors import LogstoreError
 from ..kernels import producer_slots as slot
-from ..kernels import producer_status as outcome
 from ..kernels import scan
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from .open_transactions import CompletedTransactions
@@ -157,7 +156,7 @@ class ProducerUpdate:
         """
         buffers = self.state.buffers
         status = buffers.apply()
-        if status != outcome.OK:
+        if status != slot.OK:
             raise refusal(self.state, status, None)
         if end_offset is not None:
             self.state.map_end_offset = end_offset
@@ -191,12 +190,12 @@ def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: i
     row = first_row
     while True:
         status = buffers.fold(data, table, row, row_end)
-        if status == outcome.OK:
+        if status == slot.OK:
             return None
         row = int(slots[slot.STOP_ROW])
-        if status != outcome.MARKER_TO_READ:
+        if status != slot.MARKER_TO_READ:
             buffers.discard()
-            if status == outcome.DUPLICATE:
+            if status == slot.DUPLICATE:
                 return Duplicate(*map(int, slots[slot.DETAIL : slot.THIRD_DETAIL + 1]))
             raise refusal(state, status, table)
         try:

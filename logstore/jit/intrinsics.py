@@ -1,7 +1,12 @@
-"""Compiled forms of device functions that are a few LLVM instructions, by the names that `device.intrinsic` gives."""
+"""Compiled forms of device functions that are a few LLVM instructions, by the names that `device.intrinsic` gives.
+
+What each does, the function of Python says that stands where its name is declared.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -10,115 +15,60 @@ from numba.extending import intrinsic
 
 from .byte_type import BYTE_POINTER
 
-
-@intrinsic
-def load64(typingctx: Any, data: Any, position: Any) -> Any:
-    """Unaligned little-endian load of 8 bytes."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), ir.IntType(64).as_pointer())
-        return builder.load(pointer, align=1)
-
-    return types.int64(BYTE_POINTER, types.int64), codegen
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 
-@intrinsic
-def store64(typingctx: Any, data: Any, position: Any, value: Any) -> Any:
-    """Unaligned little-endian store of 8 bytes."""
+def emitted(signature: Any, emit: Callable[..., Any]) -> Any:
+    """Declare an intrinsic of a numba signature; `emit(builder, *arguments)` makes its instructions."""
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), ir.IntType(64).as_pointer())
-        builder.store(arguments[2], pointer, align=1)
-        return arguments[2]
+    def declared(typingctx: Any, *argument_types: Any) -> Any:
+        return signature, lambda context, builder, signature, arguments: emit(builder, *arguments)
 
-    return types.int64(BYTE_POINTER, types.int64, types.int64), codegen
+    declared.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]  # numba counts the arguments by it
+    return intrinsic(declared)
 
 
-@intrinsic
-def wrap32(typingctx: Any, value: Any) -> Any:
-    """The low 32 bits, sign-extended."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.sext(builder.trunc(arguments[0], ir.IntType(32)), ir.IntType(64))
-
-    return types.int64(types.int64), codegen
+def _word_at(builder: Any, data: Any, position: Any) -> Any:
+    return builder.bitcast(builder.gep(data, [position]), _I64.as_pointer())
 
 
-@intrinsic
-def add64(typingctx: Any, left: Any, right: Any) -> Any:
-    """A sum that may overflow."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.add(*arguments)
-
-    return types.int64(types.int64, types.int64), codegen
+def _store64(builder: Any, data: Any, position: Any, value: Any) -> Any:
+    builder.store(value, _word_at(builder, data, position), align=1)
+    return value
 
 
-@intrinsic
-def mul64(typingctx: Any, left: Any, right: Any) -> Any:
-    """The low 64 bits of a product."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.mul(*arguments)
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def rotate64(typingctx: Any, value: Any, count: Any) -> Any:
+def _rotate64(builder: Any, value: Any, count: Any) -> Any:
     """Left rotation, which LLVM makes one instruction."""
+    return builder.or_(builder.shl(value, count), builder.lshr(value, builder.sub(_I64(64), count)))
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value, count = arguments
-        rest = builder.sub(ir.Constant(ir.IntType(64), 64), count)
-        return builder.or_(builder.shl(value, count), builder.lshr(value, rest))
 
-    return types.int64(types.int64, types.int64), codegen
+def _call_write(builder: Any, address: Any, descriptor: Any, data: Any, size: Any) -> Any:
+    function = builder.inttoptr(address, ir.FunctionType(_I64, [_I32, _I8.as_pointer(), _I64]).as_pointer())
+    return builder.call(function, [builder.trunc(descriptor, _I32), data, size])
+
+
+_i64 = types.int64
+load64 = emitted(_i64(BYTE_POINTER, _i64), lambda builder, data, at: builder.load(_word_at(builder, data, at), align=1))
+store64 = emitted(_i64(BYTE_POINTER, _i64, _i64), _store64)
+wrap32 = emitted(_i64(_i64), lambda builder, value: builder.sext(builder.trunc(value, _I32), _I64))
+add64 = emitted(_i64(_i64, _i64), lambda builder, left, right: builder.add(left, right))
+mul64 = emitted(_i64(_i64, _i64), lambda builder, left, right: builder.mul(left, right))
+rotate64 = emitted(_i64(_i64, _i64), _rotate64)
+bytes_at = emitted(BYTE_POINTER(_i64), lambda builder, address: builder.inttoptr(address, _I8.as_pointer()))
+words_at = emitted(types.CPointer(_i64)(_i64), lambda builder, address: builder.inttoptr(address, _I64.as_pointer()))
+call_write = emitted(_i64(_i64, _i64, BYTE_POINTER, _i64), _call_write)
 
 
 @intrinsic
 def prefetch(typingctx: Any, buffer: Any, index: Any) -> Any:
-    """Ask for a cache line, to be read and to stay."""
+    """Ask for a cache line of bytes or words, to be read and to stay."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte_pointer, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        byte_pointer = _I8.as_pointer()
         pointer = builder.bitcast(builder.gep(arguments[0], [arguments[1]]), byte_pointer)
-        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
+        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, _I32, _I32, _I32])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], function_type)
-        builder.call(function, [pointer, i32(0), i32(3), i32(1)])
-        return ir.Constant(ir.IntType(64), 0)
+        builder.call(function, [pointer, _I32(0), _I32(3), _I32(1)])
+        return _I64(0)
 
     return types.int64(buffer, types.int64), codegen
-
-
-@intrinsic
-def bytes_at(typingctx: Any, address: Any) -> Any:
-    """The bytes at an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-    return BYTE_POINTER(types.int64), codegen
-
-
-@intrinsic
-def words_at(typingctx: Any, address: Any) -> Any:
-    """The int64 words at an address."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
-
-    return types.CPointer(types.int64)(types.int64), codegen
-
-
-@intrinsic
-def call_write(typingctx: Any, address: Any, descriptor: Any, data: Any, size: Any) -> Any:
-    """What the function at an address returns, which is as `write` of C."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, descriptor, data, size = arguments
-        i64, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
-        function = builder.inttoptr(address, ir.FunctionType(i64, [ir.IntType(32), pointer, i64]).as_pointer())
-        return builder.call(function, [builder.trunc(descriptor, ir.IntType(32)), data, size])
-
-    return types.int64(types.int64, types.int64, BYTE_POINTER, types.int64), codegen

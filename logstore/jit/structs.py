@@ -155,3 +155,10 @@ def bytes_at(field: Any) -> Any:
 def words_at(field: Any) -> Any:
     """The words of a `Words` field, in a kernel."""
     return field
+
+
+@intrinsic("call_write")
+def call_write(address: int, descriptor: int, data: Any, size: int) -> int:
+    """Call the function at `address`, which is as `write` of C, without the GIL; what it returns, -1 for an error."""
+    write = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)(address)
+    return int(write(descriptor, bytes(data[0:size]), size))

@@ -11,8 +11,7 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from ..jit.structs import bytes_at, words_at
-from ..jit.write_call import call_write
+from ..jit.structs import bytes_at, call_write, words_at
 from ..layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP
 from . import fold_indexes as indexes
 from . import producer_slots as producers
@@ -41,7 +40,7 @@ from .fold_transactions import (
     first_unstable,
     ongoing_position,
 )
-from .producer_status import OK
+from .producer_slots import OK
 from .rules import has_segment_room, waited_ms
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ..jit.byte_type import BYTE_POINTER
+from ..jit.intrinsics import emitted
 from .crc_folding import emit_crc32c_word, emit_folding
 
 _I64 = ir.IntType(64)
@@ -49,50 +49,22 @@ def _target_instruction() -> str | None:
     return crc32c_instruction(platform.machine(), _target_features())
 
 
-def _target_folding_size() -> int:
-    return folding_size(_target_features())
-
-
-@intrinsic
-def has_crc32c(typingctx: Any) -> Any:
-    """1 where the processor computes CRC-32C itself, decided when the kernels are compiled for it."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _I64(int(_target_instruction() is not None))
-
-    return types.int64(), codegen
-
-
-@intrinsic
-def has_folding(typingctx: Any) -> Any:
-    """1 where the processor folds many bytes at a time."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _I64(int(_target_folding_size() > 0))
-
-    return types.int64(), codegen
-
-
-@intrinsic
-def crc32c_word(typingctx: Any, crc: Any, word: Any) -> Any:
+def _emit_word(builder: Any, crc: Any, word: Any) -> Any:
     """CRC-32C of 8 more bytes by the processor's own instruction; only reached where `has_crc32c` is 1."""
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        instruction = _target_instruction()
-        return _I64(0) if instruction is None else emit_crc32c_word(builder, instruction, *arguments)
-
-    return types.int64(types.int64, types.int64), codegen
+    instruction = _target_instruction()
+    return _I64(0) if instruction is None else emit_crc32c_word(builder, instruction, crc, word)
 
 
-@intrinsic
-def crc32c_folded(typingctx: Any, crc: Any, data: Any, start: Any, end: Any) -> Any:
+def _emit_folded(builder: Any, crc: Any, data: Any, start: Any, end: Any) -> Any:
     """CRC-32C of whole steps; only reached where `has_folding` is 1."""
+    size = folding_size(_target_features())
+    if size == 0:
+        return _I64(0)
+    return emit_folding(builder, size, crc, builder.gep(data, [start]), builder.gep(data, [end]))
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        crc, data, start, end = arguments
-        size = _target_folding_size()
-        if size == 0:
-            return _I64(0)
-        return emit_folding(builder, size, crc, builder.gep(data, [start]), builder.gep(data, [end]))
 
-    return types.int64(types.int64, BYTE_POINTER, types.int64, types.int64), codegen
+_i64 = types.int64  # what the processor has is decided when the kernels are compiled for it
+has_crc32c = emitted(_i64(), lambda builder: _I64(int(_target_instruction() is not None)))
+has_folding = emitted(_i64(), lambda builder: _I64(int(folding_size(_target_features()) > 0)))
+crc32c_word = emitted(_i64(_i64, _i64), _emit_word)
+crc32c_folded = emitted(_i64(_i64, BYTE_POINTER, _i64, _i64), _emit_folded)

@@ -45,7 +45,7 @@ from .producer_entries import (
     find_entry,
     map_capacity_with,
 )
-from .producer_status import NO_ROOM, NOT_STARTED, OK
+from .producer_slots import NO_ROOM, NOT_STARTED, OK
 
 
 @device

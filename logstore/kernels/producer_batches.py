@@ -36,7 +36,7 @@ from .producer_entries import (
     map_capacity_with,
     newest_sequence,
 )
-from .producer_status import (
+from .producer_slots import (
     DUPLICATE,
     FIRST_SEQUENCE_NOT_ZERO,
     MARKER_TO_READ,

@@ -1,8 +1,8 @@
-"""What the kernels of the producer state keep beside the entries: int64[SLOT_COUNT], and completed transactions."""
+"""What the kernels of the producer state keep beside the entries, completed transactions, and how a step ended."""
 
 from __future__ import annotations
 
-# Slots of the state: the entries and their index,
+# Slots of the state, int64[SLOT_COUNT]: the entries and their index,
 ENTRY_COUNT = 0
 ENTRY_CAPACITY = 1
 INDEX_BITS = 2
@@ -53,3 +53,20 @@ COMPLETED_LAST_OFFSET = 2  # of the marker
 COMPLETED_IS_ABORTED = 3
 COMPLETED_LAST_STABLE_OFFSET = 4
 COMPLETED_WIDTH = 5
+
+# Status of a step. Of those that refuse a batch the words are in `folds.producer_refusal`.
+OK = 0
+NO_ROOM = 1  # a buffer is full: enlarge it and go on at STOP_ROW
+MARKER_TO_READ = 2  # a control batch of unusual form: fill the MARKER slots and go on at STOP_ROW
+DUPLICATE = 3  # DETAIL … THIRD_DETAIL: first offset, last offset, timestamp of the first append
+SMALLER_EPOCH = 4  # DETAIL: epoch known
+NOT_VERIFIED = 5
+OLD_EPOCH = 6  # DETAIL: epoch known, SECOND_DETAIL: transaction version
+FIRST_SEQUENCE_NOT_ZERO = 7
+SEQUENCE_ABOVE_LOWEST = 8  # DETAIL: that of the verification state
+NEW_EPOCH_SEQUENCE = 9  # DETAIL: epoch known
+SEQUENCE_GAP = 10  # DETAIL: last sequence known
+OLD_COORDINATOR_EPOCH = 11  # DETAIL: epoch known, SECOND_DETAIL: the marker's
+NOT_TRANSACTIONAL = 12
+NO_TRANSACTION_VERSION = 13
+NOT_STARTED = 14  # a completed transaction that is not among the open ones; DETAIL: its number

@@ -126,18 +126,6 @@ def parse_producer_snapshot(data: bytes) -> ProducerSnapshot:
     )
 
 
-def first_sequence(last_sequence: int, offset_delta: int) -> int:
-    """Sequence of a batch's first record; 0 follows on 2147483647 (`DefaultRecordBatch.decrementSequence`).
-
-    >>> first_sequence(9, 4), first_sequence(1, 3)
-    (5, 2147483646)
-    """
-    sequence = (
-        last_sequence - offset_delta if last_sequence >= offset_delta else last_sequence - offset_delta + (1 << 31)
-    )
-    return (sequence + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
 def _unpack(data: bytes, position: int, size: int, *, signed: bool) -> int:
     if position + size > len(data):
         raise _buffer_underflow()

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from logstore.errors import CorruptSnapshotError
-from logstore.layout.producer_snapshot import first_sequence, parse_producer_snapshot
+from logstore.kernels.rules import decrement_sequence
+from logstore.layout.producer_snapshot import parse_producer_snapshot
 
 ENTRY = struct.pack(">qhiqiqiq", 7, 1, 2, 9, 0, 1000, 4, -1)
 
@@ -65,4 +66,4 @@ def test_another_checksum_is_named_with_both() -> None:
     [(5, 0, 5), (0, 1, 2**31 - 1), (-1, 0, 2**31 - 1), (2**31 - 1, -(2**31), -1), (-(2**31), 2**31 - 1, -(2**31) + 1)],
 )
 def test_sequences_wrap_as_java_subtracts(last_sequence: int, offset_delta: int, expected: int) -> None:
-    assert first_sequence(last_sequence, offset_delta) == expected
+    assert decrement_sequence(last_sequence, offset_delta) == expected

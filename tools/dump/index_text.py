@@ -22,8 +22,8 @@ from logstore.disk.mapped import SEGMENT_SIZE_MAX
 from logstore.disk.names import absolute_path, file_name, java_file, sibling
 from logstore.disk.side_files import read_offset_index, read_producer_snapshot, read_time_index
 from logstore.errors import CorruptIndexError, CorruptSnapshotError, DataDirectoryError
+from logstore.kernels.rules import decrement_sequence
 from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_offset_of
-from logstore.layout.producer_snapshot import first_sequence
 from logstore.layout.time_index import UNKNOWN_TIMESTAMP
 from logstore.layout.transaction_index import parse_transaction_index
 
@@ -211,7 +211,7 @@ def _producer_row(
     }
     if last_offset >= 0:
         row |= {
-            "firstSequence": first_sequence(last_sequence, offset_delta),
+            "firstSequence": decrement_sequence(last_sequence, offset_delta),
             "lastSequence": last_sequence,
             "lastOffset": last_offset,
             "offsetDelta": offset_delta,
