@@ -46,6 +46,17 @@ def _is_free(table: Any, at: int) -> bool:
 
 
 @device
+def _place_of(table: Any, slot_count: int, low: int, high: int) -> int:
+    """Find the slot of a hash, or the free one where it would be; returns the index of its first word."""
+    slot = first_slot(low, slot_count)
+    while not _is_free(table, slot * SLOT_WIDTH) and (
+        table[slot * SLOT_WIDTH] != low or table[slot * SLOT_WIDTH + 1] != high
+    ):
+        slot = slot + 1 if slot + 1 < slot_count else 0
+    return slot * SLOT_WIDTH
+
+
+@device
 def _mark(state: Any, marks: Any, offset: int, old_offset: int) -> int:
     """Mark what is put, and what it takes the place of (ABSENT: nothing); only as long as offsets ascend."""
     first = state[OFFSET_MIN]
@@ -82,11 +93,7 @@ def put_offsets(
                 break
             low = hashes[row]
             high = hashes[capacity + row]
-            slot = first_slot(low, slot_count)
-            at = slot * SLOT_WIDTH
-            while not _is_free(table, at) and (table[at] != low or table[at + 1] != high):
-                slot = slot + 1 if slot + 1 < slot_count else 0
-                at = slot * SLOT_WIDTH
+            at = _place_of(table, slot_count, low, high)
             old_offset = table[at + 2]
             if _is_free(table, at):
                 entry_count += 1
@@ -118,16 +125,9 @@ def find_offsets(records: Any, hashes: Any, capacity: int, count: int, state: An
             prefetch(table, first_slot(hashes[row + AHEAD_COUNT], slot_count) * SLOT_WIDTH)
         offset = ABSENT
         if records[KEY_SIZE * capacity + row] >= 0:
-            low = hashes[row]
-            high = hashes[capacity + row]
-            slot = first_slot(low, slot_count)
-            at = slot * SLOT_WIDTH
-            while not _is_free(table, at):
-                if table[at] == low and table[at + 1] == high:
-                    offset = table[at + 2]
-                    found_count += 1
-                    break
-                slot = slot + 1 if slot + 1 < slot_count else 0
-                at = slot * SLOT_WIDTH
+            at = _place_of(table, slot_count, hashes[row], hashes[capacity + row])
+            if not _is_free(table, at):
+                offset = table[at + 2]
+                found_count += 1
         offsets[row] = offset
     return found_count
