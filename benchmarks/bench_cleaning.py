@@ -110,7 +110,8 @@ def test_decode_batches(tmp_path_factory: pytest.TempPathFactory, measured: Meas
     rows = np.zeros(table.capacity + 1, np.int64)
 
     def decode_all() -> int:
-        return decode_batches(data, table.matrix, table.capacity, 0, len(table), state, records, record_count, rows)
+        bounds = (data, *table.record_bounds(0, len(table)), decode.PLAIN)
+        return decode_batches(*bounds, table.matrix, table.capacity, 0, len(table), state, records, record_count, rows)
 
     floor, hashed = reading(data), lambda status: [status, records]
     assert measured(decode_all, size=data.size, count=record_count, floor=floor, hashed=hashed) == decode.OK

@@ -15,15 +15,13 @@ import numpy.typing as npt
 import pytest
 import xxhash
 
-from benchmarks.floors import Bytes, Floor, copying
+from benchmarks.floors import Floor, copying
 from benchmarks.library_floors import compressing, decompressing
 from benchmarks.measured import Measured
 from logstore.codec import compress, decompress
 from logstore.codec.streams import decompress_streams
-from logstore.jit.kernel import Kernel
+from logstore.kernels.compressed_streams import decompress_plain_streams
 from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.lz4_streams import decode_lz4_streams
-from logstore.kernels.snappy_streams import decode_snappy_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
@@ -123,27 +121,22 @@ def floor_of(codec: Codec, payload: bytes) -> Floor:
     return decompressing(codec, [payload] * STREAM_COUNT)
 
 
-def measure_kernel(measured: Measured, kernel: Kernel, codec: Codec) -> Bytes:
-    """What the kernel puts out, of which all streams are the same."""
+@pytest.mark.parametrize("codec", OF_OURS, ids=lambda codec: codec.kafka_name)
+def test_decompress_plain_streams(measured: Measured, codec: Codec) -> None:
     payload = ENCODERS[codec](record_stream(STREAM_SIZE))
     data = np.frombuffer(payload * STREAM_COUNT, np.uint8)
     size = STREAM_SIZE * STREAM_COUNT
     out, out_ends = np.empty(size + SLACK_SIZE, np.uint8), np.empty(STREAM_COUNT, np.int64)
-    arguments = (data, data.size, *places(len(payload)), STREAM_COUNT, out, size, size, out_ends)
-    floor = floor_of(codec, payload)
-    count = measured(kernel, *arguments, size=size, floor=floor, hashed=lambda count: (count, out[:size]))
+    count = measured(
+        decompress_plain_streams,
+        *(int(codec), data, data.size, *places(len(payload)), STREAM_COUNT, out, size, size, out_ends),
+        title=f"kernel: decompress {STREAM_COUNT} batches of {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
+        size=size,
+        floor=floor_of(codec, payload),
+        hashed=lambda count: (count, out[:size]),
+    )
     assert count == STREAM_COUNT
-    return out[:size]
-
-
-def test_decode_lz4_streams(measured: Measured) -> None:
-    out = measure_kernel(measured, decode_lz4_streams, Codec.LZ4)
-    assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
-
-
-def test_decode_snappy_streams(measured: Measured) -> None:
-    out = measure_kernel(measured, decode_snappy_streams, Codec.SNAPPY)
-    assert xxhash.xxh64_intdigest(out[-STREAM_SIZE:]) == STREAM_HASH
+    assert xxhash.xxh64_intdigest(out[size - STREAM_SIZE : size]) == STREAM_HASH
 
 
 @pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)

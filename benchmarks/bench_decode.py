@@ -23,7 +23,6 @@ from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.columns.window_memory import STREAMS_SIZE_MAX
 from logstore.kernels import decode
-from logstore.kernels.decode_batches import decode_streams
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
 from logstore.model import Codec
 
@@ -154,27 +153,3 @@ def test_decode_records(measured: Measured, segment: Bytes) -> None:
     size = int(table.size[0])
     measured(decode_one, size=size, count=matrix.shape[1], floor=reading(segment[:size]))
     assert matrix[decode.OFFSET].tolist() == list(range(matrix.shape[1]))
-
-
-def test_decode_streams(measured: Measured, segment: Bytes) -> None:
-    table = scan(segment)
-    starts, ends = table.position + HEADER_SIZE, table.position + table.size
-    record_count = int(table.record_count.sum())
-    state, rows = np.zeros(decode.STATE_COUNT, np.int64), np.zeros(len(table) + 1, np.int64)
-    records = np.zeros((decode.COLUMN_COUNT, record_count), np.int64)
-    arguments = (segment, starts, ends, table.matrix, table.capacity, 0, len(table), state, records, record_count, rows)
-    status = measured(
-        decode_streams,
-        *arguments,
-        size=segment.size,
-        count=record_count,
-        floor=reading(segment),
-        hashed=lambda status: (status, records),
-    )
-    assert status == decode.OK
-    assert records[decode.OFFSET].tolist() == list(range(record_count))
-
-
-@pytest.fixture(scope="module")
-def segment(tmp_path_factory: pytest.TempPathFactory) -> Bytes:
-    return segment_of(tmp_path_factory.mktemp("decode"), 64 * KIB)

@@ -1,17 +1,19 @@
 """Kafka's record streams: decompression as the Java reader would see it, to the byte, and compression.
 
 Every codec has a fast path for streams that are right in every respect, and a model of the Java stream for all
-others: slow, but it delivers as much and fails as Kafka's does.
+others: slow, but it delivers as much and fails as Kafka's does. A codec's library is imported with its first stream.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from logstore.codec.levels import checked_level
-from logstore.codec.outcome import EMPTY, ByteArray, Decompressed, failed_to_open
+from logstore.codec.outcome import EMPTY, Decompressed, failed_to_open
 from logstore.errors import DecompressionError
 from logstore.model import Codec
 
@@ -36,11 +38,14 @@ def decompress(codec: Codec, payload: memoryview, magic: int, size_max: int, pay
     if codec is Codec.NONE:
         return Decompressed(np.frombuffer(payload, np.uint8))
     try:
-        data = _whole(codec, payload, magic, size_max)
+        library = library_of(codec)
+        data = library.decode_one(payload, size_max, magic)
+        if data is None and codec is Codec.GZIP:
+            library.require_size(payload, size_max)
     except DecompressionError as refusal:
         return Decompressed(EMPTY, refusal, refusal)
     if data is not None:
-        return Decompressed(data)
+        return Decompressed(np.frombuffer(data, np.uint8))
     return _as_java(codec, payload, magic, size_max, payload_offset)
 
 
@@ -57,44 +62,14 @@ def compress(codec: Codec, payload: memoryview, level: int | None = None) -> byt
     level = checked_level(codec, level)
     if codec is Codec.NONE:
         return bytes(payload)
-    if codec is Codec.GZIP:
-        from logstore.codec import gzip
-
-        return gzip.compress(payload, level)
-    if codec is Codec.SNAPPY:
-        from logstore.codec import snappy
-
-        return snappy.compress(payload)
-    if codec is Codec.LZ4:
-        from logstore.codec import lz4
-
-        return lz4.compress(payload, level)
-    from logstore.codec import zstd
-
-    return zstd.compress(payload, level)
+    compressed: bytes = library_of(codec).compress(payload, level)
+    return compressed
 
 
-def _whole(codec: Codec, payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
-    """The fast path. None: not a plain stream of Kafka's own making. Raises DecompressionError above `size_max`."""
-    if codec is Codec.GZIP:
-        from logstore.codec.gzip import decode_one_member, require_size
-
-        data = decode_one_member(payload, size_max)
-        if data is None:
-            require_size(payload, size_max)
-            return None
-        return np.frombuffer(data, np.uint8)
-    if codec is Codec.SNAPPY:
-        from logstore.codec.snappy import decode_blocks
-
-        return decode_blocks(payload, size_max)
-    if codec is Codec.LZ4:
-        from logstore.codec.lz4 import decode_plain_frame
-
-        return decode_plain_frame(payload, magic, size_max)
-    from logstore.codec.zstd import decode
-
-    return decode(payload, size_max)
+@cache
+def library_of(codec: Codec) -> Any:
+    """The module of a codec."""
+    return import_module(f"logstore.codec.{codec.kafka_name}")
 
 
 def _as_java(codec: Codec, payload: memoryview, magic: int, size_max: int, payload_offset: int) -> Decompressed:

@@ -28,7 +28,7 @@ JAVA_HEADER = PLAIN_HEADER + b"\x00\x00\x00\x00\x00\xff"
 READ_SIZE_MAX = 1 << 16
 
 
-def decode_one_member(payload: memoryview, size_max: int) -> bytes | None:
+def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | None:
     """Decompress a payload that is one plain member and nothing else, as Kafka writes it.
 
     Returns None for anything else: other members, damage, more than `size_max` (>= 0) bytes; the model of the Java

@@ -40,7 +40,7 @@ CHECKSUM_SIZE = 4
 HC_LEVEL_MIN = 3  # below, cramjam's frames are made by the fast compressor
 
 
-def decode_plain_frame(payload: memoryview, magic: int, size_max: int) -> ByteArray | None:
+def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
     """The bytes of a frame without any option, as Kafka writes it; None if it is anything but.
 
     Raises DecompressionError above `size_max`.

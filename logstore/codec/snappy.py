@@ -25,7 +25,7 @@ HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 WRITTEN_BLOCK_SIZE = 32 * 1024  # of what goes in
 
 
-def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
+def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> ByteArray | None:
     """The bytes of one framed stream; None if it has a second header or a block that is not right.
 
     Raises DecompressionError above `size_max`.
@@ -61,8 +61,8 @@ def decode_blocks(payload: memoryview, size_max: int) -> ByteArray | None:
     return data
 
 
-def compress(payload: memoryview) -> bytes:
-    """A framed stream of blocks of 32 KiB, as `SnappyOutputStream` writes it."""
+def compress(payload: memoryview, level: int = 0) -> bytes:
+    """A framed stream of blocks of 32 KiB, as `SnappyOutputStream` writes it; there is but one level."""
     parts = [HEADER]
     for start in range(0, len(payload), WRITTEN_BLOCK_SIZE):
         block = bytes(snappy.compress_raw(payload[start : start + WRITTEN_BLOCK_SIZE]))

@@ -1,7 +1,7 @@
 """The streams of many batches of magic 2 in a call: what reading a compressed log lives on.
 
 Each is decompressed if it is plain in every respect. The first that is not ends the call, and is for `decompress`,
-which knows what Java makes of it. LZ4 and snappy are kernels that take all streams in one call; gzip and zstd take a
+which knows what Java makes of it. LZ4 and snappy are a kernel that takes all streams in one call; gzip and zstd take a
 call of their library for each. All of them release the interpreter while they decompress.
 """
 
@@ -12,16 +12,16 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from logstore.codec import library_of
 from logstore.codec.outcome import ByteArray
+from logstore.kernels.compressed_streams import decompress_plain_streams
 from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.lz4_streams import decode_lz4_streams
-from logstore.kernels.snappy_streams import decode_snappy_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
 Places = tuple[Int64Array, Int64Array]
 
-_KERNELS = {Codec.LZ4: decode_lz4_streams, Codec.SNAPPY: decode_snappy_streams}
+_OF_KERNEL = frozenset((Codec.LZ4, Codec.SNAPPY))
 
 
 def decompress_streams(
@@ -43,11 +43,11 @@ def decompress_streams(
     out_ends = np.empty(starts.size, np.int64)
     if capacity < 0:  # a kernel may touch all of the slack, even for a stream of nothing
         count = 0
-    elif codec in _KERNELS:
-        streams = (data, data.size, starts, ends, starts.size)
-        count = _KERNELS[codec](*streams, out, out_enough, capacity, out_ends)
+    elif codec in _OF_KERNEL:
+        streams = (int(codec), data, data.size, starts, ends, starts.size)
+        count = decompress_plain_streams(*streams, out, out_enough, capacity, out_ends)
     else:
-        count = _decompress_each(_library(codec), data, starts, ends, out[:capacity], out_enough, out_ends)
+        count = _decompress_each(library_of(codec).decode_one, data, starts, ends, out[:capacity], out_enough, out_ends)
     return np.concatenate([[0], out_ends[: max(count - 1, 0)]])[:count], out_ends[:count]
 
 
@@ -73,14 +73,3 @@ def _decompress_each(
         target[start:end] = stream
         out_ends[row] = end
     return starts.size
-
-
-def _library(codec: Codec) -> Callable[[memoryview, int], bytes | None]:
-    """What decompresses a plain stream of gzip or zstd; imported when one is there."""
-    if codec is Codec.GZIP:
-        from logstore.codec.gzip import decode_one_member
-
-        return decode_one_member
-    from logstore.codec.zstd import decode_one_frame
-
-    return decode_one_frame

@@ -29,8 +29,6 @@ from logstore.errors import DecompressionError
 CHUNK_SIZE = 16384
 # `ZSTD_DStreamInSize()`: what the Java stream reads of its source at once.
 SOURCE_SIZE = BLOCK_SIZE_MAX + 3
-# The smallest block, a header and one byte to repeat, stands for BLOCK_SIZE_MAX bytes.
-BLOCK_SOURCE_SIZE_MIN = 4
 
 
 class _OfThread(threading.local):
@@ -43,11 +41,11 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
-def decode_one_frame(payload: memoryview, size_max: int) -> bytes | None:
+def decode_one(payload: memoryview, size_max: int, magic: int = 2) -> bytes | None:
     """Decompress a payload that is one frame, as all clients write it.
 
-    Returns None for anything else: several frames, damage, more than `size_max` (>= 0) bytes; `decode` and then the
-    model of the Java stream tell those apart.
+    Returns None for anything else: several frames, damage, more than `size_max` (>= 0) bytes; the model of the Java
+    stream tells those apart.
     """
     try:
         size_bound = size_bound_of_one(payload)
@@ -60,21 +58,6 @@ def decode_one_frame(payload: memoryview, size_max: int) -> bytes | None:
     except zstandard.ZstdError:
         return None
     return data if len(data) <= size_max else None
-
-
-def decode(payload: memoryview, size_max: int) -> ByteArray | None:
-    """The bytes of whole, right frames; None if the payload is anything but."""
-    data = decode_one_frame(payload, size_max)
-    if data is not None:
-        return np.frombuffer(data, np.uint8)
-    if len(payload) // BLOCK_SOURCE_SIZE_MIN * BLOCK_SIZE_MAX <= size_max:
-        size_bound = 0
-    else:
-        size_bound = sum(frame.size_bound for frame in frames(payload))
-    try:
-        return _decompress(payload, size_bound, size_max)
-    except CramjamError:
-        return None
 
 
 def compress(payload: memoryview, level: int) -> bytes:

@@ -77,6 +77,11 @@ class BatchTable:
         """Offset of the last record each batch ever held, int64[count]."""
         return self.base_offset + self.column(fields.LAST_OFFSET_DELTA)
 
+    def record_bounds(self, row: int, row_end: int) -> tuple[Int64Array, Int64Array]:
+        """Positions where the records of some batches of magic 2 start and end; a batch may be too short for any."""
+        starts = self.position[row:row_end]
+        return starts + HEADER_SIZE, starts + self.size[row:row_end]
+
     def row(self, index: int) -> dict[str, int]:
         """One batch as a dict of Python ints, named as in Kafka."""
         return {name: int(self.matrix[field, index]) for name, field in FIELD_NAMES.items()}

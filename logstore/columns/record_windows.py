@@ -7,7 +7,7 @@ itself. What cannot be read is told in its place, and the rest goes on behind it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ import numpy as np
 from ..codec.streams import Places, decompress_streams
 from ..errors import CorruptRecordError, LogstoreError
 from ..kernels import decode as fields
-from ..kernels.decode_batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches, decode_streams
+from ..kernels.decode_batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
@@ -95,28 +95,17 @@ def _run_windows(
     data: ByteArray, batches: BatchTable, kind: int, row: int, row_end: int, capacity: int
 ) -> Iterator[RecordWindow | BadBatch]:
     if kind == Codec.NONE:
-        return _plain_windows(data, batches, row, row_end, capacity)
+        bounds = batches.record_bounds(row, row_end)
+        return _decoded(data, data, fields.PLAIN, bounds, batches, row, row_end, capacity)
     if kind == _OTHER:
         return _other_windows(data, batches, row, row_end)
     return _stream_windows(data, batches, Codec(kind), row, row_end, capacity)
 
 
-def _plain_windows(
-    data: ByteArray, batches: BatchTable, row: int, row_end: int, capacity: int
-) -> Iterator[RecordWindow | BadBatch]:
-    def decode(row: int, state: Int64Array, matrix: Int64Array, record_rows: Int64Array) -> int:
-        return decode_batches(
-            data, batches.matrix, batches.capacity, row, row_end, state, matrix, capacity, record_rows
-        )
-
-    return _decoded(data, data, batches, row, row_end, capacity, decode)
-
-
 def _stream_windows(
     data: ByteArray, batches: BatchTable, codec: Codec, row: int, row_end: int, capacity: int
 ) -> Iterator[RecordWindow | BadBatch]:
-    starts = batches.position[row:row_end] + HEADER_SIZE
-    ends = batches.position[row:row_end] + batches.size[row:row_end]
+    starts, ends = batches.record_bounds(row, row_end)
     first_row = row
     while row < row_end:
         part = slice(row - first_row, None)
@@ -127,47 +116,39 @@ def _stream_windows(
             yield from _other_windows(data, batches, row, row + 1)
             row += 1
             continue
-        yield from _decoded_streams(data, buffer[: int(places[1][-1])], places, batches, row, capacity)
-        del buffer  # before another is taken, so that it can be this one
+        content = buffer[: int(places[1][-1])]
+        yield from _decoded(data, content, fields.STREAM, places, batches, row, row + count, capacity)
+        del buffer, content  # before another is taken, so that it can be this one
         row += count
-
-
-def _decoded_streams(
-    data: ByteArray, streams: ByteArray, places: Places, batches: BatchTable, first_row: int, capacity: int
-) -> Iterator[RecordWindow | BadBatch]:
-    """The records of rows from `first_row` on, whose streams are there."""
-    starts, ends = places
-    row_end = first_row + starts.size
-
-    def decode(row: int, state: Int64Array, matrix: Int64Array, record_rows: Int64Array) -> int:
-        part = slice(row - first_row, None)
-        return decode_streams(
-            *(streams, starts[part], ends[part], batches.matrix, batches.capacity),
-            *(row, row_end, state, matrix, capacity, record_rows),
-        )
-
-    return _decoded(data, streams, batches, first_row, row_end, capacity, decode)
 
 
 def _decoded(
     data: ByteArray,
     content: ByteArray,
+    source: int,
+    places: Places,
     batches: BatchTable,
     row: int,
     row_end: int,
     capacity: int,
-    decode: Callable[[int, Int64Array, Int64Array, Int64Array], int],
 ) -> Iterator[RecordWindow | BadBatch]:
-    """The records of some rows, as many at a time as `decode` of a row and those behind it puts into a matrix.
+    """The records of some rows, as many at a time as a matrix has room for.
 
     Args:
-        content: what the positions of records count in.
+        content: what the positions of records count in: `data`, or streams.
+        source: PLAIN or STREAM of `kernels.decode`.
+        places: where in `content` the records of each row start and end.
     """
+    first_row, (starts, ends) = row, places
     state = np.empty(fields.STATE_COUNT, np.int64)
     record_rows = np.empty(batches.capacity + 1, np.int64)
     while row < row_end:
         matrix = new_matrix(capacity)
-        status = decode(row, state, matrix, record_rows)
+        rest = slice(row - first_row, None)
+        status = decode_batches(
+            *(content, starts[rest], ends[rest], source, batches.matrix, batches.capacity),
+            *(row, row_end, state, matrix, capacity, record_rows),
+        )
         stop = int(state[fields.ROW_COUNT])
         count = int(record_rows[stop])
         if count:

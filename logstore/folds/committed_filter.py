@@ -7,15 +7,6 @@ A fetch says who aborted from which offset on, not up to where: that the ABORT m
 transaction, also of a producer that aborted one, and batches that are below the first offset are kept. Control batches
 are for no consumer, whatever is said of them here.
 
-Control batches are told by their first record (`CompletedFetch.containsAbortMarker`). Markers as Kafka writes them are
-all alike, and are told by their bytes, many at once:
-
-    20        length 16
-    00 00 00  attributes, timestamp delta, offset delta
-    08        key of 4: int16 version 0, int16 type
-    0c        value of 6: int16 version 0, int32 coordinator epoch
-    00        no headers
-
 >>> from ..kernels import scan
 >>> matrix = np.zeros((scan.COLUMN_COUNT, 3), np.int64)
 >>> matrix[scan.BASE_OFFSET], matrix[scan.PRODUCER_ID] = range(3), (7, 8, 7)
@@ -31,17 +22,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
-from ..columns.record_table import BatchRecords
-from ..errors import LogstoreError
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ..model import ControlRecordType
-from .transaction_marker import control_record_type
+from .transaction_marker import control_types
 
-_MARKER_SIZE = 17
-_FIXED = np.frombuffer(bytes.fromhex("20 000000 08 0000"), np.uint8)
-_TYPE = slice(7, 9)
-_VALUE_SIZE = 9
-_HEADER_COUNT = 16
 _OFFSET_MIN = np.iinfo(np.int64).min
 
 
@@ -69,7 +53,7 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
         data: uint8, what `table` was scanned from.
 
     Raises:
-        InvalidRecordError, …: a control batch of a producer that aborted, as `is_abort_marker`.
+        InvalidRecordError, …: a control batch of a producer that aborted, as `control_types`.
     """
     rows = slice(first_row, row_end)
     producer_ids = table.producer_id[rows]
@@ -85,7 +69,8 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
     begin_rows = _begin_rows(state, table, rows)
     is_begun = begin_rows < producer_ids.size
     timeline.begin(state.waiting[is_begun, 0], begin_rows[is_begun])
-    abort_markers = control[is_abort_marker(data, table, control + first_row)]
+    types = control_types(data, table, control + first_row).values()
+    abort_markers = control[[each is ControlRecordType.ABORT for each in types]]
     timeline.end(producer_ids, abort_markers)
     transactional = known[attributes & TRANSACTIONAL_FLAG != 0]
     is_aborted[transactional] = timeline.is_within(producer_ids[transactional], transactional)
@@ -139,38 +124,3 @@ def _last_before(ascending: Int64Array, limits: Int64Array, lowest: Int64Array) 
     places = np.searchsorted(ascending, limits) - 1
     found = np.where(places >= 0, ascending[np.maximum(places, 0)] if ascending.size else lowest, lowest)
     return np.maximum(found, lowest)
-
-
-def is_abort_marker(data: ByteArray, table: BatchTable, rows: Int64Array) -> BoolArray:
-    """Which of some rows are: bool, one for each; a control batch without records is none.
-
-    Args:
-        data: uint8, what `table` was scanned from.
-        rows: int64, of control batches.
-
-    Raises:
-        InvalidRecordError: a first record that does not parse, or whose key is no type.
-        DecompressionError, UnsupportedCompressionTypeError: a batch that cannot be opened.
-    """
-    is_abort = np.zeros(rows.size, np.bool_)
-    has_size = table.size[rows] == HEADER_SIZE + _MARKER_SIZE
-    usual = np.flatnonzero(has_size & (table.record_count[rows] == 1) & (table.attributes[rows] & CODEC_MASK == 0))
-    starts = table.position[rows[usual]] + HEADER_SIZE
-    markers = data[starts[:, np.newaxis] + np.arange(_MARKER_SIZE)]
-    is_known = (markers[:, : _FIXED.size] == _FIXED).all(axis=1)
-    is_known &= (markers[:, _VALUE_SIZE] == 0x0C) & (markers[:, _HEADER_COUNT] == 0)
-    is_abort[usual] = is_known & (markers[:, _TYPE] == 0).all(axis=1)
-    is_odd = table.record_count[rows] != 0
-    is_odd[usual[is_known]] = False
-    for number in np.flatnonzero(is_odd).tolist():
-        is_abort[number] = _first_type(data, table, int(rows[number])) is ControlRecordType.ABORT
-    return is_abort
-
-
-def _first_type(data: ByteArray, table: BatchTable, row: int) -> ControlRecordType:
-    try:
-        first = next(chunk for chunk in BatchRecords(data, table, row).chunks() if len(chunk))
-        return control_record_type(first.key(0))
-    except LogstoreError as error:
-        error.position, error.offset = int(table.position[row]), int(table.base_offset[row])
-        raise

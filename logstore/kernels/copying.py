@@ -8,6 +8,7 @@ from ..jit.device import device
 from .primitives import load64, store64
 
 SLACK_SIZE = 32  # bytes behind the end of either side that a copy may touch
+REFUSED = -1  # what a decoder gives for a stream that is damaged, not plain, or has no room
 
 
 @device

@@ -1,4 +1,4 @@
-"""Records of many v2 batches to one record table, in a call: of plain ones, and of the streams of compressed ones."""
+"""Records of many v2 batches to one record table, in a call: of plain ones, or of the streams of compressed ones."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
-from ..layout.batch import HEADER_SIZE, LOG_APPEND_TIME_FLAG
+from ..layout.batch import LOG_APPEND_TIME_FLAG
 from . import decode, scan
-from .decode import OK, PLAIN, STREAM, decode_rows
+from .decode import OK, PLAIN, decode_rows
 from .scan import check_row
 
 # Beside the status of `kernels.decode`.
@@ -38,9 +38,12 @@ def begin_batch(columns: Any, capacity: int, row: int, position: int, end: int, 
     return state[decode.RECORD_COUNT]
 
 
-@kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
+@kernel("u8*, i64*, i64*, i64, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
 def decode_batches(
     data: Any,
+    starts: Any,
+    ends: Any,
+    source: int,
     columns: Any,
     capacity: int,
     row: int,
@@ -50,73 +53,32 @@ def decode_batches(
     record_capacity: int,
     record_rows: Any,
 ) -> int:
-    """Decode the records of rows `row` … `row_end` - 1 of a batch table, all plain v2 batches, one after the other.
+    """Decode the records of rows `row` … `row_end` - 1 of a batch table of magic 2, one batch after the other.
 
-    data: uint8, what the table was scanned from; columns: int64[scan.COLUMN_COUNT, capacity]; state:
-    int64[decode.STATE_COUNT], out; records: int64[decode.COLUMN_COUNT, record_capacity], out; record_rows:
+    data: uint8, what the table was scanned from, or for a `source` of STREAM what its batches were decompressed to;
+    starts, ends: int64[row_end - row], where in it their records are; columns: int64[scan.COLUMN_COUNT, capacity];
+    state: int64[decode.STATE_COUNT], out; records: int64[decode.COLUMN_COUNT, record_capacity], out; record_rows:
     int64[capacity + 1], out: the first record of each row, and behind the last row decoded that of the next. The
-    checksum of a row that says TO_CHECK is computed, into IS_VALID. Stops at a row with a wrong one, that does not
-    parse or has no room; returns the status, and the row in state[ROW_COUNT].
-    """
-    record_row = 0
-    status = OK
-    while row < row_end:
-        record_rows[row] = record_row
-        size = columns[scan.SIZE * capacity + row]
-        position = columns[scan.POSITION * capacity + row]
-        count = begin_batch(columns, capacity, row, position + HEADER_SIZE, position + size, PLAIN, state)
-        if size < HEADER_SIZE:
-            status = SHORT_BATCH
-        elif columns[scan.IS_VALID * capacity + row] == TO_CHECK and check_row(data, columns, capacity, row) == 0:
-            status = WRONG_CHECKSUM
-        elif count < 0:
-            status = BAD_COUNT
-            state[decode.DETAIL] = count
-        elif min(count, size - HEADER_SIZE + 1) > record_capacity - record_row:
-            # a record takes a byte at least, so that a count that lies is found out before there is no room
-            status = RECORDS_FULL
-        else:
-            status = decode_rows(data, state, records, record_capacity, record_row, record_capacity)
-        if status != OK:
-            break
-        record_row += count
-        row += 1
-    record_rows[row] = record_row
-    state[decode.ROW_COUNT] = row
-    return status
-
-
-@kernel("u8*, i64*, i64*, i64*, i64, i64, i64, i64*, i64*, i64, i64*")
-def decode_streams(
-    data: Any,
-    stream_starts: Any,
-    stream_ends: Any,
-    columns: Any,
-    capacity: int,
-    row: int,
-    row_end: int,
-    state: Any,
-    records: Any,
-    record_capacity: int,
-    record_rows: Any,
-) -> int:
-    """Decode the records of rows `row` … `row_end` - 1 of a batch table, all compressed, from their streams.
-
-    data: uint8; stream_starts, stream_ends: int64[row_end - row], where in it the streams are; the rest and what is
-    returned is as in `decode_batches`, but that no checksum is computed.
+    checksum of a plain row that says TO_CHECK is computed, into IS_VALID. Stops at a row with a wrong one, that does
+    not parse or has no room; returns the status, and the row in state[ROW_COUNT].
     """
     first_row = row
     record_row = 0
     status = OK
     while row < row_end:
         record_rows[row] = record_row
-        position = stream_starts[row - first_row]
-        end = stream_ends[row - first_row]
-        count = begin_batch(columns, capacity, row, position, end, STREAM, state)
-        if count < 0:
+        start, end = starts[row - first_row], ends[row - first_row]
+        count = begin_batch(columns, capacity, row, start, end, source, state)
+        is_to_check = source == PLAIN and columns[scan.IS_VALID * capacity + row] == TO_CHECK
+        if end < start:
+            status = SHORT_BATCH
+        elif is_to_check and check_row(data, columns, capacity, row) == 0:
+            status = WRONG_CHECKSUM
+        elif count < 0:
             status = BAD_COUNT
             state[decode.DETAIL] = count
-        elif min(count, end - position + 1) > record_capacity - record_row:
+        elif min(count, end - start + 1) > record_capacity - record_row:
+            # a record takes a byte at least, so that a count that lies is found out before there is no room
             status = RECORDS_FULL
         else:
             status = decode_rows(data, state, records, record_capacity, record_row, record_capacity)

@@ -1,4 +1,4 @@
-"""LZ4 frames of Kafka's own making, of many batches in a call; whatever is odd about one is left to `codec.lz4`.
+"""LZ4 frames of Kafka's own making; whatever is odd about one is left to `codec.lz4`.
 
 Blocks are decoded by the rules of the C library, and by no more lenient ones: what is taken here is taken there.
 """
@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit.device import device
-from ..jit.kernel import kernel
-from .copying import SLACK_SIZE, copy_match, copy_words
+from .copying import REFUSED, copy_match, copy_words
 from .primitives import be32_unsigned, little_endian
 
-REFUSED = -1
 FRAME_HEADER_SIZE = 7
 _MAGIC_AND_FLAGS = 0x04224D18_60  # no content size, no checksums, independent blocks
 _BLOCK_SIZES = 0x40_82_50_FB_60_51_70_73  # of 64 KiB to 4 MiB: the descriptor, and the header's checksum with it
@@ -97,8 +95,8 @@ def _block_size_max(data: Any, position: int) -> int:
 
 
 @device
-def _decode_frame(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
-    """One frame; the end of its bytes in `out`, or REFUSED."""
+def decode_frame(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
+    """Decode the frame data[position:end] to out[o:out_end]; returns the end of its bytes there, or REFUSED."""
     if end - position < FRAME_HEADER_SIZE:
         return REFUSED
     if (be32_unsigned(data, position) << 8) | data[position + 4] != _MAGIC_AND_FLAGS:
@@ -125,31 +123,3 @@ def _decode_frame(data: Any, position: int, end: int, copy_end: int, out: Any, o
                 return REFUSED
         position += size
     return REFUSED
-
-
-@kernel("u8*, i64, i64*, i64*, i64, u8*, i64, i64, i64*")
-def decode_lz4_streams(
-    data: Any,
-    data_size: int,
-    starts: Any,
-    ends: Any,
-    count: int,
-    out: Any,
-    out_enough: int,
-    out_capacity: int,
-    out_ends: Any,
-) -> int:
-    """Decompress the frames of batches of magic 2 one behind the other, up to one that is odd or has no room.
-
-    data: uint8[data_size]; starts, ends: int64[count], within it; out: uint8[out_capacity + SLACK_SIZE]; no frame is
-    begun at `out_enough` or behind it; out_ends: int64[count], out. Returns the number of frames.
-    """
-    o = 0
-    for row in range(count):
-        if o >= out_enough or starts[row] < 0 or ends[row] > data_size:
-            return row
-        o = _decode_frame(data, starts[row], ends[row], data_size - SLACK_SIZE, out, o, out_capacity)
-        if o < 0:
-            return row
-        out_ends[row] = o
-    return count

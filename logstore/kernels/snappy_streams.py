@@ -1,4 +1,4 @@
-"""Streams of snappy-java's making, of many batches in a call; whatever is odd about one is left to `codec.snappy`.
+"""Streams of snappy-java's making; whatever is odd about one is left to `codec.snappy`.
 
 A block starts with its size as a varint. Then come elements, by the low two bits of a tag: literals, and copies whose
 distance takes 11 bits, two bytes or four.
@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..jit.device import device
-from ..jit.kernel import kernel
-from .copying import SLACK_SIZE, copy_match, copy_words
+from .copying import REFUSED, copy_match, copy_words
 from .primitives import be32, be32_unsigned, little_endian
 
-REFUSED = -1
 STREAM_HEADER_SIZE = 16
 _MAGIC_HIGH, _MAGIC_LOW = 0x82534E41, 0x50505900  # "\x82SNAPPY\0"
 
@@ -89,8 +87,8 @@ def _decode_block(data: Any, position: int, end: int, copy_end: int, out: Any, o
 
 
 @device
-def _decode_stream(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
-    """One stream; the end of its bytes in `out`, or REFUSED."""
+def decode_stream(data: Any, position: int, end: int, copy_end: int, out: Any, o: int, out_end: int) -> int:
+    """Decode the stream data[position:end] to out[o:out_end]; returns the end of its bytes there, or REFUSED."""
     if end - position < STREAM_HEADER_SIZE:
         return REFUSED
     if be32_unsigned(data, position) != _MAGIC_HIGH or be32_unsigned(data, position + 4) != _MAGIC_LOW:
@@ -108,31 +106,3 @@ def _decode_stream(data: Any, position: int, end: int, copy_end: int, out: Any, 
             return REFUSED
         position += size
     return o
-
-
-@kernel("u8*, i64, i64*, i64*, i64, u8*, i64, i64, i64*")
-def decode_snappy_streams(
-    data: Any,
-    data_size: int,
-    starts: Any,
-    ends: Any,
-    count: int,
-    out: Any,
-    out_enough: int,
-    out_capacity: int,
-    out_ends: Any,
-) -> int:
-    """Decompress the streams of batches one behind the other, up to one that is odd or has no room.
-
-    data: uint8[data_size]; starts, ends: int64[count], within it; out: uint8[out_capacity + SLACK_SIZE]; no stream is
-    begun at `out_enough` or behind it; out_ends: int64[count], out. Returns the number of streams.
-    """
-    o = 0
-    for row in range(count):
-        if o >= out_enough or starts[row] < 0 or ends[row] > data_size:
-            return row
-        o = _decode_stream(data, starts[row], ends[row], data_size - SLACK_SIZE, out, o, out_capacity)
-        if o < 0:
-            return row
-        out_ends[row] = o
-    return count

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import scan
 from logstore.errors import InvalidRecordError
 from logstore.folds import committed_filter
-from logstore.folds.committed_filter import CommittedFilter, is_abort_marker
+from logstore.folds.committed_filter import CommittedFilter
+from logstore.folds.transaction_marker import control_types
 from tests.naive.committed_filter import Seen, skipped
 from tests.naive.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.naive.transactional_log import transactional_log
@@ -123,5 +124,5 @@ def test_a_control_record_that_says_nothing_is_told_with_its_place(record: Rec, 
     batch = Batch(5, [record], flags=CONTROL | TRANSACTIONAL, producer_id=1)
     data = np.frombuffer(before.to_bytes() + batch.to_bytes(), np.uint8)
     with pytest.raises(InvalidRecordError, match=words) as caught:
-        is_abort_marker(data, scan(data), np.array([1]))
+        control_types(data, scan(data), np.array([1]))
     assert (caught.value.offset, caught.value.position) == (5, len(before.to_bytes()))

@@ -150,9 +150,9 @@ def check_batches_are_decoded(content: bytes) -> None:
     rows = np.full(table.capacity + 1, UNTOUCHED, np.int64)
     matrix = np.ascontiguousarray(table.matrix)
     assert matrix.shape[0] == COLUMN_COUNT
-    status = run_both(
-        decode_batches.decode_batches, data, matrix, table.capacity, 0, len(table), state, records, capacity, rows
-    )
+    bounds = (data, *table.record_bounds(0, len(table)), decode.PLAIN)
+    arguments = (*bounds, matrix, table.capacity, 0, len(table), state, records, capacity, rows)
+    status = run_both(decode_batches.decode_batches, *arguments)
     assert state[decode.ROW_COUNT] == len(batches)
     assert rows[: len(batches) + 1].tolist() == np.cumsum([0, *map(len, batches)]).tolist()
     found = RecordTable(data, records, int(rows[len(batches)]))
@@ -188,6 +188,8 @@ def test_a_decode_stops_at_the_row_that_has_no_room(batches: list[Batch], capaci
     status = run_both(
         decode_batches.decode_batches,
         data,
+        *table.record_bounds(0, len(table)),
+        decode.PLAIN,
         table.matrix,
         table.capacity,
         0,
@@ -246,9 +248,9 @@ def test_checksums_are_computed_where_it_is_asked_for(
     records = np.zeros((decode.COLUMN_COUNT, data.size + 1), np.int64)
     rows = np.zeros(table.capacity + 1, np.int64)
     matrix, capacity = table.matrix, table.capacity
-    status = run_both(
-        decode_batches.decode_batches, data, matrix, capacity, 0, len(table), state, records, data.size + 1, rows
-    )
+    bounds = (data, *table.record_bounds(0, len(table)), decode.PLAIN)
+    arguments = (*bounds, matrix, capacity, 0, len(table), state, records, data.size + 1, rows)
+    status = run_both(decode_batches.decode_batches, *arguments)
     content = data.tobytes()
     checked = [naive_batch.checked(content, row).is_valid for row in naive_batch.scan(content, 0, len(content)).rows]
     wrong = [row for row in range(len(table)) if marks[row] == decode_batches.TO_CHECK and checked[row] == 0]

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.jit.kernel import Kernel
 from logstore.kernels import decode, decode_batches
+from logstore.kernels.compressed_streams import decompress_plain_streams
 from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.lz4_streams import decode_lz4_streams
-from logstore.kernels.snappy_streams import decode_snappy_streams
+from logstore.model import Codec
 from tests.naive import lz4, snappy
 from tests.naive.encoder import LOG_APPEND_TIME, Batch
 from tests.naive.record import BrokenRecordError, Context, Record, read_stream
@@ -44,29 +43,30 @@ def snappy_stream(data: bytes, block_size: int) -> bytes:
 
 
 CODECS = [
-    pytest.param(decode_lz4_streams, lz4_frame, lz4.decode_frame, id="lz4"),
-    pytest.param(decode_snappy_streams, snappy_stream, snappy.decode_stream, id="snappy"),
+    pytest.param(Codec.LZ4, lz4_frame, lz4.decode_frame, id="lz4"),
+    pytest.param(Codec.SNAPPY, snappy_stream, snappy.decode_stream, id="snappy"),
 ]
 
 
-def decoded(kernel: Kernel, streams: list[bytes], rest: bytes, enough: int, capacity: int) -> list[bytes]:
+def decoded(codec: Codec, streams: list[bytes], rest: bytes, enough: int, capacity: int) -> list[bytes]:
     """What the kernel makes of the streams one behind the other; `rest` is behind the last."""
     data = np.frombuffer(b"".join(streams) + rest + b"\0", np.uint8)
     ends = np.array(list(accumulate(map(len, streams))), np.int64)
     starts = ends - np.array([len(stream) for stream in streams], np.int64)
     out = np.full(capacity + SLACK_SIZE, 0x55, np.uint8)
     out_ends = np.full(len(streams), UNTOUCHED, np.int64)
-    count = run_both(kernel, data, data.size, starts, ends, len(streams), out, enough, capacity, out_ends)
+    arguments = (int(codec), data, data.size, starts, ends, len(streams), out, enough, capacity, out_ends)
+    count = run_both(decompress_plain_streams, *arguments)
     assert (out_ends[count:] == UNTOUCHED).all()
     bounds = [0, *out_ends[:count].tolist()]
     return [out[start:end].tobytes() for start, end in pairwise(bounds)]
 
 
-@pytest.mark.parametrize(("kernel", "encode", "twin"), CODECS)
+@pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
 @settings(max_examples=60)
 @given(st.lists(contents, min_size=1, max_size=4), st.sampled_from([7, 100, 5000]), st.sampled_from([0, 20, 200]))
 def test_streams_of_a_library_are_decoded_as_the_twin_does(
-    kernel: Kernel,
+    codec: Codec,
     encode: Callable[[bytes, int], bytes],
     twin: Callable[[bytes], bytes],
     datas: list[bytes],
@@ -74,14 +74,14 @@ def test_streams_of_a_library_are_decoded_as_the_twin_does(
     rest_size: int,
 ) -> None:
     streams = [encode(data, block_size) for data in datas]
-    assert decoded(kernel, streams, bytes(rest_size), ROOM, ROOM) == list(map(twin, streams)) == datas
+    assert decoded(codec, streams, bytes(rest_size), ROOM, ROOM) == list(map(twin, streams)) == datas
 
 
-@pytest.mark.parametrize(("kernel", "encode", "twin"), CODECS)
+@pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
 @settings(max_examples=200)
 @given(contents, st.sampled_from([30, 5000]), st.data())
 def test_what_is_taken_of_damaged_streams_the_twin_takes(
-    kernel: Kernel,
+    codec: Codec,
     encode: Callable[[bytes, int], bytes],
     twin: Callable[[bytes], bytes],
     content: bytes,
@@ -93,29 +93,29 @@ def test_what_is_taken_of_damaged_streams_the_twin_takes(
         byte = data.draw(st.sampled_from([0, 1, 127, 128, 240, 255]) | st.integers(0, 255))
         stream[data.draw(st.integers(0, len(stream) - 1))] = byte
     damaged = bytes(stream[: data.draw(st.just(len(stream)) | st.integers(0, len(stream)))])
-    found = decoded(kernel, [damaged], b"\xff" * data.draw(st.sampled_from([0, 100])), ROOM, ROOM)
+    found = decoded(codec, [damaged], b"\xff" * data.draw(st.sampled_from([0, 100])), ROOM, ROOM)
     assert found in ([], [_or_nothing(twin, damaged)])
 
 
-@pytest.mark.parametrize(("kernel", "encode", "twin"), CODECS)
+@pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
 @settings(max_examples=60)
 @given(st.lists(contents.filter(len), min_size=2, max_size=4), st.integers(0, 2000), st.integers(0, 2000))
 def test_streams_stop_where_there_is_enough_or_no_room(
-    kernel: Kernel,
+    codec: Codec,
     encode: Callable[[bytes, int], bytes],
     twin: Callable[[bytes], bytes],
     datas: list[bytes],
     enough: int,
     capacity: int,
 ) -> None:
-    found = decoded(kernel, [encode(data, 5000) for data in datas], b"", enough, capacity)
+    found = decoded(codec, [encode(data, 5000) for data in datas], b"", enough, capacity)
     starts = [0, *accumulate(map(len, datas))]
     fitting = [start < enough and start + len(data) <= capacity for start, data in zip(starts, datas, strict=False)]
     count = fitting.index(False) if False in fitting else len(datas)
     assert found == list(map(twin, [encode(data, 5000) for data in datas]))[: len(found)]
     # a block of LZ4 may ask for some bytes more than it fills
     assert len(found) <= count
-    assert len(found) == count or kernel is decode_lz4_streams
+    assert len(found) == count or codec is Codec.LZ4
 
 
 def _or_nothing(twin: Callable[[bytes], bytes], stream: bytes) -> bytes | None:
@@ -151,8 +151,21 @@ def test_streams_are_decoded_to_the_records_that_the_twin_reads(
     records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
     rows = np.full(table.capacity + 1, UNTOUCHED, np.int64)
     matrix = np.ascontiguousarray(table.matrix)
-    arguments = (data, starts, ends, matrix, table.capacity, 0, len(parts), state, records, capacity, rows)
-    status = run_both(decode_batches.decode_streams, *arguments)
+    arguments = (
+        data,
+        starts,
+        ends,
+        decode.STREAM,
+        matrix,
+        table.capacity,
+        0,
+        len(parts),
+        state,
+        records,
+        capacity,
+        rows,
+    )
+    status = run_both(decode_batches.decode_batches, *arguments)
 
     expected, problem = expected_records(parts)
     assert state[decode.ROW_COUNT] == len(expected)
@@ -204,8 +217,9 @@ def test_streams_stop_at_the_row_that_has_no_room(counts: list[int], capacity: i
     state = np.zeros(decode.STATE_COUNT, np.int64)
     records = np.full((decode.COLUMN_COUNT, capacity), UNTOUCHED, np.int64)
     rows = np.zeros(table.capacity + 1, np.int64)
-    arguments = (data, starts, ends, table.matrix, table.capacity, 0, len(counts), state, records, capacity, rows)
-    status = run_both(decode_batches.decode_streams, *arguments)
+    bounds = (data, starts, ends, decode.STREAM)
+    arguments = (*bounds, table.matrix, table.capacity, 0, len(counts), state, records, capacity, rows)
+    status = run_both(decode_batches.decode_batches, *arguments)
     fitting = int(np.searchsorted(np.cumsum(counts), capacity, side="right"))
     assert state[decode.ROW_COUNT] == fitting
     assert (status == decode_batches.RECORDS_FULL) == (fitting < len(counts))

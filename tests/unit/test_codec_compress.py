@@ -9,7 +9,7 @@ import pytest
 
 from logstore.codec import compress, decompress
 from logstore.codec.levels import LEVELS, checked_level
-from logstore.codec.lz4 import decode_plain_frame
+from logstore.codec.lz4 import decode_one
 from logstore.errors import UsageError
 from logstore.model import Codec
 
@@ -52,7 +52,7 @@ def test_what_goes_in_comes_out(codec: Codec, level: int | None, source: bytes) 
 @pytest.mark.parametrize("source", [NOISE, WORDS], ids=["noise", "words"])
 def test_lz4_frames_have_no_options(level: int | None, source: bytes) -> None:
     frame = compress(Codec.LZ4, memoryview(source), level)
-    data = decode_plain_frame(memoryview(frame), 2, SIZE_MAX)
+    data = decode_one(memoryview(frame), SIZE_MAX)
     assert data is not None
     assert data.tobytes() == source
 

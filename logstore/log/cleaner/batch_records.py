@@ -74,7 +74,8 @@ class BatchReader:
         while row < row_end:
             room = self._matrix.shape[1]
             status = decode_batches(
-                data, table.matrix, table.capacity, row, row_end, self._state, self._matrix, room, record_rows
+                *(data, *table.record_bounds(row, row_end), decode.PLAIN, table.matrix, table.capacity),
+                *(row, row_end, self._state, self._matrix, room, record_rows),
             )
             stop = int(self._state[decode.ROW_COUNT])
             if status not in (decode.OK, RECORDS_FULL):
