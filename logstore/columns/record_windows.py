@@ -152,8 +152,8 @@ def _decoded(
         stop = int(state[fields.ROW_COUNT])
         count = int(record_rows[stop])
         if count:
-            ends = record_rows[row + 1 : stop + 1].copy()
-            yield RecordWindow(RecordTable(content, matrix, count), np.arange(row, stop), ends)
+            batch_ends = record_rows[row + 1 : stop + 1].copy()
+            yield RecordWindow(RecordTable(content, matrix, count), np.arange(row, stop), batch_ends)
         del matrix
         if status == WRONG_CHECKSUM:
             yield BadBatch(stop, CorruptRecordError("Record is corrupt"))

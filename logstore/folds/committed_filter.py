@@ -69,8 +69,7 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
     begin_rows = _begin_rows(state, table, rows)
     is_begun = begin_rows < producer_ids.size
     timeline.begin(state.waiting[is_begun, 0], begin_rows[is_begun])
-    types = control_types(data, table, control + first_row).values()
-    abort_markers = control[[each is ControlRecordType.ABORT for each in types]]
+    abort_markers = control[control_types(data, table, control + first_row) == ControlRecordType.ABORT]
     timeline.end(producer_ids, abort_markers)
     transactional = known[attributes & TRANSACTIONAL_FLAG != 0]
     is_aborted[transactional] = timeline.is_within(producer_ids[transactional], transactional)

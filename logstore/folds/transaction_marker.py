@@ -14,7 +14,8 @@ from ..kernels.decode_batches import decode_batches
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import ControlRecordType
 
-_KNOWN = {bytes((0, 0, 0, 0)): ControlRecordType.ABORT, bytes((0, 0, 0, 1)): ControlRecordType.COMMIT}
+NO_RECORD = -2  # in place of the type of a control batch that has lost its record
+_NOT_READ = -3
 _KEY_SIZE = 4
 _VERSION_SIZE = 2
 _VALUE_SIZE = 6
@@ -91,47 +92,42 @@ def _check_version(data: bytes, name: str) -> None:
         )
 
 
-def control_types(data: ByteArray, table: BatchTable, rows: Int64Array) -> dict[int, ControlRecordType | None]:
-    """The type of each row, None for a batch without records.
+def control_types(data: ByteArray, table: BatchTable, rows: Int64Array) -> Int64Array:
+    """Types of control batches, by their first records: int64, a `ControlRecordType` each, or NO_RECORD.
 
     Args:
+        data: uint8, what `table` was scanned from.
         rows: int64, of control batches.
 
     Raises:
         InvalidRecordError: the first row whose first record does not parse, or has a key that is no type.
         DecompressionError, UnsupportedCompressionTypeError: the first row that cannot be opened.
     """
-    keys = _plain_keys(data, table, rows)
-    types: dict[int, ControlRecordType | None] = {}
-    for row, record_count in zip(rows.tolist(), table.record_count[rows].tolist(), strict=True):
-        types[row] = _KNOWN.get(keys.get(row, b"")) if record_count else None
-        if record_count and types[row] is None:
-            types[row] = _read_type(data, table, row)
+    types = np.where(table.record_count[rows] != 0, _NOT_READ, NO_RECORD)
+    plain = np.flatnonzero((table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1))
+    if plain.size:
+        starts, ends = _keys(data, table, rows[plain])
+        plain = plain[: starts.size][ends - starts == _KEY_SIZE]
+        keys = data[starts[ends - starts == _KEY_SIZE, np.newaxis] + np.arange(_KEY_SIZE)].view(">u4").ravel()
+        is_usual = keys <= ControlRecordType.COMMIT  # version 0, an abort or a commit
+        types[plain[is_usual]] = keys[is_usual]
+    for number in np.flatnonzero(types == _NOT_READ).tolist():
+        types[number] = _read_type(data, table, int(rows[number]))
     return types
 
 
-def _plain_keys(data: ByteArray, table: BatchTable, rows: Int64Array) -> dict[int, bytes]:
-    """Keys of plain batches of one record, as markers are: all up to one that is damaged are decoded in a call."""
-    plain = rows[(table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1)]
-    if not plain.size:
-        return {}
-    records = np.empty((decode.COLUMN_COUNT, plain.size), np.int64)
+def _keys(data: ByteArray, table: BatchTable, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Where the keys of plain batches of one record start and end, of all batches up to one that is damaged."""
+    records = np.empty((decode.COLUMN_COUNT, rows.size), np.int64)
     state = np.zeros(decode.STATE_COUNT, np.int64)
-    starts = table.position[plain]
+    starts = table.position[rows]
     decode_batches(
-        *(data, starts + HEADER_SIZE, starts + table.size[plain], decode.PLAIN),
-        *(np.ascontiguousarray(table.matrix[:, plain]), plain.size, 0, plain.size),
-        *(state, records, plain.size, np.empty(plain.size + 1, np.int64)),
+        *(data, starts + HEADER_SIZE, starts + table.size[rows], decode.PLAIN),
+        *(np.ascontiguousarray(table.matrix[:, rows]), rows.size, 0, rows.size),
+        *(state, records, rows.size, np.empty(rows.size + 1, np.int64)),
     )
-    count = int(state[decode.ROW_COUNT])
-    places = zip(
-        plain[:count].tolist(),
-        records[decode.KEY_POSITION, :count].tolist(),
-        records[decode.KEY_SIZE, :count].tolist(),
-        strict=True,
-    )
-    view = data.data
-    return {row: bytes(view[position : position + size]) for row, position, size in places if size >= 0}
+    key_starts = records[decode.KEY_POSITION, : state[decode.ROW_COUNT]]
+    return key_starts, key_starts + records[decode.KEY_SIZE, : state[decode.ROW_COUNT]]
 
 
 def _read_type(data: ByteArray, table: BatchTable, row: int) -> ControlRecordType:

@@ -110,6 +110,14 @@ def test_batches_share_windows_up_to_their_limit(monkeypatch: pytest.MonkeyPatch
         monkeypatch.undo()
 
 
+@pytest.mark.parametrize("codec", [NONE, LZ4])
+def test_every_window_takes_as_many_batches_as_it_has_room_for(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RECORD_COUNT_MAX", 25)
+    found, bad, sizes = rows_of(b"".join(batch(10 * row, 10, codec) for row in range(8)))
+    assert found == [record for row in range(8) for record in expected(row, 10 * row, 10)]
+    assert (bad, sizes) == ([], [20] * 4)
+
+
 def test_a_batch_larger_than_a_window_comes_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RECORD_COUNT_MAX", 10)
     found, bad, sizes = rows_of(batch(0, 4) + batch(4, 5000) + batch(5004, 3))

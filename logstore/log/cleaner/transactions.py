@@ -14,7 +14,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray
 from ...folds.open_transactions import CompletedTransactions
-from ...folds.transaction_marker import control_types
+from ...folds.transaction_marker import NO_RECORD, control_types
 from ...kernels import producer_slots as producers
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
@@ -79,12 +79,12 @@ class CleanedTransactions:
         rows = np.flatnonzero(flags & (TRANSACTIONAL_FLAG | CONTROL_FLAG))
         if not rows.size:
             return found
-        types = control_types(data, table, rows[flags[rows] & CONTROL_FLAG != 0])
+        types = iter(control_types(data, table, rows[flags[rows] & CONTROL_FLAG != 0]).tolist())
         columns = (rows, flags[rows] & CONTROL_FLAG != 0, table.producer_id[rows], table.last_offset[rows])
         for row, is_control, producer_id, last_offset in zip(*(column.tolist() for column in columns), strict=True):
             self._begin_aborted(last_offset)
             if is_control:
-                found[row] = self._passes_control(producer_id, types[row])
+                found[row] = self._passes_control(producer_id, next(types))
             else:
                 found[row] = self._passes_data(producer_id)
         return found
@@ -101,15 +101,15 @@ class CleanedTransactions:
         self._ongoing_committed.add(producer_id)
         return False
 
-    def _passes_control(self, producer_id: int, control_type: ControlRecordType | None) -> bool:
+    def _passes_control(self, producer_id: int, control_type: int) -> bool:
         """Whether a control batch can go; one without records is of no type."""
-        if control_type is None:
+        if control_type == NO_RECORD:
             return True
-        if control_type is ControlRecordType.COMMIT:
+        if control_type == ControlRecordType.COMMIT:
             is_needed = producer_id in self._ongoing_committed
             self._ongoing_committed.discard(producer_id)
             return not is_needed
-        if control_type is not ControlRecordType.ABORT:
+        if control_type != ControlRecordType.ABORT:
             return False
         transaction = self._ongoing_aborted.pop(producer_id, None)
         is_needed = producer_id in self._has_aborted_data
