@@ -22,8 +22,6 @@ The other way round, the first entry from a target on, an equal key that the sea
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,16 +59,7 @@ def largest_lower_bound_slots(
 
 def largest_lower_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> int:
     """The slot that `largest_lower_bound_slots` gives for one target, sooner."""
-    count = keys.size
-    if not count:
-        return NO_SLOT
-    entries = keys.data  # whose items are Python's own ints, and sooner there
-    first_warm = count - 1 - warm_entry_count
-    if first_warm <= 0:
-        first_warm = 0
-    if entries[first_warm] < target:
-        return _searched(entries, target, first_warm, count - 1)[0]
-    return NO_SLOT if entries[0] > target else _searched(entries, target, 0, first_warm)[0]
+    return _searched(keys, target, warm_entry_count)[0] if keys.size else NO_SLOT
 
 
 def smallest_upper_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> int:
@@ -83,24 +72,24 @@ def smallest_upper_bound_slot(keys: NDArray[np.int64], target: int, warm_entry_c
         keys, warm_entry_count: as of `largest_lower_bound_slots`.
         target: int64.
     """
-    count = keys.size
-    if not count:
+    if not keys.size:
         return NO_SLOT
-    entries = keys.data
-    first_warm = max(0, count - 1 - warm_entry_count)
-    if entries[first_warm] < target:
-        slot, is_met = _searched(entries, target, first_warm, count - 1)
-    elif entries[0] > target:
-        return 0
-    else:
-        slot, is_met = _searched(entries, target, 0, first_warm)
+    slot, is_met = _searched(keys, target, warm_entry_count)
     if is_met:
         return slot
-    return slot + 1 if slot < count - 1 else NO_SLOT
+    return slot + 1 if slot < keys.size - 1 else NO_SLOT
 
 
-def _searched(entries: Any, target: int, low: int, high: int) -> tuple[int, bool]:
-    """Where the binary search ends, and whether because it met the target (`AbstractIndex.binarySearch`)."""
+def _searched(keys: NDArray[np.int64], target: int, warm_entry_count: int) -> tuple[int, bool]:
+    """Slot where the search ends, and whether because it met the target (`AbstractIndex.indexSlotRangeFor`)."""
+    entries = keys.data  # whose items are Python's own ints, and sooner there
+    low, high = keys.size - 1 - warm_entry_count, keys.size - 1
+    if low < 0:
+        low = 0
+    if not entries[low] < target:
+        if entries[0] > target:
+            return NO_SLOT, False
+        low, high = 0, low
     while low < high:
         middle = (low + high + 1) >> 1
         found = entries[middle]

@@ -64,7 +64,7 @@ ENTRY_DTYPE = np.dtype(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProducerSnapshot:
-    """The entries of one `.snapshot`, in file order: all columns int64 and of one length."""
+    """The entries of one `.snapshot`, in file order: int64 columns of one length, in the order of ENTRY_DTYPE."""
 
     stored_crc: int
     producer_ids: NDArray[np.int64]
@@ -113,17 +113,7 @@ def parse_producer_snapshot(data: bytes) -> ProducerSnapshot:
     if entry_count * ENTRY_SIZE > remaining:
         raise _buffer_underflow()
     entries = np.frombuffer(data, dtype=ENTRY_DTYPE, count=entry_count, offset=HEADER_SIZE)
-    return ProducerSnapshot(
-        stored_crc=stored_crc,
-        producer_ids=entries["producer_id"].astype(np.int64),
-        producer_epochs=entries["producer_epoch"].astype(np.int64),
-        last_sequences=entries["last_sequence"].astype(np.int64),
-        last_offsets=entries["last_offset"].astype(np.int64),
-        offset_deltas=entries["offset_delta"].astype(np.int64),
-        timestamps=entries["timestamp"].astype(np.int64),
-        coordinator_epochs=entries["coordinator_epoch"].astype(np.int64),
-        current_txn_first_offsets=entries["current_txn_first_offset"].astype(np.int64),
-    )
+    return ProducerSnapshot(stored_crc, *(entries[name].astype(np.int64) for name in ENTRY_DTYPE.fields or ()))
 
 
 def _unpack(data: bytes, position: int, size: int, *, signed: bool) -> int:
