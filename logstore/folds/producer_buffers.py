@@ -6,18 +6,14 @@ and `kernels.fold_producers` say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, ByteArray, Int64Array
-from ..jit.kernel import INTERPRETED
-from ..jit.structs import address_of
 from ..kernels import producer_entries as fields
 from ..kernels import producer_slots as slot
 from ..kernels.fold_producers import apply_updates, fold_producers
+from ..kernels.producer_slots import ProducerStruct
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
 
@@ -26,22 +22,17 @@ _ROOM_KEPT = 1024  # updates; what a larger group needed is given back
 _SLOTS_PER_ENTRY = 2  # of an index
 
 
-def argument(array: Int64Array) -> Int64Array | int:
-    """What a kernel is given for an array that stays where it is: asking for its address each time is slow."""
-    return array if INTERPRETED else address_of("i64*", array)
-
-
 class ProducerBuffers:
     """Entries with their index, the updates of the group under way with theirs, and transactions.
 
     Attributes:
         slots: int64, see `kernels.producer_slots`.
         transactions: those that are open.
-        arrays: what the kernels of `fold_producers` end with; others as soon as something was enlarged.
-        arguments: the same as such a kernel is given it.
+        struct: all arrays, as the kernels of `fold_producers` take them; others as soon as something was enlarged.
     """
 
     def __init__(self) -> None:
+        self.struct = ProducerStruct()
         self.transactions = OpenTransactions()
         self.slots = np.zeros(slot.SLOT_COUNT, np.int64)
         self.slots[slot.INDEX_SEED] = hash("producer ids") & ((1 << 62) - 1)  # differs from process to process
@@ -106,7 +97,7 @@ class ProducerBuffers:
         """Work rows into updates, see `fold_producers`; enlarges what is full, returns any other status."""
         row = first_row
         while True:
-            status = self._run(fold_producers, data, table.matrix, table.capacity, row, row_end)
+            status = fold_producers(data, table.matrix, table.capacity, row, row_end, self.struct)
             if status != slot.NO_ROOM:
                 return status
             row = int(self.slots[slot.STOP_ROW])
@@ -139,31 +130,19 @@ class ProducerBuffers:
         return transaction
 
     def _apply_in(self, order: Int64Array) -> int:
-        status = self._run(apply_updates, np.ascontiguousarray(order, np.int64))
+        status = apply_updates(np.ascontiguousarray(order, np.int64), self.struct)
         if len(self._updates) > _ROOM_KEPT:
             self._updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
             self._reserve_updates(_ROOM_MIN)
             self._bind()
         return status
 
-    def _run(self, function: Callable[..., int], *arguments: Any) -> int:
-        return function(*arguments, *self.arguments)
-
     def _bind(self) -> None:
-        transactions = self.transactions
-        arrays = (
-            self.slots,
-            self._entries,
-            self._index,
-            self._updates,
-            self._update_index,
-            self._started,
-            self._completed,
-            transactions.slots,
-            transactions.ongoing,
-        )
-        self.arrays = arrays
-        self.arguments = tuple(map(argument, arrays))
+        struct = self.struct
+        struct.producer_slots, struct.entries, struct.index = self.slots, self._entries, self._index
+        struct.updates, struct.update_index = self._updates, self._update_index
+        struct.started, struct.completed = self._started, self._completed
+        struct.transaction_slots, struct.ongoing = self.transactions.slots, self.transactions.ongoing
 
     def _enlarge(self) -> None:
         slots = self.slots

@@ -117,7 +117,7 @@ def _ends_an_open_one(fast: Any) -> bool:
 def _forget_group(fast: Any) -> int:
     """Forget what was worked out of batches that were not written."""
     slots = words_at(fast.producer_slots)
-    clear_updates(slots, words_at(fast.updates), words_at(fast.update_index))
+    clear_updates(fast)
     slots[producers.STARTED_COUNT] = 0
     slots[producers.COMPLETED_COUNT] = 0
     slots[producers.APPLIED_COUNT] = 0
@@ -132,7 +132,7 @@ def _work_producer(fast: Any, request: Any) -> bool:
         return True
     if row[scan.BASE_SEQUENCE] < 0 and request.origin == producers.CLIENT:
         return False
-    if not has_room(slots, words_at(fast.transaction_slots)):
+    if not has_room(fast):
         return False
     slots[producers.ORIGIN] = request.origin
     slots[producers.TRANSACTION_VERSION] = request.transaction_version
@@ -144,22 +144,15 @@ def _work_producer(fast: Any, request: Any) -> bool:
     slots[producers.MARKER_TYPE] = request.marker_type
     slots[producers.MARKER_COORDINATOR_EPOCH] = request.coordinator_epoch
     slots[producers.MARKER_TIMESTAMP] = request.now_ms
-    status = work_row(
-        bytes_at(fast.out), row, 1, 0, slots,
-        words_at(fast.entries), words_at(fast.index), words_at(fast.updates), words_at(fast.update_index),
-        words_at(fast.started), words_at(fast.completed),
-    )  # fmt: skip
+    status = work_row(bytes_at(fast.out), row, 1, 0, fast)
     slots[producers.MARKER_ROW] = -1
     return status == OK and _ends_an_open_one(fast)
 
 
 @device
 def _commit_producer(fast: Any) -> int:
-    slots, transaction_slots = words_at(fast.producer_slots), words_at(fast.transaction_slots)
-    apply_update(0, slots, words_at(fast.entries), words_at(fast.index), words_at(fast.updates))
-    apply_transactions(
-        slots, words_at(fast.started), words_at(fast.completed), transaction_slots, words_at(fast.ongoing)
-    )
+    apply_update(0, fast)
+    apply_transactions(fast)
     return _forget_group(fast)
 
 

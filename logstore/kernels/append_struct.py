@@ -64,7 +64,7 @@ class FastPathStruct(Struct):
     index_slots: Words  # as in `fold_indexes`
     offset_entries: Words
     time_entries: Words
-    producer_slots: Words  # as in `fold_producers`
+    producer_slots: Words  # and the next as in `producer_slots.ProducerStruct`
     entries: Words
     index: Words
     updates: Words

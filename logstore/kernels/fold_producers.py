@@ -11,6 +11,7 @@ from typing import Any
 
 from ..jit.device import device
 from ..jit.kernel import kernel
+from ..jit.structs import words_at
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID
 from . import producer_slots as slot
 from . import scan
@@ -45,12 +46,14 @@ from .producer_entries import (
     find_entry,
     map_capacity_with,
 )
-from .producer_slots import NO_ROOM, NOT_STARTED, OK
+from .producer_slots import NO_ROOM, NOT_STARTED, OK, ProducerStruct
 
 
 @device
-def apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any) -> int:
+def apply_update(update: int, producers: Any) -> int:
     """Merge a producer's update into its entry, or make it its entry (`ProducerStateManager.update`)."""
+    slots, index = words_at(producers.producer_slots), words_at(producers.index)
+    entries, updates = words_at(producers.entries), words_at(producers.updates)
     source = update * ENTRY_WIDTH
     producer_id = updates[source + PRODUCER_ID]
     found = find_entry(producer_id, entries, index, slots[slot.INDEX_BITS], slots[slot.INDEX_SEED])
@@ -93,8 +96,14 @@ def apply_update(update: int, slots: Any, entries: Any, index: Any, updates: Any
 
 
 @device
-def apply_transactions(slots: Any, started: Any, completed: Any, transaction_slots: Any, ongoing: Any) -> int:
+def apply_transactions(producers: Any) -> int:
     """Open the transactions that the group started, then decide those that it completed (`completeTxn`)."""
+    slots, started, completed = (
+        words_at(producers.producer_slots),
+        words_at(producers.started),
+        words_at(producers.completed),
+    )
+    transaction_slots, ongoing = words_at(producers.transaction_slots), words_at(producers.ongoing)
     for number in range(slots[slot.STARTED_COUNT]):
         put_ongoing(transaction_slots, ongoing, started[2 * number], started[2 * number + 1])
     slots[slot.STARTED_COUNT] = 0
@@ -115,8 +124,10 @@ def apply_transactions(slots: Any, started: Any, completed: Any, transaction_slo
 
 
 @device
-def clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
+def clear_updates(producers: Any) -> int:
     """Forget the updates of the group under way."""
+    slots, updates = words_at(producers.producer_slots), words_at(producers.updates)
+    update_index = words_at(producers.update_index)
     for update in range(slots[slot.UPDATE_COUNT]):
         update_index[updates[update * ENTRY_WIDTH + INDEX_SLOT]] = 0
     slots[slot.UPDATE_COUNT] = 0
@@ -125,8 +136,9 @@ def clear_updates(slots: Any, updates: Any, update_index: Any) -> int:
 
 
 @device
-def has_room(slots: Any, transaction_slots: Any) -> bool:
+def has_room(producers: Any) -> bool:
     """Whether one batch more fits everywhere, and the group when it is applied."""
+    slots, transaction_slots = words_at(producers.producer_slots), words_at(producers.transaction_slots)
     return (
         slots[slot.ENTRY_COUNT] + slots[slot.UPDATE_COUNT] < slots[slot.ENTRY_CAPACITY]
         and slots[slot.UPDATE_COUNT] < slots[slot.UPDATE_CAPACITY]
@@ -137,20 +149,10 @@ def has_room(slots: Any, transaction_slots: Any) -> bool:
 
 
 @device
-def work_row(
-    data: Any,
-    columns: Any,
-    capacity: int,
-    row: int,
-    slots: Any,
-    entries: Any,
-    index: Any,
-    updates: Any,
-    update_index: Any,
-    started: Any,
-    completed: Any,
-) -> int:
+def work_row(data: Any, columns: Any, capacity: int, row: int, producers: Any) -> int:
     """Work one row that has a producer into its update."""
+    slots, index = words_at(producers.producer_slots), words_at(producers.index)
+    entries, updates = words_at(producers.entries), words_at(producers.updates)
     producer_id = columns[scan.PRODUCER_ID * capacity + row]
     entry = max(find_entry(producer_id, entries, index, slots[slot.INDEX_BITS], slots[slot.INDEX_SEED]), -1)
     is_control = columns[scan.ATTRIBUTES * capacity + row] & CONTROL_FLAG != 0
@@ -160,52 +162,34 @@ def work_row(
         status = read_marker(data, columns, capacity, row, slots)
     if status != OK:
         return status
-    update = update_of(producer_id, slots, entries, entry, updates, update_index)
+    update = update_of(producer_id, slots, entries, entry, updates, words_at(producers.update_index))
     if is_marker:
-        return work_marker(columns, capacity, row, slots, updates, update, completed)
+        return work_marker(columns, capacity, row, slots, updates, update, words_at(producers.completed))
     if is_control:
         return OK
-    return work_data(columns, capacity, row, slots, entries, entry, updates, update, started)
+    return work_data(columns, capacity, row, slots, entries, entry, updates, update, words_at(producers.started))
 
 
-@kernel("u8*, i64*, i64, i64, i64, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*")
-def fold_producers(
-    data: Any,
-    columns: Any,
-    capacity: int,
-    row: int,
-    row_end: int,
-    slots: Any,
-    entries: Any,
-    index: Any,
-    updates: Any,
-    update_index: Any,
-    started: Any,
-    completed: Any,
-    transaction_slots: Any,
-    ongoing: Any,
-) -> int:
+@kernel("u8*, i64*, i64, i64, i64", ProducerStruct)
+def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: int, producers: Any) -> int:
     """Work rows `row` … `row_end` - 1 of a batch table into updates, and apply each at once if IS_SINGLE.
 
-    data: uint8, what the table was scanned from; columns: int64[COLUMN_COUNT, capacity] of `scan`; slots as in
-    `producer_slots`; entries and updates: int64[n, ENTRY_WIDTH]; their indexes: int64[2^bits]; started: int64[n, 2];
-    completed: int64[n, COMPLETED_WIDTH], out; the rest as in `fold_transactions`. Returns the status; the rows before
-    STOP_ROW are done.
+    data: uint8, what the table was scanned from; columns: int64[COLUMN_COUNT, capacity] of `scan`. Returns the status;
+    the rows before STOP_ROW are done.
     """
+    slots = words_at(producers.producer_slots)
     is_single = slots[slot.IS_SINGLE] != 0
     while row < row_end:
         slots[slot.STOP_ROW] = row
-        if not has_room(slots, transaction_slots):
+        if not has_room(producers):
             return NO_ROOM
         if columns[scan.MAGIC * capacity + row] >= 2:
             if columns[scan.PRODUCER_ID * capacity + row] > NO_PRODUCER_ID:
-                status = work_row(
-                    data, columns, capacity, row, slots, entries, index, updates, update_index, started, completed
-                )
+                status = work_row(data, columns, capacity, row, producers)
                 if status == OK and is_single:
-                    apply_update(0, slots, entries, index, updates)
-                    status = apply_transactions(slots, started, completed, transaction_slots, ongoing)
-                    clear_updates(slots, updates, update_index)
+                    apply_update(0, producers)
+                    status = apply_transactions(producers)
+                    clear_updates(producers)
                 if status != OK:
                     return status
             if is_single:
@@ -215,26 +199,14 @@ def fold_producers(
     return OK
 
 
-@kernel("i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*, i64*")
-def apply_updates(
-    order: Any,
-    slots: Any,
-    entries: Any,
-    index: Any,
-    updates: Any,
-    update_index: Any,
-    started: Any,
-    completed: Any,
-    transaction_slots: Any,
-    ongoing: Any,
-) -> int:
+@kernel("i64*", ProducerStruct)
+def apply_updates(order: Any, producers: Any) -> int:
     """Apply the updates of a group in this order, which is that of a Java HashMap; then its transactions.
 
-    order: int64[slot.UPDATE_COUNT], numbers of updates; the rest as in `fold_producers`, with room for the whole group.
-    Returns OK or NOT_STARTED.
+    order: int64[slot.UPDATE_COUNT], numbers of updates; there is room for the whole group. Returns OK or NOT_STARTED.
     """
-    for number in range(slots[slot.UPDATE_COUNT]):
-        apply_update(order[number], slots, entries, index, updates)
-    status = apply_transactions(slots, started, completed, transaction_slots, ongoing)
-    clear_updates(slots, updates, update_index)
+    for number in range(words_at(producers.producer_slots)[slot.UPDATE_COUNT]):
+        apply_update(order[number], producers)
+    status = apply_transactions(producers)
+    clear_updates(producers)
     return status

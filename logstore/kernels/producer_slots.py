@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+from ..jit.structs import Struct, Words, struct
+
+
+@struct
+class ProducerStruct(Struct):
+    """The arrays of a producer state, by the names that they have in `append_struct.FastPathStruct` too."""
+
+    producer_slots: Words  # int64[SLOT_COUNT]
+    entries: Words  # int64[n, ENTRY_WIDTH], as in `producer_entries`
+    index: Words  # int64[2^bits]
+    updates: Words  # as entries
+    update_index: Words
+    started: Words  # int64[n, 2]
+    completed: Words  # int64[n, COMPLETED_WIDTH]
+    transaction_slots: Words  # as in `fold_transactions`
+    ongoing: Words
+
+
 # Slots of the state, int64[SLOT_COUNT]: the entries and their index,
 ENTRY_COUNT = 0
 ENTRY_CAPACITY = 1

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.folds import open_transactions, producer_buffers
+from logstore.jit.kernel import Kernel
 from logstore.kernels.fold_producers import apply_updates, fold_producers
 from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
-from tests.unit.kernel_forms import run_both
+from tests.unit.kernel_forms import run_both_on
 
 INT_MAX = 2**31 - 1
 CROWDED = [1000 * i for i in range(12)]  # eight of them share a bucket of sixteen
@@ -131,6 +133,11 @@ def scanned(batches: list[Batch]) -> tuple[np.ndarray, BatchTable]:
     return data, table
 
 
+def _run_both(kernel: Kernel, *arguments: Any) -> int:
+    *before, struct = arguments
+    return run_both_on(kernel, struct, *before)
+
+
 @contextmanager
 def both_forms() -> Iterator[None]:
     """The folds run their kernels compiled and interpreted, and compare; and have room for nothing at first."""
@@ -138,7 +145,6 @@ def both_forms() -> Iterator[None]:
         patch.setattr(producer_buffers, "_ROOM_MIN", 1)
         patch.setattr(producer_buffers, "_ROOM_KEPT", 3)
         patch.setattr(open_transactions, "_ROOM_MIN", 1)
-        patch.setattr(producer_buffers, "argument", lambda array: array)
-        patch.setattr(producer_buffers, "fold_producers", partial(run_both, fold_producers))
-        patch.setattr(producer_buffers, "apply_updates", partial(run_both, apply_updates))
+        patch.setattr(producer_buffers, "fold_producers", partial(_run_both, fold_producers))
+        patch.setattr(producer_buffers, "apply_updates", partial(_run_both, apply_updates))
         yield

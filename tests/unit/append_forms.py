@@ -17,7 +17,6 @@ from logstore.kernels import append_struct as kinds
 from logstore.kernels import decode, producer_slots, scan
 from logstore.kernels.append_steps import append_request, finish_append
 from logstore.kernels.append_validation import ROW_COUNT
-from logstore.log.append.fast import _PRODUCER_ARRAYS
 from tests.unit.kernel_forms import Fenced
 
 ENTRY_ROOM = 64
@@ -45,8 +44,8 @@ class AppendForms:
         self.fast.index_slots = self.indexes.slots
         self.fast.offset_entries, self.fast.time_entries = self.indexes.buffers
         self.fast.offset_entry_room = self.fast.time_entry_room = ENTRY_ROOM
-        for name, array in zip(_PRODUCER_ARRAYS, self.producers.arrays, strict=True):
-            setattr(self.fast, name, array)
+        for name in self.producers.struct.kinds:
+            setattr(self.fast, name, getattr(self.producers.struct, name))
         self.request.built = self.request.records = np.zeros(1, np.uint8)
         self.request.columns = np.zeros(4, np.int64)
         self.fast.is_bound, self.fast.codec, self.fast.descriptor = 1, -1, 5

@@ -67,16 +67,21 @@ class GuardedStruct:
             setattr(self, name, value if kind == "i64" else Guarded(array.copy()))
 
 
-def run_both_on(kernel: Kernel, of: Struct) -> int:
-    """As `run_both`, for a kernel of one struct, in whose arrays is left what the kernel writes."""
+def run_both_on(kernel: Kernel, of: Struct, *before: npt.NDArray[Any] | int) -> int:
+    """As `run_both`, for a kernel whose last argument is a struct, in whose arrays is left what the kernel writes."""
+    read, read_guarded = _both(before)
     guarded, fences, arrays = GuardedStruct(of), {}, {}
     for name, kind in of.kinds.items():
         array = getattr(of, name)
         if kind != "i64" and array is not None:
             arrays[name], fences[name] = array, Fenced(array)
             setattr(of, name, fences[name].array)
-    status = kernel(of)
-    assert kernel.function(guarded) == status
+    status = kernel(*[each.array if isinstance(each, Fenced) else each for each in read], of)
+    assert kernel.function(*read_guarded, guarded) == status
+    for argument, fence in zip(before, read, strict=True):
+        if isinstance(argument, np.ndarray) and isinstance(fence, Fenced):
+            fence.assert_intact()
+            assert np.array_equal(fence.array, argument.reshape(-1)), "what was to be read only was written"
     for name, fence in fences.items():
         fence.assert_intact()
         view = np.asarray(getattr(guarded, name).view)
@@ -89,6 +94,14 @@ def run_both_on(kernel: Kernel, of: Struct) -> int:
     return status
 
 
+def _both(arguments: tuple[npt.NDArray[Any] | int, ...]) -> tuple[list[Fenced | int], list[Guarded | int]]:
+    """The arguments for the compiled form and for the interpreted one."""
+    return (
+        [Fenced(a) if isinstance(a, np.ndarray) else a for a in arguments],
+        [Guarded(a.copy()) if isinstance(a, np.ndarray) else a for a in arguments],
+    )
+
+
 def run_both(kernel: Kernel, *arguments: npt.NDArray[Any] | int, read_limit: int | None = None) -> int:
     """Run a kernel compiled and interpreted, check that they agree in everything, and return its result.
 
@@ -96,8 +109,7 @@ def run_both(kernel: Kernel, *arguments: npt.NDArray[Any] | int, read_limit: int
         arguments: as the kernel takes them. What it writes is left in them.
         read_limit: the first index of the first buffer that must not be read.
     """
-    fenced = [Fenced(a) if isinstance(a, np.ndarray) else a for a in arguments]
-    guarded = [Guarded(a.copy()) if isinstance(a, np.ndarray) else a for a in arguments]
+    fenced, guarded = _both(arguments)
     if read_limit is not None:
         assert isinstance(guarded[0], Guarded)
         guarded[0].limit = read_limit

@@ -36,17 +36,6 @@ _CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`
 _ANSWER = struct.Struct("=6q?")
 _ANSWER_POSITION = RequestStruct.first_offset.offset  # type: ignore[attr-defined]
 _LOWEST_SEQUENCE_NONE = (1 << 31) - 1
-_PRODUCER_ARRAYS = (
-    "producer_slots",
-    "entries",
-    "index",
-    "updates",
-    "update_index",
-    "started",
-    "completed",
-    "transaction_slots",
-    "ongoing",
-)  # in the order of `ProducerBuffers.arrays`
 _FAILURE_TEXT = "Error while appending records to"
 _NO_BYTES = np.zeros(1, np.uint8)
 _info = partial(tuple.__new__, AppendInfo)  # of a tuple of its fields: half the time of `AppendInfo`
@@ -197,8 +186,9 @@ class FastPath:
         self.unverified = not log.producers.state.requires_verification, _LOWEST_SEQUENCE_NONE, 0
         self._bind_topic()
         self._bind_segment()
-        for name, array in zip(_PRODUCER_ARRAYS, log.producers.state.buffers.arrays, strict=True):
-            _set(bound, name, array)
+        producers = log.producers.state.buffers.struct
+        for name in producers.kinds:
+            _set(bound, name, getattr(producers, name))
         bound.is_bound = 1
         return True
 
