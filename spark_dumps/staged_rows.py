@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from logstore.columns.arrow_columns import bytes_column, headers_columns
-from logstore.columns.key_hashes import murmur2_hashes
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
 
@@ -58,7 +57,7 @@ def staged_pieces(batch: pa.RecordBatch, columns: Mapping[str, int]) -> Iterator
 
 def _column(name: str, found: Mapping[str, pa.Array]) -> pa.Array:
     if name == "key_hash":
-        return pa.array(murmur2_hashes(bytes_column(found["key"])))
+        return pa.array(bytes_column(found["key"]).murmur2_hashes())
     column = found[name]
     if name == "topic" and column.null_count:
         raise UsageError(

@@ -57,24 +57,6 @@ def _bytes(values: Any) -> BytesColumn | None:
         return values
     if arrow_columns.is_arrow(values):
         return arrow_columns.bytes_column(values)
-    return _bytes_of_numpy(values)
-
-
-def _timestamps(values: Any) -> Int64Array:
-    if arrow_columns.is_arrow(values):
-        return arrow_columns.timestamps_column(values)
-    return _timestamps_of_numpy(values)
-
-
-def _headers(values: Any) -> BytesColumn:
-    if isinstance(values, BytesColumn):
-        return values
-    if arrow_columns.is_arrow(values):
-        return arrow_columns.headers_columns(values).encoded()
-    return HeaderColumns.of_lists(values).encoded()
-
-
-def _bytes_of_numpy(values: Any) -> BytesColumn:
     if isinstance(values, tuple) and len(values) == 2 and all(isinstance(part, np.ndarray) for part in values):
         return BytesColumn.of_offsets(*values)
     if isinstance(values, list | tuple):
@@ -105,8 +87,18 @@ def _of_objects(values: Sequence[bytes | None]) -> BytesColumn:
     return BytesColumn.of_values(values)
 
 
-def _timestamps_of_numpy(values: Any) -> Int64Array:
+def _headers(values: Any) -> BytesColumn:
+    if isinstance(values, BytesColumn):
+        return values
+    if arrow_columns.is_arrow(values):
+        return arrow_columns.headers_columns(values).encoded()
+    return HeaderColumns.of_lists(values).encoded()
+
+
+def _timestamps(values: Any) -> Int64Array:
     """Milliseconds since 1970 out of ints or datetime64, cut off to them; -1 is no timestamp."""
+    if arrow_columns.is_arrow(values):
+        return arrow_columns.timestamps_column(values)
     array = values if isinstance(values, np.ndarray) else np.array(values)
     if array.ndim == 1 and array.dtype.kind == "M":
         return array.astype("datetime64[ms]").astype(np.int64)

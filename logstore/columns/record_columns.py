@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..kernels.key_hashes import murmur2_keys
 from ..layout.batch import NO_TIMESTAMP
 from ..layout.record import Headers, headers_bytes
 from .batch_table import BoolArray, ByteArray, Int64Array
@@ -149,6 +150,17 @@ class BytesColumn:
         if not ((self.starts >= 0) & (self.ends <= self.data.size) | is_null).all():
             raise UsageError("A range of a column is not within its bytes", found=f"{self.data.size} bytes")
         return np.where(is_null, -1, self.ends - self.starts)
+
+    def murmur2_hashes(self) -> Int64Array:
+        """Hash each string as the Java producer hashes a key (`Utils.murmur2`): int64[n], Java ints; 0 for null.
+
+        Raises:
+            UsageError: a range that is not within the data.
+        """
+        self.sizes  # noqa: B018 - looks whether all ranges are there
+        hashes = np.empty(len(self), np.int64)
+        murmur2_keys(self.data, self.starts, self.ends, len(self), hashes)
+        return hashes
 
     def value(self, row: int) -> bytes | None:
         """One string, copied."""

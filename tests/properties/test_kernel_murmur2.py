@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.client.producer.partitioner import murmur2 as of_one_key
-from logstore.columns.key_hashes import murmur2_hashes
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
 from logstore.kernels.key_hashes import murmur2_key, murmur2_keys
@@ -33,7 +32,7 @@ def test_keys_are_hashed_as_one_by_one(of: list[bytes | None]) -> None:
 
 
 def test_a_column_is_hashed_as_java_hashes() -> None:
-    assert murmur2_hashes(BytesColumn.of_values(list(JAVA))).tolist() == list(JAVA.values())
+    assert BytesColumn.of_values(list(JAVA)).murmur2_hashes().tolist() == list(JAVA.values())
     assert list(map(of_one_key, JAVA)) == list(JAVA.values())
     assert of_one_key(b"") == murmur2(b"")
 
@@ -41,4 +40,4 @@ def test_a_column_is_hashed_as_java_hashes() -> None:
 def test_ranges_that_are_not_there_are_not_read() -> None:
     column = BytesColumn(np.zeros(4, np.uint8), np.zeros(1, np.int64), np.array([5], np.int64))
     with pytest.raises(UsageError, match="not within its bytes"):
-        murmur2_hashes(column)
+        column.murmur2_hashes()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...columns.batch_table import Int64Array
-from ...columns.key_hashes import murmur2_hashes
 from ...columns.record_columns import BytesColumn
 from ...errors import UsageError
 from ...kernels.key_hashes import murmur2_key
@@ -71,6 +70,6 @@ def partitions_for_keys(keys: BytesColumn, partition_count: int) -> Int64Array:
     >>> partitions_for_keys(BytesColumn.of_values([b"42", None, b""]), 12).tolist()
     [4, -1, 9]
     """
-    partitions = (murmur2_hashes(keys) & 0x7FFFFFFF) % partition_count
+    partitions = (keys.murmur2_hashes() & 0x7FFFFFFF) % partition_count
     partitions[keys.is_null] = -1
     return partitions
