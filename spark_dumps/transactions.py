@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from logstore.audit import partition as audit
+from logstore.audit.evidence import Evidence
 from logstore.audit.log_pass import run_checks
+from logstore.audit.partition import open_partition
 from logstore.audit.partition_transactions import PartitionTransaction, PartitionTransactions
 from logstore.disk.directory import SegmentFiles
 from logstore.errors import CorruptRecordError, LogstoreError
@@ -30,8 +31,8 @@ OPEN = "open"  # beside `Marker.outcome`
 class _History(PartitionTransactions):
     """Keeps what is passed over."""
 
-    def __init__(self, partition: audit.Partition) -> None:
-        super().__init__(partition)
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__(evidence)
         self.damage: list[LogstoreError] = []
         self._path = ""
 
@@ -54,8 +55,8 @@ class _History(PartitionTransactions):
 
 
 def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
-    history = _History(audit.open_partition(partition.files.path))
-    run_checks(history.partition, [history])
+    history = _History(Evidence(open_partition(partition.files.path)))
+    run_checks(history.evidence, [history])
     yield from map(_row, history.transactions)
     yield from history.damage
 

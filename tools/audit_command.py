@@ -41,7 +41,7 @@ def command(directory: str, now: int | None, form: str, master: str | None) -> N
 
 
 def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequence[Finding]]:
-    """What was looked at, in a line, and what was found."""
+    """Return what was looked at and what was not asked, a line each, and what was found."""
     if master is not None:
         from spark_dumps.audit import audit_with_spark
 
@@ -58,4 +58,8 @@ def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequ
         f"{len(partitions)} partitions, {size} bytes, {batch_count} batches, {transaction_count} parts of "
         f"transactions, {len(audited.groups.log.commits)} group offsets"
     )
-    return summary, audited.findings
+    unasked = [
+        f"not asked: {rule} in {count} partitions: {reason}"
+        for (rule, reason), count in sorted(audited.verified.unasked.items())
+    ]
+    return "\n".join([summary, *unasked]), audited.findings

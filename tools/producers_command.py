@@ -33,7 +33,7 @@ def command(path: str, form: str) -> None:
     with told_errors():
         root, only = partition_in(path)
         partitions = open_partitions(root)
-        log, findings = read_coordinator_log(partitions, None)
+        log, findings = read_coordinator_log([one for one in partitions if one.is_live], None)
         looked_at = [partition for partition in partitions if only in (None, partition.name)]
         producers = [producer for partition in looked_at for producer in _producers(partition, log)]
         code = exit_code_of(root, findings)
@@ -48,12 +48,14 @@ def _cells(producer: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[dict[str, Any]]:
+    from logstore.audit.evidence import Evidence
     from logstore.audit.log_pass import run_checks
     from logstore.audit.partition import Report
     from logstore.audit.producer_checks import ProducerChecks
 
-    checks = ProducerChecks(partition, Report(partition.files.topic, partition.files.partition))
-    run_checks(partition, [checks])
+    evidence = Evidence(partition)
+    checks = ProducerChecks(evidence, Report(*partition.key))
+    run_checks(evidence, [checks])
     for producer in sorted(checks.state, key=lambda one: one.producer_id):
         last = producer.batches[-1] if producer.batches else None
         yield {

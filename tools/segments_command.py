@@ -21,6 +21,7 @@ _COLUMNS = (
 @form_option
 def command(paths: tuple[str, ...], form: str) -> None:
     """List the segments of each PATH, a data directory, a partition or a glob: offsets, sizes, times, index entries."""
+    from logstore.audit.evidence import Evidence
     from logstore.audit.log_pass import run_checks
     from logstore.audit.partition import open_partition, open_partitions
     from logstore.audit.segment_table import SegmentTable
@@ -33,7 +34,7 @@ def command(paths: tuple[str, ...], form: str) -> None:
         for path, is_partition in input_paths(paths, tell):
             for partition in [open_partition(path)] if is_partition else open_partitions(path):
                 table = SegmentTable()
-                run_checks(partition, [table])
+                run_checks(Evidence(partition), [table])
                 for row in table.rows:
                     values = dataclasses.asdict(row) | {"codecs": sorted(row.codecs)}
                     segments.append({"partition": partition.files.path, **values})

@@ -25,16 +25,16 @@ def command(directory: str, form: str) -> None:
 
     Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
     """
-    from logstore.audit.cluster_log import read_topics
+    from logstore.audit.evidence import Cluster
     from logstore.audit.partition import open_partitions
 
     from .paths import data_directory
 
     with told_errors():
         partitions = open_partitions(data_directory(directory))
-        known, findings = read_topics(partitions)
-        topics = list(_topics(partitions, known))
-        code = exit_code_of(directory, findings)
+        cluster = Cluster(directory)
+        topics = list(_topics(partitions, {} if cluster.topics is None else cluster.topics.by_name))
+        code = exit_code_of(directory, cluster.findings)
     print_objects(topics, form, _COLUMNS, _cells)
     sys.exit(code)
 

@@ -6,6 +6,7 @@ What every question stands on:
 |--------------------------|---------------------------------------------------------------------------------------|
 | `finding`, `rules`       | `Rule`, `Finding`; the closed list of rules                                           |
 | `partition`              | `Partition`: files, and what the data directory around them says                      |
+| `evidence`               | what can be known of a partition: YES, NO, or UNKNOWN, where no rule is asked           |
 | `log_pass`               | one pass over all segments, around damage (`view.walk`), many checks on it    |
 | `stable_reading`         | only what two readings agree on is told of a directory that changes                   |
 | `topic_records`          | records of internal topics: `coordinator_log`, `cluster_log`, `group_log` are of them |

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..disk.directory import DataDirectoryFiles, PartitionFiles
 from ..disk.side_files import read_offset_checkpoint, read_partition_metadata
-from ..errors import CheckpointFormatError
+from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import offset_checkpoint, partition_metadata
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind
 from . import rules
@@ -41,7 +41,7 @@ def checkpoint_findings(directory: DataDirectoryFiles, ranges: Mapping[tuple[str
             continue
         try:
             offsets = unless_gone(read_offset_checkpoint, path)
-        except CheckpointFormatError as error:
+        except (CheckpointFormatError, DataDirectoryError) as error:
             where = Where(path, position=error.position)
             findings.append(
                 rules.CHECKPOINT_FORMAT.finding(where, expected="topics, partitions and offsets", found=error.message)
@@ -66,11 +66,11 @@ def _fits(offset: int, log: LogRange) -> bool:
 
 
 def topic_id_findings(partitions: list[PartitionFiles]) -> list[Finding]:
-    """All partitions of a topic have a `partition.metadata`, with one id."""
+    """All partitions of a topic have a `partition.metadata`, with one id; a stray one may be of a topic of before."""
     ids: dict[str, tuple[str, str]] = {}
     findings: list[Finding] = []
     for files in partitions:
-        if files.kind is DirectoryKind.DELETE or files.topic == METADATA_TOPIC:
+        if files.kind in (DirectoryKind.DELETE, DirectoryKind.STRAY) or files.topic == METADATA_TOPIC:
             continue
         report = Report(files.topic, files.partition)
         topic_id = _topic_id(files, report)

@@ -57,12 +57,13 @@ class CoordinatorLog:
 
 
 def read_coordinator_log(
-    partitions: Iterable[Partition], partition_count: int | None
+    partitions: Iterable[Partition], partition_count: int | None, *, is_whole_broker: bool = False
 ) -> tuple[CoordinatorLog, list[Finding]]:
     """Read `__transaction_state` among `partitions`.
 
     Args:
         partition_count: of the topic, as `__cluster_metadata` tells; None if it does not.
+        is_whole_broker: no other log dir can have more of them.
 
     Returns:
         The log, and a finding for each record that does not parse.
@@ -80,7 +81,7 @@ def read_coordinator_log(
                 _take(log, partition, record, report)
         findings += report.findings
     expected = range(max(numbers, default=-1) + 1 if partition_count is None else partition_count)
-    log.is_complete = bool(numbers) and numbers >= set(expected)
+    log.is_complete = is_whole_broker and bool(numbers) and numbers >= set(expected)
     return log, findings
 
 

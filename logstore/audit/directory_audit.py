@@ -6,12 +6,12 @@ audited.findings
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..errors import DataDirectoryError
 from ..topics import transaction_state
-from .cluster_log import Topic, read_topics
 from .coordinator_log import CoordinatorLog, read_coordinator_log
+from .evidence import Answer, Cluster, Evidence
 from .finding import Finding
 from .group_log import GroupLog, read_group_log
 from .group_rules import ReadableOffsets, group_findings
@@ -31,7 +31,7 @@ from .transaction_rules import (
     open_findings,
     repeated_findings,
 )
-from .verify import VerifiedDirectory, verify_once
+from .verify import VerifiedDirectory, findings_around, verify_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,15 @@ class Transactions:
     """The transactions of a directory.
 
     Attributes:
-        histories: of each partition.
+        histories: of each live partition.
         open: of all partitions, the oldest of each first.
+        cluster: what the directory says of its cluster.
         is_closed: no broker runs on the directory.
     """
 
     histories: dict[tuple[str, int], PartitionTransactions]
     log: CoordinatorLog
-    topics: dict[str, Topic]
+    cluster: Cluster
     open: tuple[OpenTransaction, ...]
     is_closed: bool
 
@@ -84,23 +85,71 @@ def audit_directory(path: str, now_ms: int) -> AuditedDirectory:
     return replace(audited, verified=audited.verified.only(findings), findings=findings)
 
 
+def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
+    """Check what partitions of the data directory at `path` say of each other, and what lies around them.
+
+    With `partition_checks` of each partition it is all that `audit_directory` finds; each log is read once here.
+
+    Raises:
+        DataDirectoryError: `path` is missing, unreadable, or no directory.
+    """
+    return read_until_stable(path, lambda: _crossing(path, now_ms), lambda found: found)[1]
+
+
+def partition_checks(evidence: Evidence, report: Report) -> list[Check]:
+    """Return the checks of one partition beside those of `verify`."""
+    return [OffsetRanges(evidence, report), SequenceChecks(evidence, report)]
+
+
+class _Followed:
+    """What a pass keeps of the live partitions of a directory, for what is asked across them."""
+
+    def __init__(self, path: str) -> None:
+        self.cluster = Cluster(path)
+        self.histories: dict[tuple[str, int], PartitionTransactions] = {}
+        self.ranges: dict[tuple[str, int], OffsetRanges] = {}
+
+    def checks(self, evidence: Evidence, report: Report) -> list[Check]:
+        """Return checks for one partition; a stray or future one only shares the name of one that is live."""
+        if not evidence.partition.is_live:
+            return []
+        history = self.histories[evidence.partition.key] = PartitionTransactions(evidence)
+        ranges = self.ranges[evidence.partition.key] = OffsetRanges(evidence, report)
+        return [history, ranges]
+
+    def judged(self, now_ms: int) -> tuple[Transactions, Groups, list[Finding]]:
+        """Return transactions and groups, and what is wrong with them."""
+        partitions = [history.partition for history in self.histories.values()]
+        transactions, findings = _transactions(partitions, self.histories, self.cluster, now_ms)
+        groups, group_log_findings = _groups(partitions, self.histories, self.ranges)
+        findings += [*group_log_findings, *transaction_findings(transactions, now_ms)]
+        return transactions, groups, findings + group_findings(groups.log, groups.views)
+
+
 def _read(path: str, now_ms: int) -> AuditedDirectory:
-    histories: dict[tuple[str, int], PartitionTransactions] = {}
-    ranges: dict[tuple[str, int], OffsetRanges] = {}
+    followed = _Followed(path)
 
-    def checks(partition: Partition, report: Report) -> Sequence[Check]:
-        history = histories[_key(partition)] = PartitionTransactions(partition)
-        offsets = ranges[_key(partition)] = OffsetRanges(partition, report)
-        return [history, offsets, SequenceChecks(partition, report)]
+    def checks(evidence: Evidence, report: Report) -> list[Check]:
+        if not evidence.partition.is_live:
+            return partition_checks(evidence, report)
+        return [*followed.checks(evidence, report), SequenceChecks(evidence, report)]
 
-    verified = verify_once(path, checks)
-    partitions = [one.partition for one in verified.partitions]
-    transactions, findings = _transactions(partitions, histories, now_ms)
-    groups, group_log_findings = _groups(partitions, histories, ranges)
-    all_findings = list(verified.all_findings)
-    all_findings += [*findings, *group_log_findings, *transaction_findings(transactions, now_ms)]
-    all_findings += group_findings(groups.log, groups.views)
-    return AuditedDirectory(verified, transactions, groups, tuple(all_findings))
+    verified = verify_once(path, checks, followed.cluster)
+    transactions, groups, findings = followed.judged(now_ms)
+    return AuditedDirectory(verified, transactions, groups, (*verified.all_findings, *findings))
+
+
+def _crossing(path: str, now_ms: int) -> list[Finding]:
+    followed = _Followed(path)
+    ends: list[tuple[Partition, int]] = []
+    for partition in open_partitions(path):
+        evidence = Evidence(partition, followed.cluster)
+        try:
+            end = run_checks(evidence, followed.checks(evidence, Report(*partition.key))).log_end_offset
+        except DataDirectoryError:
+            end = partition.first_offset  # `log-unreadable`, which is told of the partition itself
+        ends.append((partition, end))
+    return [*findings_around(path, ends), *followed.judged(now_ms)[2]]
 
 
 def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[Transactions, list[Finding]]:
@@ -123,13 +172,15 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
 
 
 def _read_transactions(path: str, now_ms: int, only: str | None) -> tuple[Transactions, list[Finding]]:
-    partitions = open_partitions(path)
+    cluster, partitions = Cluster(path), _live_partitions(path)
     histories = {
-        _key(partition): PartitionTransactions(partition) for partition in partitions if only in (None, partition.name)
+        partition.key: PartitionTransactions(Evidence(partition, cluster))
+        for partition in partitions
+        if only in (None, partition.name)
     }
     for history in histories.values():
-        run_checks(history.partition, [history])
-    return _transactions(partitions, histories, now_ms)
+        run_checks(history.evidence, [history])
+    return _transactions(partitions, histories, cluster, now_ms)
 
 
 def read_groups(path: str) -> tuple[Groups, list[Finding]]:
@@ -138,12 +189,11 @@ def read_groups(path: str) -> tuple[Groups, list[Finding]]:
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
     """
-    partitions = open_partitions(path)
-    histories = {_key(partition): PartitionTransactions(partition) for partition in partitions}
-    ranges = {_key(partition): OffsetRanges(partition, Report(*_key(partition))) for partition in partitions}
+    followed, partitions = _Followed(path), _live_partitions(path)
     for partition in partitions:
-        run_checks(partition, [histories[_key(partition)], ranges[_key(partition)]])
-    return _groups(partitions, histories, ranges)
+        evidence = Evidence(partition, followed.cluster)
+        run_checks(evidence, followed.checks(evidence, Report(*partition.key)))
+    return _groups(partitions, followed.histories, followed.ranges)
 
 
 def transaction_findings(transactions: Transactions, now_ms: int) -> list[Finding]:
@@ -159,14 +209,17 @@ def transaction_findings(transactions: Transactions, now_ms: int) -> list[Findin
 
 
 def _transactions(
-    partitions: list[Partition], histories: dict[tuple[str, int], PartitionTransactions], now_ms: int
+    partitions: list[Partition],
+    histories: dict[tuple[str, int], PartitionTransactions],
+    cluster: Cluster,
+    now_ms: int,
 ) -> tuple[Transactions, list[Finding]]:
-    topics, findings = read_topics(partitions)
-    topic = topics.get(transaction_state.TOPIC)
-    log, log_findings = read_coordinator_log(partitions, None if topic is None else len(topic.partitions))
+    partition_count = cluster.partition_count(transaction_state.TOPIC)
+    is_whole_broker = cluster.is_whole_broker is Answer.YES
+    log, log_findings = read_coordinator_log(partitions, partition_count, is_whole_broker=is_whole_broker)
     found = tuple(one for history in histories.values() for one in open_transactions(history, log, now_ms))
     is_closed = bool(partitions) and partitions[0].surroundings.was_closed
-    return Transactions(histories, log, topics, found, is_closed), findings + log_findings
+    return Transactions(histories, log, cluster, found, is_closed), cluster.findings + log_findings
 
 
 def _groups(
@@ -181,11 +234,12 @@ def _groups(
             history.last_stable_offset,
             history.log_end_offset,
             tuple(ranges[key].labelled(history.transactions)),
+            is_behind=history.evidence.cluster.is_in_sync(*key) is Answer.NO,
         )
         for key, history in histories.items()
     }
     return Groups(log, views), findings
 
 
-def _key(partition: Partition) -> tuple[str, int]:
-    return partition.files.topic, partition.files.partition
+def _live_partitions(path: str) -> list[Partition]:
+    return [partition for partition in open_partitions(path) if partition.is_live]

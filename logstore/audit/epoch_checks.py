@@ -12,8 +12,9 @@ from ..layout import leader_epoch_checkpoint
 from ..layout.batch import MAGIC_V2
 from ..view.walk import Damage, Run, Tail
 from . import rules
+from .evidence import Evidence
 from .log_pass import SegmentEnd
-from .partition import Partition, Report, unless_gone
+from .partition import Report, unless_gone
 
 
 class EpochChecks:
@@ -23,10 +24,10 @@ class EpochChecks:
     begins with its first batch.
     """
 
-    def __init__(self, partition: Partition, report: Report) -> None:
-        self._partition = partition
+    def __init__(self, evidence: Evidence, report: Report) -> None:
+        self._evidence = evidence
         self._report = report
-        self._path: str | None = partition.files.files.get(leader_epoch_checkpoint.FILE_NAME)
+        self._path: str | None = evidence.partition.files.files.get(leader_epoch_checkpoint.FILE_NAME)
         self._epochs = self._starts = np.empty(0, np.int64)
         self._is_told: set[tuple[int, int | None]] = set()
         self._segment: SegmentFiles | None = None
@@ -60,9 +61,9 @@ class EpochChecks:
         """Nothing is left to say."""
 
     def _asked_from(self) -> int:
-        """Where the log starts; without a checkpoint that tells, where its epochs start."""
-        start = self._partition.first_offset
-        return start if self._partition.surroundings.is_known or not self._starts.size else max(start, self._starts[0])
+        """Where the log starts; while its checkpoint may be behind, where its epochs start (`truncateFromStart`)."""
+        start = self._evidence.partition.first_offset
+        return start if self._evidence.is_start_known or not self._starts.size else max(start, self._starts[0])
 
     def _tell(self, epoch: int, known: int | None, offset: int) -> None:
         """Once for each wrong pair: where it begins."""

@@ -14,12 +14,17 @@ from .offset_ranges import OffsetRange, visible_count
 
 
 class ReadableOffsets(NamedTuple):
-    """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive."""
+    """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive.
+
+    Attributes:
+        is_behind: a replica that is not in sync, or may not be; its leader may have more.
+    """
 
     start: int
     stable_end: int
     end: int
     ranges: tuple[OffsetRange, ...]
+    is_behind: bool = False
 
 
 class GroupLag(NamedTuple):
@@ -66,7 +71,7 @@ def group_findings(log: GroupLog, views: Views) -> list[Finding]:
     for target, commits in sorted(log.commits.items()):
         view = views.get((target[1], target[2]))
         last = next((commit for commit in reversed(commits) if commit.producer_id is not None), None)
-        if last is not None and view is not None and last.offset > view.end:
+        if last is not None and view is not None and not view.is_behind and last.offset > view.end:
             expected = f"{_named(target)}: an offset up to {view.end}, where the log ends"
             findings.append(rules.CHAIN_AHEAD.finding(_place(last), expected=expected, found=last.offset))
         findings += _chain_findings(target, commits)

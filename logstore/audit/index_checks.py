@@ -16,6 +16,7 @@ from ..disk.side_files import read_offset_index, read_time_index
 from ..layout import offset_index, time_index
 from ..view.walk import Damage, Run, Tail, is_ascending
 from . import rules
+from .evidence import Evidence
 from .finding import Rule
 from .log_pass import SegmentEnd
 from .partition import Partition, Report, unless_gone
@@ -96,8 +97,9 @@ class OffsetIndexChecks:
 class TimeIndexChecks:
     """Each entry is compared with the running maximum of the batch timestamps."""
 
-    def __init__(self, partition: Partition, report: Report) -> None:
-        self._partition = partition
+    def __init__(self, evidence: Evidence, report: Report) -> None:
+        self._evidence = evidence
+        self._partition = evidence.partition
         self._report = report
         self._segment: SegmentFiles | None = None
         self._path: str | None = None
@@ -105,11 +107,10 @@ class TimeIndexChecks:
         self._is_proven = np.empty(0, np.bool_)
         self._is_sorted = True
         self._largest = _NO_TIMESTAMP
-        self._has_damage = False
 
     def begin(self, segment: SegmentFiles) -> None:
         self._segment, self._path = segment, segment.time_index
-        self._largest, self._has_damage = _NO_TIMESTAMP, False
+        self._largest = _NO_TIMESTAMP
         index = None if self._path is None else unless_gone(read_time_index, self._path)
         if index is None:
             self._offsets = self._timestamps = np.empty(0, np.int64)
@@ -129,7 +130,6 @@ class TimeIndexChecks:
 
     def step(self, run: Run) -> None:
         if not is_ascending(run):
-            self._has_damage = True
             return
         rows = slice(run.first_row, run.row_end)
         last_offsets, timestamps = run.table.last_offset[rows], run.table.max_timestamp[rows]
@@ -145,7 +145,7 @@ class TimeIndexChecks:
         is_right &= largest[found] == self._timestamps[here]
         self._is_proven[here] = True
         for entry, row in zip(here[~is_right].tolist(), found[~is_right].tolist(), strict=True):
-            if self._has_damage and self._timestamps[entry] >= largest[row]:
+            if self._evidence.segment_has_damage and self._timestamps[entry] >= largest[row]:
                 continue  # the batch that had the timestamp may be among those that are lost
             self._report.add(
                 rules.TIME_INDEX,
@@ -158,11 +158,10 @@ class TimeIndexChecks:
             )
 
     def skip(self, piece: Damage | Tail) -> None:
-        """A timestamp, or the batch of an entry, may be in there."""
-        self._has_damage = True
+        """A timestamp, or the batch of an entry, may be in there, which is evidence."""
 
     def end(self, end: SegmentEnd) -> None:
-        if self._has_damage or end.is_growing:
+        if self._evidence.segment_has_damage or end.is_growing:
             return
         for entry in np.flatnonzero(~self._is_proven).tolist():
             self._report.add(

@@ -1,6 +1,6 @@
 """One pass over the segments of a partition, and many checks on it: bytes are read once, whatever is asked.
 
-    run_checks(partition, [BatchChecks(partition, report), …])
+    run_checks(evidence, [BatchChecks(partition, report), …])
 
 calls of each check, for each segment in order: `begin`, then `step` and `skip` as the pieces come, then `end`.
 """
@@ -14,7 +14,8 @@ from typing import Protocol
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
 from ..view.walk import Damage, Run, Tail, walk
-from .partition import Partition, unless_gone
+from .evidence import Evidence
+from .partition import unless_gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,37 +61,42 @@ class PassSize:
     log_end_offset: int = 0
 
 
-def run_checks(partition: Partition, checks: Sequence[Check]) -> PassSize:
-    """Read the log once, with all checks on it.
+def run_checks(evidence: Evidence, checks: Sequence[Check]) -> PassSize:
+    """Read the log once, with all checks on it; the evidence is a step ahead of them.
 
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
-    total = PassSize(log_end_offset=partition.first_offset)
-    for segment in partition.files.segments:
+    total = PassSize(log_end_offset=evidence.partition.first_offset)
+    for segment in evidence.partition.files.segments:
         log = unless_gone(MappedFile, segment.log)
         if log is None:
             continue
         with log:
-            _segment(log, segment, checks, total)
+            _segment(log, segment, evidence, checks, total)
     for check in checks:
         check.finish()
     return total
 
 
-def _segment(log: MappedFile, segment: SegmentFiles, checks: Sequence[Check], total: PassSize) -> None:
+def _segment(
+    log: MappedFile, segment: SegmentFiles, evidence: Evidence, checks: Sequence[Check], total: PassSize
+) -> None:
     total.segment_count += 1
     total.size += log.size
     total.log_end_offset = max(total.log_end_offset, segment.base_offset)
+    evidence.begin(segment)
     for check in checks:
         check.begin(segment)
     for piece in walk(log, segment.base_offset):
         if isinstance(piece, Run):
             total.batch_count += piece.row_end - piece.first_row
             total.log_end_offset = int(piece.table.last_offset[piece.row_end - 1]) + 1
+            evidence.step(piece)
             for check in checks:
                 check.step(piece)
         else:
+            evidence.skip(piece)
             for check in checks:
                 check.skip(piece)
     end = SegmentEnd(segment, log.size, _size_now(segment, log.size) > log.size)

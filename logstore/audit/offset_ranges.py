@@ -1,6 +1,6 @@
 """Every offset of a partition by what is there, so that a hole in what a consumer reads has a name.
 
-    ranges = OffsetRanges(partition, report)     a check, for `log_pass.run_checks`
+    ranges = OffsetRanges(evidence, report)     a check, for `log_pass.run_checks`
     ranges.labelled(transactions)                ranges from 0 to the log's end, one behind the other
 
 A consumer sees holes where there are control records, aborted records, and where records were: dropped by the cleaner,
@@ -21,8 +21,9 @@ from ..kernels import scan as fields
 from ..layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ..view.walk import Damage, Run, Tail
 from . import rules
+from .evidence import Answer, Evidence
 from .log_pass import SegmentEnd
-from .partition import Partition, Report
+from .partition import Report
 from .partition_transactions import PartitionTransaction
 
 
@@ -59,8 +60,8 @@ _NOBODY = -1
 class OffsetRanges:
     """Follows the batches; neighbours of one kind are one range."""
 
-    def __init__(self, partition: Partition, report: Report) -> None:
-        self._partition = partition
+    def __init__(self, evidence: Evidence, report: Report) -> None:
+        self._evidence = evidence
         self._report = report
         self._path: str | None = None
         self._end_offset: int | None = None
@@ -114,7 +115,7 @@ class OffsetRanges:
         found = [OffsetRange(0, self._rows[0][0], Label.RETENTION, 0)] if self._rows and self._rows[0][0] else []
         for start, end, kind, producer_id, count in self._rows:
             label = outcomes.label(producer_id, start) if kind == _TRANSACTIONAL else self._label(kind, end)
-            if end <= self._partition.first_offset:
+            if end <= self._evidence.partition.first_offset:
                 label, count = Label.RETENTION, 0
             last = found[-1] if found else None
             is_same = last is not None and last.label is label and last.end == start
@@ -126,12 +127,15 @@ class OffsetRanges:
 
     def _label(self, kind: int, end: int) -> Label:
         if kind == _HOLE:
-            return Label.COMPACTED if self._may_be_compacted(end) else Label.LOST
+            return Label.LOST if self._evidence.is_cleaned(end) is Answer.NO else Label.COMPACTED
         return {_PLAIN: Label.COMMITTED, _CONTROL: Label.CONTROL, _DAMAGED: Label.DAMAGED}[kind]
 
-    def _may_be_compacted(self, end: int) -> bool:
-        """Of a directory on its own nothing is known of the cleaner."""
-        return end <= self._partition.compacted_end or not self._partition.surroundings.is_known
+    def _is_lost(self, end: int) -> bool:
+        """Whether the rule is to be told of what is missing below `end`."""
+        answer = self._evidence.is_cleaned(end)
+        if answer is Answer.UNKNOWN:
+            self._evidence.leave_out(rules.OFFSETS_LOST)
+        return answer is Answer.NO
 
     def _hole(self, run: Run, start: int, end: int, row: int) -> None:
         """Offsets between two batches."""
@@ -139,7 +143,7 @@ class OffsetRanges:
         if start >= end:
             return
         self._add(start, end, _DAMAGED if is_after_damage else _HOLE, _NOBODY, 0)
-        if not is_after_damage and not self._may_be_compacted(end):
+        if not is_after_damage and self._is_lost(end):
             self._tell(run, row, start, f"{end - start} offsets up to {end - 1}")
 
     def _tell_thin(self, run: Run, rows: Int64Array) -> None:
@@ -147,7 +151,7 @@ class OffsetRanges:
         for row in rows.tolist():
             place = run.first_row + row
             end = int(run.table.last_offset[place]) + 1
-            if not self._may_be_compacted(end):
+            if self._is_lost(end):
                 span = int(run.table.matrix[fields.LAST_OFFSET_DELTA, place]) + 1
                 found = f"{int(run.table.record_count[place])} of {span} records in the batch"
                 self._tell(run, row, int(run.table.base_offset[place]), found)

@@ -67,7 +67,7 @@ def _judged(
     owner = log.owner(transaction.producer_id)
     started_ms = transaction.first_timestamp
     if owner is None:
-        verdict = Verdict.HANGING if log.is_complete else Verdict.UNKNOWN
+        verdict = Verdict.HANGING if log.is_complete and not history.may_be_ended(transaction) else Verdict.UNKNOWN
         return OpenTransaction(history, transaction, verdict, now_ms - started_ms, None, None)
     transactional_id, entry = owner
     metadata = entry.metadata
@@ -82,7 +82,7 @@ def _verdict(
 ) -> Verdict:
     """By the last record of the transactional id; the ones before tell whether the transaction was ever its own."""
     metadata = entries[-1].metadata
-    place = (history.partition.files.topic, history.partition.files.partition)
+    place = history.partition.key
     if is_same_transaction(metadata, transaction) and place in metadata.partitions:
         if metadata.state is TransactionState.ONGOING:
             is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < now_ms
@@ -90,6 +90,8 @@ def _verdict(
         if metadata.state in PREPARED:
             is_late = metadata.last_update_timestamp_ms + metadata.transaction_timeout_ms < now_ms
             return Verdict.LATE if is_late else Verdict.ENDING
+    if history.may_be_ended(transaction):
+        return Verdict.UNKNOWN
     return Verdict.MARKER_MISSING if _has_unanswered(history, transaction, entries[:-1]) else Verdict.HANGING
 
 
@@ -97,11 +99,12 @@ def _has_unanswered(
     history: PartitionTransactions, transaction: PartitionTransaction, entries: list[CoordinatorEntry]
 ) -> bool:
     """Whether more of the decisions that can be about the transaction name the partition than it has markers for."""
-    place = (history.partition.files.topic, history.partition.files.partition)
+    place = history.partition.key
     decided = Counter(
         entry.metadata.producer_epoch
         for entry in entries
         if entry.metadata.state in PREPARED
+        and entry.timestamp >= history.born_ms
         and is_same_transaction(entry.metadata, transaction)
         and place in entry.metadata.partitions
     )

@@ -30,6 +30,7 @@ class Surroundings:
         is_known: there is a data directory around it, with checkpoints or a marker of a clean shutdown.
         was_closed: there is such a marker: no broker runs, and the next one will not look at the logs.
         cleaner_offset: up to here the log is compacted.
+        has_cleaner_checkpoint: the cleaner's checkpoint can be read, of whatever partitions it tells.
     """
 
     is_known: bool = False
@@ -37,6 +38,7 @@ class Surroundings:
     recovery_point: int | None = None
     log_start_offset: int | None = None
     cleaner_offset: int | None = None
+    has_cleaner_checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,14 @@ class Partition:
         return max(base, self.surroundings.log_start_offset or 0)
 
     @property
-    def compacted_end(self) -> int:
-        """Below this offset batches and records may be missing, because the cleaner took them."""
-        return self.surroundings.cleaner_offset or 0
+    def is_live(self) -> bool:
+        """Whether it is the partition of its name; one that is stray or to be moved here only shares the name."""
+        return self.files.kind is DirectoryKind.LIVE
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and number."""
+        return self.files.topic, self.files.partition
 
     @property
     def last_segment(self) -> SegmentFiles | None:
@@ -183,4 +190,5 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),
+        has_cleaner_checkpoint=offset_checkpoint.CLEANER_OFFSET_FILE_NAME in checkpoints,
     )

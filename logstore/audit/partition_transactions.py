@@ -1,6 +1,6 @@
 """The transactions of one partition, by its own batches and markers: open ones, decided ones, markers without data.
 
-history = PartitionTransactions(partition)      a check, for `log_pass.run_checks`
+history = PartitionTransactions(evidence)      a check, for `log_pass.run_checks`
 history.transactions, history.open_transactions, history.empty_markers, history.last_stable_offset
 """
 
@@ -15,9 +15,11 @@ from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
 from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ..view.walk import Damage, Run, Tail
+from .evidence import Evidence
 from .log_pass import SegmentEnd
 from .markers import Marker, marker_rows, read_markers
-from .partition import Partition
+
+NEVER = 2**63 - 1  # ms
 
 
 @dataclass(slots=True)
@@ -53,18 +55,19 @@ class PartitionTransactions:
     """Follows the batches of a partition.
 
     Attributes:
-        partition: whose transactions these are.
+        evidence, partition: whose transactions these are.
         transactions: decided ones by the offset of their marker, then those still open.
         empty_markers: markers of producers that had no data open, by offset.
         log_end_offset: exclusive.
-        largest_timestamp: of all batches, ms.
+        smallest_timestamp, largest_timestamp: of all batches, ms; smallest 2^63 - 1 without batches.
     """
 
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence, self.partition = evidence, evidence.partition
         self.empty_markers: list[Marker] = []
-        self.log_end_offset = partition.first_offset
-        self.largest_timestamp = -1
+        self.log_end_offset = self.partition.first_offset
+        self.smallest_timestamp, self.largest_timestamp = NEVER, -1
+        self._damage_offset = -1
         self._decided: list[PartitionTransaction] = []
         self._open: dict[int, PartitionTransaction] = {}
 
@@ -85,12 +88,22 @@ class PartitionTransactions:
             return self.log_end_offset
         return max(self.open_transactions[0].first_offset, self.partition.first_offset)
 
+    @property
+    def born_ms(self) -> int:
+        """What happened before was in another topic of this name: when this one was made, or written to first."""
+        return max(self.evidence.cluster.created_ms(self.partition.files.topic), self.smallest_timestamp)
+
+    def may_be_ended(self, transaction: PartitionTransaction) -> bool:
+        """Whether a marker of the open `transaction` may be in damaged bytes, or may have been."""
+        return self._damage_offset > transaction.first_offset
+
     def begin(self, segment: SegmentFiles) -> None:
         self.log_end_offset = max(self.log_end_offset, segment.base_offset)
 
     def step(self, run: Run) -> None:
         table, rows = run.table, slice(run.first_row, run.row_end)
         self.log_end_offset = int(table.last_offset[run.row_end - 1]) + 1
+        self.smallest_timestamp = min(self.smallest_timestamp, int(table.max_timestamp[rows].min()))
         self.largest_timestamp = max(self.largest_timestamp, int(table.max_timestamp[rows].max()))
         is_data = (table.attributes[rows] & (CONTROL_FLAG | TRANSACTIONAL_FLAG)) == TRANSACTIONAL_FLAG
         is_data &= (table.producer_id[rows] != NO_PRODUCER_ID) & (table.magic[rows] >= MAGIC_V2)
@@ -103,7 +116,9 @@ class PartitionTransactions:
                 self._end(marker)
 
     def skip(self, piece: Damage | Tail) -> None:
-        """What is lost is not part of any transaction."""
+        """What is lost is not part of any transaction; a marker may be among it."""
+        if isinstance(piece, Damage) or piece.is_batch:
+            self._damage_offset = self.log_end_offset
 
     def end(self, end: SegmentEnd) -> None:
         """Transactions go on from segment to segment."""

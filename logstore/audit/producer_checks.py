@@ -18,18 +18,20 @@ from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.open_transactions import CompletedTransactions
 from ..folds.producer_state import ProducerState
 from ..layout.producer_snapshot import ProducerSnapshot
-from ..view.walk import Damage, Run, Tail, has_gaps, is_ascending
+from ..view.walk import Damage, Run, Tail
 from . import rules
+from .evidence import Evidence
 from .log_pass import SegmentEnd
-from .partition import Partition, Report, unless_gone
+from .partition import Report, unless_gone
 from .snapshot_comparison import differences
 
 
 class ProducerChecks:
     """Steps a producer state by the batches, and stops at each offset that has a snapshot."""
 
-    def __init__(self, partition: Partition, report: Report) -> None:
-        self._partition = partition
+    def __init__(self, evidence: Evidence, report: Report) -> None:
+        self._evidence = evidence
+        self._partition = partition = evidence.partition
         self._report = report
         self._state = ProducerState(partition.name)
         self._snapshots = {offset: self._read(path) for offset, path in partition.files.producer_snapshots.items()}
@@ -38,8 +40,7 @@ class ProducerChecks:
         self._aborted = AbortedTransactions()
         self._segment: SegmentFiles | None = None
         self._end_offset = 0
-        self._has_damage = False
-        self._has_gaps = False
+        self._is_lost = False  # offsets go back, which is a finding of its own
 
     @property
     def state(self) -> ProducerState:
@@ -55,8 +56,6 @@ class ProducerChecks:
         self._compare_snapshots(segment.base_offset)
 
     def step(self, run: Run) -> None:
-        self._has_gaps = self._has_gaps or has_gaps(run, self._end_offset)
-        self._has_damage = self._has_damage or not is_ascending(run)
         row = run.first_row
         base_offsets = run.table.base_offset[: run.row_end]
         while self._waiting and self._waiting[0] <= int(base_offsets[-1]):
@@ -69,10 +68,9 @@ class ProducerChecks:
 
     def skip(self, piece: Damage | Tail) -> None:
         """Nothing is known of the producers whose batches are lost, so nothing is compared from here on."""
-        self._has_damage = self._has_damage or isinstance(piece, Damage) or piece.is_batch
 
     def end(self, end: SegmentEnd) -> None:
-        if self._has_damage:
+        if self._has_damage():
             return
         path = end.files.transaction_index
         try:
@@ -91,7 +89,7 @@ class ProducerChecks:
     def finish(self) -> None:
         """The snapshot of the log's end, and whether one is needed."""
         self._compare_snapshots(self._end_offset)
-        if not self._partition.surroundings.was_closed or self._has_damage:
+        if not self._partition.surroundings.was_closed or self._has_damage():
             return
         for offset in self._waiting:
             self._report.add(
@@ -139,15 +137,15 @@ class ProducerChecks:
         try:
             aborted_transactions.step(self._aborted, completed)
         except CorruptIndexError:
-            self._has_damage = True  # offsets go back, which is a finding of its own
+            self._is_lost = True
 
     def _compare_snapshots(self, offset: int) -> None:
         """With the snapshots that were waiting for the state to come to `offset`."""
         while self._waiting and self._waiting[0] <= offset:
             waiting = self._waiting.pop(0)
             snapshot = self._snapshots[waiting]
-            known_from = max(self._known_from, self._compacted_end())
-            if waiting < self._partition.files.segments[0].base_offset or snapshot is None or self._has_damage:
+            known_from = self._asked_from()
+            if waiting < self._partition.files.segments[0].base_offset or snapshot is None or self._has_damage():
                 continue
             for expected, found in differences(self._state, snapshot, waiting, known_from):
                 self._report.add(
@@ -163,13 +161,10 @@ class ProducerChecks:
         by_marker = {entry[2]: entry for entry in entries.tolist()}
         for entry in self._aborted.entries.tolist():
             found = by_marker.pop(entry[2], None)
-            if not _is_same(entry, found, max(self._known_from, self._compacted_end())) and not (
-                found is None and is_growing
-            ):
+            if not _is_same(entry, found, self._asked_from()) and not (found is None and is_growing):
                 self._tell_transaction(path, _entry_text(entry), "none" if found is None else _entry_text(found), entry)
         for entry in by_marker.values():
-            is_known = entry[1] >= self._known_from and entry[2] >= self._compacted_end()
-            if is_known and entry[2] < self._end_offset:
+            if entry[1] >= self._asked_from() and entry[2] < self._end_offset:
                 self._tell_transaction(path, "no aborted transaction", _entry_text(entry), entry)
         if (np.diff(entries[:, 2]) <= 0).any():
             self._report.add(
@@ -179,11 +174,12 @@ class ProducerChecks:
     def _tell_transaction(self, path: str, expected: str, found: str, entry: list[int]) -> None:
         self._report.add(rules.TRANSACTION_INDEX, path, expected=expected, found=found, offset=entry[2])
 
-    def _compacted_end(self) -> int:
-        """Where no checkpoint of the cleaner can be asked, a log with holes counts as compacted up to here."""
-        if self._partition.surroundings.is_known:
-            return self._partition.compacted_end
-        return self._end_offset if self._has_gaps else 0
+    def _asked_from(self) -> int:
+        """What was written from here on is all in the log."""
+        return max(self._known_from, self._evidence.cleaned_up_to)
+
+    def _has_damage(self) -> bool:
+        return self._is_lost or self._evidence.has_damage
 
     def _read(self, path: str) -> ProducerSnapshot | None:
         try:
@@ -204,7 +200,9 @@ def _is_same(entry: list[int], found: list[int] | None, known_from: int) -> bool
     if found is None or found[0] != entry[0]:
         return False
     is_first_right = found[1] == entry[1] or found[1] < known_from
-    return is_first_right and (found[3] == entry[3] or min(found[3], entry[3]) < known_from)
+    # a follower appends many batches at once, and counts a transaction that begins behind the marker (`updateTxnIndex`)
+    is_behind = min(found[3], entry[3]) > entry[2]
+    return is_first_right and (found[3] == entry[3] or is_behind or min(found[3], entry[3]) < known_from)
 
 
 def _entry_text(entry: list[int]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from ..columns.batch_table import FIELD_NAMES, Int64Array
 from ..disk.mapped import MappedFile
 from ..view.walk import Run, walk
+from .evidence import Evidence
 from .partition import Partition, open_partition, unless_gone
 
 # Of two equal batches all columns are equal but the position; the checksum stands for the records.
@@ -75,7 +76,7 @@ def compare(path: str, other_path: str) -> Difference:
         DataDirectoryError: one is missing, unreadable, or no directory.
     """
     one, other = open_partition(path), open_partition(other_path)
-    start = max(one.first_offset, other.first_offset, one.compacted_end, other.compacted_end)
+    start = max(max(each.first_offset, Evidence(each).cleaned_up_to) for each in (one, other))
     streams = [_Stream(one, start), _Stream(other, start)]
     end_offset, batch_count = start, 0
     while True:

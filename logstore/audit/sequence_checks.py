@@ -16,11 +16,12 @@ from ..disk.directory import SegmentFiles
 from ..kernels import scan as fields
 from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from ..topics import consumer_offsets
-from ..view.walk import Damage, Run, Tail, has_gaps
+from ..view.walk import Damage, Run, Tail
 from . import rules
+from .evidence import Evidence
 from .finding import Rule
 from .log_pass import SegmentEnd
-from .partition import Partition, Report
+from .partition import Report
 
 _SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 _ANY = -2  # the next sequence is not known
@@ -39,24 +40,18 @@ class _Last(NamedTuple):
 class SequenceChecks:
     """Compares each batch with the one before it of the same producer."""
 
-    def __init__(self, partition: Partition, report: Report) -> None:
-        self._partition = partition
+    def __init__(self, evidence: Evidence, report: Report) -> None:
+        self._evidence = evidence
         self._report = report
         # its batches are written by the group coordinator, with sequence 0 each
-        self._is_numbered = partition.files.topic != consumer_offsets.TOPIC
+        self._is_numbered = evidence.partition.files.topic != consumer_offsets.TOPIC
         self._last: dict[int, _Last] = {}
         self._path: str | None = None
-        self._end_offset = 0
-        self._not_before = partition.compacted_end
 
     def begin(self, segment: SegmentFiles) -> None:
         self._path = segment.log
-        self._end_offset = max(self._end_offset, segment.base_offset)
 
     def step(self, run: Run) -> None:
-        if not self._partition.surroundings.is_known and has_gaps(run, self._end_offset):
-            self._not_before = 2**63 - 1  # a compacted log, for all that can be known
-        self._end_offset = int(run.table.last_offset[run.row_end - 1]) + 1
         rows = np.arange(run.first_row, run.row_end)
         rows = rows[(run.table.producer_id[rows] != NO_PRODUCER_ID) & (run.table.magic[rows] >= MAGIC_V2)]
         if rows.size:
@@ -130,7 +125,8 @@ class SequenceChecks:
             self._tell(run, row, rule, f"epoch {last.epoch} or above", f"epoch {epoch}")
             return
         expected = 0 if epoch > last.epoch else last.next_sequence
-        if expected in (_ANY, sequence) or last.epoch == _NO_EPOCH or last.offset < self._not_before or sequence < 0:
+        is_known = last.epoch != _NO_EPOCH and last.offset >= self._evidence.cleaned_up_to
+        if expected in (_ANY, sequence) or not is_known or sequence < 0:
             return
         distance = (sequence - expected) % _SEQUENCE_COUNT
         is_back = epoch == last.epoch and distance > _SEQUENCE_COUNT // 2

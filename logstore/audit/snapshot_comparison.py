@@ -54,8 +54,10 @@ def differences(
 
 
 def _agrees(row: Row, found: Row, known_from: int) -> bool:
-    if _NONE < row.current_txn_first_offset < known_from:
+    if _NONE < row.current_txn_first_offset < known_from or _NONE < found.current_txn_first_offset < known_from:
         row = row._replace(current_txn_first_offset=found.current_txn_first_offset)
+    if known_from and row.coordinator_epoch < found.coordinator_epoch:  # of a marker that was cleaned away or cut off
+        row = row._replace(coordinator_epoch=found.coordinator_epoch)
     if found.coordinator_epoch == _NONE:
         row = row._replace(coordinator_epoch=_NONE)
     if found.last_offset == _NONE:  # it came again with a marker after it had expired

@@ -18,13 +18,18 @@ from .partition import Partition, Report, unless_gone
 def topic_records(partition: Partition, report: Report) -> Iterator[ReplayedRecord | Marker]:
     """Yield records and transaction markers by offset; batches that cannot be opened are findings in `report`."""
     for segment in partition.files.segments:
-        log = unless_gone(MappedFile, segment.log)
-        if log is None:
-            continue
-        with log:
-            for piece in walk(log, segment.base_offset):
-                if isinstance(piece, Run):
-                    yield from _run_records(piece, segment.log, report)
+        yield from file_records(segment.log, segment.base_offset, report)
+
+
+def file_records(path: str, base_offset: int, report: Report) -> Iterator[ReplayedRecord | Marker]:
+    """Yield those of one file of batches, a segment or a snapshot of KRaft's; nothing if it is gone."""
+    log = unless_gone(MappedFile, path)
+    if log is None:
+        return
+    with log:
+        for piece in walk(log, base_offset):
+            if isinstance(piece, Run):
+                yield from _run_records(piece, path, report)
 
 
 def _run_records(run: Run, path: str, report: Report) -> Iterator[ReplayedRecord | Marker]:

@@ -111,16 +111,16 @@ def decision_findings(histories: Histories, log: CoordinatorLog) -> list[Finding
     ABORT markers are not counted: an administrator may write them.
     """
     whole = {
-        place: (history, _commit_markers(history))
-        for place, history in histories.items()
-        if not history.partition.first_offset and not history.partition.compacted_end
+        place: (history, _commit_markers(history)) for place, history in histories.items() if history.evidence.is_whole
     }
     findings = []
     for transactional_id, entries in log.history.items():
-        for (place, producer_id, epoch), count in _decided(entries).items() if _is_whole(entries) else ():
+        for (place, producer_id, epoch), (count, first_ms) in _decided(entries).items() if _is_whole(entries) else ():
             if place not in whole:
                 continue
             history, committed = whole[place]
+            if first_ms < history.born_ms:
+                continue  # some were of a topic of this name that was deleted
             markers = committed.get((producer_id, epoch), [])
             if len(markers) == count or _is_waiting(history, producer_id):
                 continue
@@ -164,16 +164,18 @@ def _is_whole(entries: Sequence[CoordinatorEntry]) -> bool:
     return is_new and last.state not in PREPARED
 
 
-def _decided(entries: Sequence[CoordinatorEntry]) -> dict[tuple[tuple[str, int], int, int], int]:
-    """How often each (partition, producer id, epoch of the marker) was decided to be committed; 0 is counted too."""
-    counts: dict[tuple[tuple[str, int], int, int], int] = defaultdict(int)
+def _decided(entries: Sequence[CoordinatorEntry]) -> dict[tuple[tuple[str, int], int, int], tuple[int, int]]:
+    """How often each (partition, producer id, epoch of the marker) was decided to be committed, or 0; when first."""
+    decided: dict[tuple[tuple[str, int], int, int], tuple[int, int]] = {}
     for entry in entries:
         metadata = entry.metadata
         if metadata.state in PREPARED:
             for place in metadata.partitions:
                 is_commit = metadata.state is TransactionState.PREPARE_COMMIT
-                counts[place, metadata.producer_id, metadata.producer_epoch] += int(is_commit)
-    return counts
+                key = (place, metadata.producer_id, metadata.producer_epoch)
+                count, first_ms = decided.get(key, (0, entry.timestamp))
+                decided[key] = count + int(is_commit), min(first_ms, entry.timestamp)
+    return decided
 
 
 def _commit_markers(history: PartitionTransactions) -> dict[tuple[int, int], list[int]]:

@@ -73,21 +73,6 @@ def is_ascending(run: Run) -> bool:
     return bool((last >= base).all() and (base[1:] > last[:-1]).all())
 
 
-def has_gaps(run: Run, end_offset: int) -> bool:
-    """Whether offsets are missing, before, between or inside the batches, as where the cleaner was.
-
-    Args:
-        end_offset: behind the batch before the run.
-    """
-    rows = slice(run.first_row, run.row_end)
-    table = run.table
-    base = table.base_offset[rows]
-    is_hole = base[1:] != table.last_offset[rows][:-1] + 1
-    is_thin = table.record_count[rows] != table.column(fields.LAST_OFFSET_DELTA)[rows] + 1
-    is_v2 = table.magic[rows] >= MAGIC_V2
-    return bool(base[0] != end_offset or is_hole.any() or (is_thin & is_v2).any())
-
-
 def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage | Tail]:
     """All pieces of the file, which cover it from its first byte to its last; pages are given back behind each."""
     data, position = log.data, 0

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from logstore.audit.coordinator_log import read_coordinator_log
+from logstore.audit.evidence import Evidence
 from logstore.audit.log_pass import run_checks
 from logstore.audit.partition import open_partition, open_partitions
 from logstore.audit.partition_transactions import PartitionTransactions
@@ -64,15 +65,15 @@ def consumed_batches(path: str, isolation_level: str) -> ConsumedBatches:
 @lru_cache(maxsize=64)
 def _committed_batches(directory: str) -> ConsumedBatches:
     try:
-        partition = open_partition(directory)
+        evidence = Evidence(open_partition(directory))
     except InvalidNameError as error:
         raise UsageError(
             "--isolation-level read_committed reads the partition's other segments too, and this is no partition",
             path=directory,
             expected="a directory with a name such as orders-0",
         ) from error
-    history = PartitionTransactions(partition)
-    run_checks(partition, [history])
+    history = PartitionTransactions(evidence)
+    run_checks(evidence, [history])
     ranges: dict[int, list[tuple[int, int]]] = {}
     for transaction in history.transactions:
         if transaction.marker is not None and not transaction.marker.is_commit:

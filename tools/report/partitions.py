@@ -51,6 +51,8 @@ def shown_partitions(audited: AuditedDirectory) -> list[Shown]:
         opened.setdefault(one.name, []).append(one)
     found = []
     for verified in audited.verified.partitions:
+        if not verified.partition.is_live:
+            continue  # its findings stand above
         files = verified.partition.files
         key, name = (files.topic, files.partition), verified.partition.name
         found.append(

@@ -1,0 +1,219 @@
+"""What can be known of a partition, as YES, NO or UNKNOWN: a rule is not asked where its evidence is UNKNOWN.
+
+    evidence = Evidence(partition, cluster)         steps ahead of all checks, see `log_pass`
+    evidence.is_cleaned(end_offset), evidence.cleaned_up_to, evidence.is_whole, evidence.has_damage
+
+The cleaner writes its checkpoint after it has put its output in place, and a follower gets what its leader's cleaner
+left without cleaning itself. So what the checkpoint names is cleaned, and beyond it only a topic that was never
+compacted is known not to be (`LogCleaner.cleanFilthiestLog`, `LogCleanerManager.doneCleaning`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..disk.directory import SegmentFiles
+from ..disk.names import child, parent
+from ..disk.side_files import read_meta_properties
+from ..errors import LogstoreError
+from ..kernels import scan as fields
+from ..layout import meta_properties
+from ..layout.batch import MAGIC_V2
+from ..layout.file_names import METADATA_TOPIC
+from ..topics import consumer_offsets, transaction_state
+from ..view.walk import Damage, Run, Tail, is_ascending
+from .cluster_log import ClusterTopics, read_topics
+from .finding import Finding, Rule
+from .partition import Partition, open_partition
+
+_COMPACTED_TOPICS = (consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state")
+
+
+class Answer(Enum):
+    """What evidence says."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+class Unasked(NamedTuple):
+    """A rule that was not asked somewhere in a partition, and why not."""
+
+    rule: str
+    reason: str
+
+
+class Cluster:
+    """What the data directory at `root` says of its cluster; read when it is first needed."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    @cached_property
+    def _read(self) -> tuple[ClusterTopics | None, list[Finding]]:
+        try:
+            partition = open_partition(child(self._root, f"{METADATA_TOPIC}-0"))
+        except LogstoreError:
+            return None, []  # `directory-entry` tells of one that cannot be listed
+        return read_topics(partition)
+
+    @property
+    def topics(self) -> ClusterTopics | None:
+        """Topics as of the end of the metadata log; None without one."""
+        return self._read[0]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Of metadata records that do not parse."""
+        return self._read[1]
+
+    @cached_property
+    def _node_id(self) -> int | None:
+        try:
+            return read_meta_properties(child(self._root, meta_properties.FILE_NAME)).node_id
+        except LogstoreError:
+            return None
+
+    @cached_property
+    def is_whole_broker(self) -> Answer:
+        """Whether all log dirs of the broker are in this one; `__cluster_metadata` is in the first of several."""
+        if self.topics is not None or self._node_id is None:
+            return Answer.YES
+        return Answer.UNKNOWN
+
+    def partition_count(self, topic: str) -> int | None:
+        """Partitions of the topic, None if it is not known."""
+        found = None if self.topics is None else self.topics.by_name.get(topic)
+        return None if found is None else len(found.partitions)
+
+    def compaction(self, topic: str) -> Answer:
+        """Whether the topic is, or ever was, compacted by a policy of its own."""
+        if topic in _COMPACTED_TOPICS:
+            return Answer.YES
+        found = None if self.topics is None else self.topics.by_name.get(topic)
+        if self.topics is None or found is None:
+            return Answer.UNKNOWN
+        if found.was_compacted:
+            return Answer.YES
+        return Answer.NO if self.topics.has_history else Answer.UNKNOWN
+
+    def created_ms(self, topic: str) -> int:
+        """When the topic of this name was made; 0 if it is not known."""
+        found = None if self.topics is None else self.topics.by_name.get(topic)
+        return 0 if found is None else found.created_ms
+
+    def is_in_sync(self, topic: str, partition: int) -> Answer:
+        """Whether this broker's replica has all that was committed: it leads, or nobody else is in sync."""
+        if self.topics is None:
+            return Answer.UNKNOWN
+        found = self.topics.by_name.get(topic)
+        replica = None if found is None else found.partitions.get(partition)
+        if replica is None or self._node_id is None:
+            return Answer.UNKNOWN
+        return Answer.YES if replica.leader == self._node_id or replica.isr == [self._node_id] else Answer.NO
+
+
+class Evidence:
+    """Follows the pass over a partition ahead of its checks.
+
+    Attributes:
+        has_damage: a batch that was passed over may have been anything.
+        segment_has_damage: the same of the current segment, with its tail.
+        unasked: rules that were not asked somewhere, with the reason.
+    """
+
+    def __init__(self, partition: Partition, cluster: Cluster | None = None) -> None:
+        self.partition = partition
+        self.cluster = Cluster(parent(partition.files.path)) if cluster is None else cluster
+        self.has_damage = self.segment_has_damage = False
+        self.unasked: set[Unasked] = set()
+        self._end_offset: int | None = None
+        self._hole_end = 0
+        self._is_after_damage = False
+
+    def begin(self, segment: SegmentFiles) -> None:
+        """The cleaner may have taken the end of the segment before."""
+        self.segment_has_damage = False
+        if self._end_offset is not None and segment.base_offset > self._end_offset and not self._is_after_damage:
+            self._hole_end = segment.base_offset
+        self._end_offset = max(self._end_offset or 0, segment.base_offset)
+
+    def step(self, run: Run) -> None:
+        """Look for the last hole, before a batch or in one."""
+        rows = slice(run.first_row, run.row_end)
+        table = run.table
+        base, end = table.base_offset[rows], table.last_offset[rows] + 1
+        before = np.concatenate([[base[0] if self._end_offset is None or self._is_after_damage else self._end_offset]])
+        is_hole = base > np.concatenate([before, end[:-1]])
+        is_thin = table.record_count[rows] != table.column(fields.LAST_OFFSET_DELTA)[rows] + 1
+        is_thin &= table.magic[rows] >= MAGIC_V2
+        ends = np.concatenate([base[is_hole][-1:], end[is_thin][-1:]])
+        if ends.size:
+            self._hole_end = max(self._hole_end, int(ends.max()))
+        self._end_offset = int(end[-1])
+        self._is_after_damage = False
+        if not is_ascending(run):
+            self.has_damage = self.segment_has_damage = True
+
+    def skip(self, piece: Damage | Tail) -> None:
+        """Offsets that are missing next are in there."""
+        self._is_after_damage = self.segment_has_damage = True
+        self.has_damage = self.has_damage or isinstance(piece, Damage) or piece.is_batch
+
+    def is_cleaned(self, end_offset: int) -> Answer:
+        """Whether the cleaner has been at what is missing below `end_offset`."""
+        surroundings = self.partition.surroundings
+        if end_offset <= (surroundings.cleaner_offset or 0):
+            return Answer.YES
+        return Answer.NO if self._is_never_cleaned else Answer.UNKNOWN
+
+    @property
+    def cleaned_up_to(self) -> int:
+        """Below this offset batches and records may be missing that the cleaner took, as far as the pass has come."""
+        is_cleaned = self.is_cleaned(self._hole_end) is not Answer.NO
+        return max(self.partition.surroundings.cleaner_offset or 0, self._hole_end if is_cleaned else 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the partition has every batch that was ever written to it, after the pass."""
+        has_holes = self._hole_end > 0 or self.cleaned_up_to > 0
+        return not (self.partition.first_offset or has_holes or self.has_damage)
+
+    @property
+    def is_start_known(self) -> bool:
+        """Whether the log start is known: `log-start-offset-checkpoint` follows within a minute, or on a clean stop."""
+        surroundings = self.partition.surroundings
+        return surroundings.was_closed and surroundings.is_known
+
+    def leave_out(self, rule: Rule) -> None:
+        """Note that `rule` is not asked, because the cleaner may have been here."""
+        surroundings = self.partition.surroundings
+        if not surroundings.is_known:
+            reason = "no data directory is around it"
+        elif not surroundings.has_cleaner_checkpoint:
+            reason = "cleaner-offset-checkpoint is missing or unreadable"
+        elif surroundings.cleaner_offset is None and self.cluster.compaction(self._topic) is Answer.UNKNOWN:
+            reason = "the cleanup policy is not known"
+        else:
+            reason = "the topic is, or was, compacted"
+        self.unasked.add(Unasked(rule.name, reason))
+
+    @property
+    def _topic(self) -> str:
+        return self.partition.files.topic
+
+    @cached_property
+    def _is_never_cleaned(self) -> bool:
+        """A checkpoint that leaves the partition out has to do where no metadata log tells the policy."""
+        surroundings = self.partition.surroundings
+        if not surroundings.is_known or surroundings.cleaner_offset is not None:
+            return False
+        policy = self.cluster.compaction(self._topic)
+        if policy is Answer.UNKNOWN:
+            return surroundings.has_cleaner_checkpoint and self.cluster.topics is None
+        return policy is Answer.NO
