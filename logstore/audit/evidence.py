@@ -18,8 +18,8 @@ import numpy as np
 
 from ..disk.directory import SegmentFiles
 from ..disk.names import child, parent
-from ..disk.side_files import read_meta_properties
-from ..errors import LogstoreError
+from ..disk.side_files import read_meta_properties, read_producer_snapshot
+from ..errors import CorruptSnapshotError, LogstoreError
 from ..kernels import scan as fields
 from ..layout import meta_properties
 from ..layout.batch import MAGIC_V2
@@ -28,7 +28,7 @@ from ..topics import consumer_offsets, transaction_state
 from ..view.walk import Damage, Run, Tail, is_ascending
 from .cluster_log import ClusterTopics, read_topics
 from .finding import Finding, Rule
-from .partition import Partition, open_partition
+from .partition import Partition, open_partition, unless_gone
 
 _COMPACTED_TOPICS = (consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state")
 
@@ -135,6 +135,7 @@ class Evidence:
         self._end_offset: int | None = None
         self._hole_end = 0
         self._is_after_damage = False
+        self._ids: dict[int, frozenset[int] | None] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """The cleaner may have taken the end of the segment before."""
@@ -189,6 +190,20 @@ class Evidence:
         """Whether the log start is known: `log-start-offset-checkpoint` follows within a minute, or on a clean stop."""
         surroundings = self.partition.surroundings
         return surroundings.was_closed and surroundings.is_known
+
+    def has_expired(self, producer_id: int, after: int, until: int) -> bool:
+        """Whether a snapshot between two offsets of the producer does not have it (`removeExpiredProducers`)."""
+        offsets = [offset for offset in self.partition.files.producer_snapshots if after < offset <= until]
+        return any(producer_id not in ids for offset in offsets if (ids := self._snapshot_ids(offset)) is not None)
+
+    def _snapshot_ids(self, offset: int) -> frozenset[int] | None:
+        if offset not in self._ids:
+            try:
+                snapshot = unless_gone(read_producer_snapshot, self.partition.files.producer_snapshots[offset])
+            except CorruptSnapshotError:
+                snapshot = None  # `snapshot-format`
+            self._ids[offset] = None if snapshot is None else frozenset(snapshot.producer_ids.tolist())
+        return self._ids[offset]
 
     def leave_out(self, rule: Rule) -> None:
         """Note that `rule` is not asked, because the cleaner may have been here."""

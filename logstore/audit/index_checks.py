@@ -22,6 +22,7 @@ from .log_pass import SegmentEnd
 from .partition import Partition, Report, unless_gone
 
 _NO_TIMESTAMP = -1
+WrongEntries = dict[int, tuple[str, str]]  # from the number of an entry to what was expected and found
 
 
 class OffsetIndexChecks:
@@ -34,13 +35,16 @@ class OffsetIndexChecks:
         self._offsets = self._positions = np.empty(0, np.int64)
         self._is_proven = np.empty(0, np.bool_)
         self._is_sorted = True
+        self._is_in_use = False
+        self._wrong: WrongEntries = {}
 
     def begin(self, segment: SegmentFiles) -> None:
-        self._path = segment.offset_index
+        self._path, self._wrong = segment.offset_index, {}
+        self._is_in_use = self._partition.will_be_recovered(segment)
         index = None if self._path is None else unless_gone(read_offset_index, self._path)
         if index is None:
             self._offsets = self._positions = np.empty(0, np.int64)
-            if not self._partition.will_be_recovered(segment):
+            if not self._is_in_use:
                 missing(self._report, rules.OFFSET_INDEX_MISSING, segment, ".index")
         else:
             is_zero = (index.offsets == segment.base_offset) & (index.positions == 0)
@@ -48,7 +52,6 @@ class OffsetIndexChecks:
             has_zeros(self._partition, self._report, segment, index.path, index.entry_count - size)
             odd_size(self._report, rules.OFFSET_INDEX, index.path, index.size_bytes, offset_index.ENTRY_SIZE)
             self._offsets, self._positions = index.offsets[:size], index.positions[:size]
-            told_order(self._report, rules.OFFSET_INDEX, index.path, self._offsets, "offset", is_strict=True)
         self._is_proven = np.zeros(self._offsets.size, np.bool_)
         self._is_sorted = bool((np.diff(self._positions) >= 0).all())
 
@@ -63,13 +66,9 @@ class OffsetIndexChecks:
         is_right = (positions[rows] == self._positions[here]) & (last_offsets[rows] == self._offsets[here])
         self._is_proven[here] = True
         for entry, row in zip(here[~is_right].tolist(), rows[~is_right].tolist(), strict=True):
-            self._report.add(
-                rules.OFFSET_INDEX,
-                self._path,
-                expected=f"offset {int(last_offsets[row])} at byte {int(positions[row])} of the log",
-                found=f"offset {int(self._offsets[entry])} at byte {int(self._positions[entry])}",
-                position=entry * offset_index.ENTRY_SIZE,
-                offset=int(self._offsets[entry]),
+            self._wrong[entry] = (
+                f"offset {int(last_offsets[row])} at byte {int(positions[row])} of the log",
+                f"offset {int(self._offsets[entry])} at byte {int(self._positions[entry])}",
             )
 
     def skip(self, piece: Damage | Tail) -> None:
@@ -81,14 +80,10 @@ class OffsetIndexChecks:
         for entry in np.flatnonzero(~self._is_proven).tolist():
             if end.is_growing and self._positions[entry] >= end.size:
                 continue
-            self._report.add(
-                rules.OFFSET_INDEX,
-                self._path,
-                expected=f"a position of a batch in {end.size} bytes of log",
-                found=int(self._positions[entry]),
-                position=entry * offset_index.ENTRY_SIZE,
-                offset=int(self._offsets[entry]),
-            )
+            self._wrong[entry] = (f"a position of a batch in {end.size} bytes of log", str(int(self._positions[entry])))
+        offsets = self._offsets[: kept_entries(self._wrong, self._offsets.size, is_in_use=self._is_in_use)]
+        report_order(self._report, rules.OFFSET_INDEX, self._path, offsets, "offset", is_strict=True)
+        report_wrong(self._report, rules.OFFSET_INDEX, self._path, offsets, self._wrong, offset_index.ENTRY_SIZE)
 
     def finish(self) -> None:
         """Nothing is left to say."""
@@ -101,20 +96,21 @@ class TimeIndexChecks:
         self._evidence = evidence
         self._partition = evidence.partition
         self._report = report
-        self._segment: SegmentFiles | None = None
         self._path: str | None = None
         self._offsets = self._timestamps = np.empty(0, np.int64)
         self._is_proven = np.empty(0, np.bool_)
         self._is_sorted = True
         self._largest = _NO_TIMESTAMP
+        self._is_in_use = False
+        self._wrong: WrongEntries = {}
 
     def begin(self, segment: SegmentFiles) -> None:
-        self._segment, self._path = segment, segment.time_index
-        self._largest = _NO_TIMESTAMP
+        self._path, self._largest, self._wrong = segment.time_index, _NO_TIMESTAMP, {}
+        self._is_in_use = self._partition.will_be_recovered(segment)
         index = None if self._path is None else unless_gone(read_time_index, self._path)
         if index is None:
             self._offsets = self._timestamps = np.empty(0, np.int64)
-            if not self._partition.will_be_recovered(segment):
+            if not self._is_in_use:
                 missing(self._report, rules.TIME_INDEX_MISSING, segment, ".timeindex")
         else:
             is_base = index.offsets == segment.base_offset
@@ -123,8 +119,6 @@ class TimeIndexChecks:
             has_zeros(self._partition, self._report, segment, index.path, index.entry_count - size)
             odd_size(self._report, rules.TIME_INDEX, index.path, index.size_bytes, time_index.ENTRY_SIZE)
             self._offsets, self._timestamps = index.offsets[:size], index.timestamps[:size]
-            told_order(self._report, rules.TIME_INDEX, index.path, self._timestamps, "timestamp", is_strict=True)
-            told_order(self._report, rules.TIME_INDEX, index.path, self._offsets, "offset", is_strict=False)
         self._is_proven = np.zeros(self._offsets.size, np.bool_)
         self._is_sorted = bool((np.diff(self._offsets) >= 0).all())
 
@@ -147,31 +141,27 @@ class TimeIndexChecks:
         for entry, row in zip(here[~is_right].tolist(), found[~is_right].tolist(), strict=True):
             if self._evidence.segment_has_damage and self._timestamps[entry] >= largest[row]:
                 continue  # the batch that had the timestamp may be among those that are lost
-            self._report.add(
-                rules.TIME_INDEX,
-                self._path,
-                expected=f"a batch that ends with offset {int(last_offsets[row])} and has the largest timestamp so "
-                f"far, {int(largest[row])}",
-                found=f"timestamp {int(self._timestamps[entry])} at offset {int(self._offsets[entry])}",
-                position=entry * time_index.ENTRY_SIZE,
-                offset=int(self._offsets[entry]),
+            self._wrong[entry] = (
+                f"a batch that ends with offset {int(last_offsets[row])} and has the largest timestamp so far, "
+                f"{int(largest[row])}",
+                self._entry(entry),
             )
 
     def skip(self, piece: Damage | Tail) -> None:
         """A timestamp, or the batch of an entry, may be in there, which is evidence."""
 
     def end(self, end: SegmentEnd) -> None:
-        if self._evidence.segment_has_damage or end.is_growing:
+        is_judged = not (self._evidence.segment_has_damage or end.is_growing)
+        if is_judged:
+            for entry in np.flatnonzero(~self._is_proven).tolist():
+                self._wrong[entry] = ("an offset of a batch in the segment", self._entry(entry))
+        kept = kept_entries(self._wrong, self._offsets.size, is_in_use=self._is_in_use)
+        offsets, timestamps = self._offsets[:kept], self._timestamps[:kept]
+        report_order(self._report, rules.TIME_INDEX, self._path, timestamps, "timestamp", is_strict=True)
+        report_order(self._report, rules.TIME_INDEX, self._path, offsets, "offset", is_strict=False)
+        report_wrong(self._report, rules.TIME_INDEX, self._path, offsets, self._wrong, time_index.ENTRY_SIZE)
+        if not is_judged:
             return
-        for entry in np.flatnonzero(~self._is_proven).tolist():
-            self._report.add(
-                rules.TIME_INDEX,
-                self._path,
-                expected="an offset of a batch in the segment",
-                found=f"timestamp {int(self._timestamps[entry])} at offset {int(self._offsets[entry])}",
-                position=entry * time_index.ENTRY_SIZE,
-                offset=int(self._offsets[entry]),
-            )
         is_closed = end.files is not self._partition.last_segment or self._partition.surroundings.was_closed
         last = int(self._timestamps[-1]) if self._timestamps.size else _NO_TIMESTAMP
         if is_closed and self._path is not None and last < self._largest:
@@ -181,6 +171,9 @@ class TimeIndexChecks:
 
     def finish(self) -> None:
         """Nothing is left to say."""
+
+    def _entry(self, entry: int) -> str:
+        return f"timestamp {int(self._timestamps[entry])} at offset {int(self._offsets[entry])}"
 
 
 def entries_in(values: Int64Array, start: int, end: int, *, is_sorted: bool) -> Int64Array:
@@ -211,8 +204,31 @@ def odd_size(report: Report, rule: Rule, path: str, size: int, entry_size: int) 
         report.add(rule, path, expected=f"a multiple of {entry_size} bytes", found=size)
 
 
-def told_order(report: Report, rule: Rule, path: str, values: Int64Array, name: str, *, is_strict: bool) -> None:
-    """Entries ascend."""
+def kept_entries(wrong: WrongEntries, count: int, *, is_in_use: bool) -> int:
+    """Return how many of `count` entries are the index's.
+
+    Behind those of an index in use are bytes of entries that a truncation took away (`AbstractIndex.truncateToEntries0`
+    moves the end alone): wrong ones, with no right one behind them.
+    """
+    while is_in_use and count - 1 in wrong:
+        count -= 1
+    return count
+
+
+def report_wrong(
+    report: Report, rule: Rule, path: str | None, offsets: Int64Array, wrong: WrongEntries, entry_size: int
+) -> None:
+    """Report the wrong ones among the entries whose offsets these are."""
+    for entry, (expected, found) in sorted(wrong.items()):
+        if entry < offsets.size:
+            offset = int(offsets[entry])
+            report.add(rule, path, expected=expected, found=found, position=entry * entry_size, offset=offset)
+
+
+def report_order(
+    report: Report, rule: Rule, path: str | None, values: Int64Array, name: str, *, is_strict: bool
+) -> None:
+    """Report entries that do not ascend."""
     wrong = values[1:] <= values[:-1] if is_strict else values[1:] < values[:-1]
     for entry in np.flatnonzero(wrong).tolist():
         above = "above" if is_strict else "not below"

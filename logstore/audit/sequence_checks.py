@@ -1,7 +1,7 @@
 """Sequences and epochs of producers from batch to batch (KIP-98, KIP-360, KIP-890).
 
 What a leader would have refused must not be in a log. Where a producer is met first it may be anywhere in its
-sequence; where the cleaner was, batches may be missing.
+sequence, also after it expired; where the cleaner was, batches may be missing.
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ class SequenceChecks:
         expected = 0 if epoch > last.epoch else last.next_sequence
         is_known = last.epoch != _NO_EPOCH and last.offset >= self._evidence.cleaned_up_to
         if expected in (_ANY, sequence) or not is_known or sequence < 0:
+            return
+        if self._evidence.has_expired(int(run.table.producer_id[row]), last.offset, int(run.table.base_offset[row])):
             return
         distance = (sequence - expected) % _SEQUENCE_COUNT
         is_back = epoch == last.epoch and distance > _SEQUENCE_COUNT // 2

@@ -290,3 +290,32 @@ def test_faults_are_found_beside_a_metadata_log(tmp_path: Path) -> None:
         story.batches.update(before)
         found = findings(story.write(tmp_path / str(number)), story)
         assert found == [["offsets-lost"], ["marker-missing"]][number]
+
+
+def test_a_producer_that_expired_may_go_on_anywhere(tmp_path: Path) -> None:
+    story = Story()
+    story.data(A, (9, 0), 0, flags=0)
+    story.plain(A, 2)
+    story.data(A, (9, 0), 5, flags=0)
+    root = story.write(tmp_path)
+    assert findings(root, story) == ["sequence-gap"]
+    (root / A / f"{2:020d}.snapshot").write_bytes(snapshot())
+    assert findings(root, story) == []
+
+
+def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    second = len(story.batches[A][0].to_bytes())
+    right = struct.pack(">ii", story.batches[A][1].base_offset + 1, second)
+    stale = struct.pack(">ii", 4000, 1 << 20) + struct.pack(">ii", 3, 5)
+    times = struct.pack(">qi", story.batches[A][1].max_timestamp, story.batches[A][1].base_offset + 1)
+    index, time_index = root / A / f"{0:020d}.index", root / A / f"{0:020d}.timeindex"
+    index.write_bytes(right + stale)
+    time_index.write_bytes(times + struct.pack(">qi", 1, 4000))
+    assert findings(root, story) == []
+    index.write_bytes(stale + right)
+    assert set(findings(root, story)) == {"offset-index"}
+    index.write_bytes(right)
+    time_index.write_bytes(struct.pack(">qi", 1, 2) + times)
+    assert findings(root, story) == ["time-index"]
