@@ -11,6 +11,7 @@ from numba import cfunc, from_dtype, njit, types
 
 from ..jit.kernel import ArgumentType, Kernel
 from .byte_type import BYTE_POINTER
+from .library import SYMBOL_PREFIX
 
 # all that may stay undefined: what every C library has, and LLVM makes calls of by itself
 UNDEFINED = {"memcpy", "memmove", "memset"}
@@ -22,11 +23,6 @@ def compiled_device(function: Callable[..., Any], *, forceinline: bool = False) 
     """What numba makes of a function that kernels call."""
     options = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(forceinline=forceinline, **options)(function)
-
-
-def symbol(name: str) -> str:
-    """Symbol of kernel `name` in the library."""
-    return f"logstore_{name}"
 
 
 def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:
@@ -41,8 +37,8 @@ def compile_kernels(kernels: Iterable[Kernel], machine: Any) -> bytes:
     library, exported = llvm.parse_assembly(""), set()
     for kernel in kernels:
         module, name = _compiled(kernel)
-        module.get_function(name).name = symbol(kernel.name)
-        exported.add(symbol(kernel.name))
+        symbol = module.get_function(name).name = f"{SYMBOL_PREFIX}{kernel.name}"
+        exported.add(symbol)
         library.link_in(module)
     library.triple, library.data_layout = machine.triple, str(machine.target_data)
     for each in [*library.functions, *library.global_variables]:

@@ -42,21 +42,20 @@ def constants(make: Callable[[], np.ndarray[Any, Any]]) -> Any:
 
 def device(function: F) -> F:
     """Declare a function that kernels call."""
-    if not BUILDING:
-        return function
-    from .compiling import compiled_device
-
-    compiled: F = compiled_device(function)
-    return compiled
+    return _declared(function, forceinline=False)
 
 
 def inlined(function: F) -> F:
     """Declare a short function that is inlined wherever it is called, for the loops over records."""
+    return _declared(function, forceinline=True)
+
+
+def _declared(function: F, *, forceinline: bool) -> F:
     if not BUILDING:
         return function
     from .compiling import compiled_device
 
-    compiled: F = compiled_device(function, forceinline=True)
+    compiled: F = compiled_device(function, forceinline=forceinline)
     return compiled
 
 

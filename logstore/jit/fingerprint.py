@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 
 import xxhash
 
@@ -29,9 +28,8 @@ def sources_hash() -> str:
 
 def source_paths() -> list[str]:
     """Paths of the modules that kernels are made of, sorted."""
-    return [
-        path for folder in FOLDERS for path in sorted(_files(os.path.join(PACKAGE, folder))) if path.endswith(".py")
-    ]
+    folders = [os.path.join(PACKAGE, folder) for folder in FOLDERS]
+    return [os.path.join(folder, name) for folder in folders for name in sorted(_names(folder)) if name.endswith(".py")]
 
 
 def compiler_versions() -> str:
@@ -47,8 +45,3 @@ def compiler_versions() -> str:
 
 def _names(directory: str) -> list[str]:
     return os.listdir(directory or ".") if os.path.isdir(directory or ".") else []
-
-
-def _files(folder: str) -> Iterator[str]:
-    for directory, _, names in os.walk(folder):
-        yield from (os.path.join(directory, name) for name in names)

@@ -84,15 +84,8 @@ class BoundKernel:
 
     def __init__(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         self._kernel = kernel
-        self._arguments = list(arguments)  # keeps the arrays alive
-        self._passed = list(map(_passed, kernel.argument_types, arguments))
-
-    def set(self, index: int, argument: Any) -> None:
-        """Put another int, array or struct in the place of an argument."""
-        passed = _passed(self._kernel.argument_types[index], argument)
-        self._arguments.append(argument)  # an interrupt leaves no address of an array that is gone
-        self._passed[index] = passed
-        self._arguments[index] = self._arguments.pop()
+        self._arguments = arguments  # keeps the arrays alive
+        self._passed = tuple(map(_passed, kernel.argument_types, arguments))
 
     def run(self, *rest: int | bytes) -> int:
         """Call the kernel; `rest` are its last arguments, those that are not kept."""
