@@ -14,25 +14,21 @@ two make such buckets. What was removed from a tree is not known here, and would
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from ..columns.batch_table import Int64Array
+from ..kernels import producer_entries as producers
 from .java_tree_bin import UNTREEIFY_COUNT, TreeBin
 
 Entry = tuple[int, int, int]  # number, hash as a signed int, key
 
 PUT = 0
 COMPUTE = 1
-_CROWDED_COUNT = {PUT: 8, COMPUTE: 7}  # entries in a bucket that make one more turn it into a tree
-_CAPACITY_MIN = 16  # buckets
-_TREE_CAPACITY_MIN = 64
-_MASK32 = (1 << 32) - 1
-
-
-def java_hashes(keys: Int64Array) -> Int64Array:
-    """`HashMap.hash(Long)` of each key: 32 bits, unsigned."""
-    low = (keys ^ (keys >> 32)) & _MASK32
-    return low ^ (low >> 16)
+# Entries in a bucket that make one more turn it into a tree.
+_CROWDED_COUNT = {PUT: producers.MAP_CROWDED_BY_PUT, COMPUTE: producers.MAP_CROWDED_BY_COMPUTE}
+_TREE_CAPACITY_MIN = producers.MAP_TREE_CAPACITY_MIN
 
 
 def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way: int) -> Int64Array:
@@ -46,13 +42,13 @@ def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way
     """
     if keys.size <= 1:  # as usual in an append
         return np.zeros(keys.size, np.int64)
-    hashes = java_hashes(keys)
+    hashes = cast("Int64Array", producers.java_hash(cast("Any", keys)))  # of arrays too
     buckets = hashes & (capacity - 1)
     if way == PUT:
         order = np.argsort(buckets, kind="stable")
     else:
         order = keys.size - 1 - np.argsort(buckets[::-1], kind="stable")
-    tables = np.concatenate([[_CAPACITY_MIN], capacities[:-1]])  # that each came into
+    tables = np.concatenate([[producers.MAP_CAPACITY_MIN], capacities[:-1]])  # that each came into
     if way == COMPUTE:
         tables = np.where(np.arange(keys.size) > tables * 3 // 4, 2 * tables, tables)
     for residue in _crowded_residues(hashes, capacities, way):

@@ -74,8 +74,8 @@ class SegmentIndexes:
             offset_entries.base_offset, index_interval_bytes=index_interval_bytes, index_size_max=index_size_max
         )
         state._set_buffers(
-            _entries(offset_entries.offsets, offset_entries.positions),
-            _entries(time_entries.timestamps, time_entries.offsets),
+            np.stack([offset_entries.offsets, offset_entries.positions], axis=1),
+            np.stack([time_entries.timestamps, time_entries.offsets], axis=1),
         )
         state._set_entry_counts(offset_entries.entry_count, time_entries.entry_count)
         state.begin_interval(position)
@@ -143,11 +143,11 @@ class SegmentIndexes:
 
     def to_offset_index(self, path: str) -> offset_index.OffsetIndex:
         """The entries as those of the file at `path`, of which nothing has to be there."""
-        return offset_index.OffsetIndex(path, self.base_offset, 0, *_columns(self.offset_entries))
+        return offset_index.OffsetIndex(path, self.base_offset, 0, *np.ascontiguousarray(self.offset_entries.T))
 
     def to_time_index(self, path: str) -> time_index.TimeIndex:
         """As `to_offset_index`; without the entry that `finish` adds."""
-        return time_index.TimeIndex(path, self.base_offset, 0, *_columns(self.time_entries))
+        return time_index.TimeIndex(path, self.base_offset, 0, *np.ascontiguousarray(self.time_entries.T))
 
     def offset_index_bytes(self, first_entry: int = 0) -> bytes:
         """Bytes of the `.index` from entry `first_entry` on."""
@@ -256,13 +256,3 @@ def _with_room(entries: Int64Array, count: int) -> Int64Array:
     larger = np.empty((max(count, 2 * len(entries), _ROOM_MIN), 2), np.int64)
     larger[: len(entries)] = entries
     return larger
-
-
-def _entries(first: Int64Array, second: Int64Array) -> Int64Array:
-    entries = np.empty((first.size, 2), np.int64)
-    entries[:, 0], entries[:, 1] = first, second
-    return entries
-
-
-def _columns(entries: Int64Array) -> tuple[Int64Array, Int64Array]:
-    return np.ascontiguousarray(entries[:, 0]), np.ascontiguousarray(entries[:, 1])
