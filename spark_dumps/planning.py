@@ -39,7 +39,7 @@ def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegm
             break
         starts_inside = one.first_offset > segment.files.base_offset
         start = segment.position_at_or_before(one.first_offset) if starts_inside else 0
-        ends_inside = following is None or one.end_offset < following
+        ends_inside = one.end_offset < (one.log_end_offset if following is None else following)
         end = segment.position_behind(one.end_offset) if ends_inside else segment.size
         if start < end:
             yield one, segment, start, end

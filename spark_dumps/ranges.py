@@ -11,14 +11,16 @@ from logstore.columns.batch_table import BatchTable, ByteArray
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_time_index
-from logstore.errors import CorruptIndexError, DataDirectoryError, UsageError
+from logstore.errors import CorruptIndexError, CorruptRecordError, DataDirectoryError, UsageError
+from logstore.layout.batch import TRANSACTIONAL_FLAG
 
-from .committed import CommittedView, FollowedLog
+from .committed import CommittedView, FollowedLog, committed_before_tail
 from .directories import ListedPartition, relist
-from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Options
+from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
 from .segments import PlannedSegment, plan_segments
 
 LISTING_COUNT_MAX = 5
+SCANNED_SIZE_MAX = 1 << 20  # bytes of a segment whose headers are all scanned when a query is planned
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class PartitionRange:
 
     Attributes:
         first_offset, end_offset: end exclusive.
+        log_end_offset: behind the last whole batch of the last segment.
         committed: what read_committed leaves out; None for read_uncommitted.
     """
 
@@ -34,6 +37,7 @@ class PartitionRange:
     segments: Sequence[PlannedSegment]
     first_offset: int
     end_offset: int
+    log_end_offset: int
     committed: CommittedView | None = None
 
 
@@ -45,16 +49,36 @@ class PartitionBounds:
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
         self.start_offset = max(partition.log_start_offset, first)
-        self.log_end_offset = max(self.start_offset, _log_end_offset(self.segments))
+        end_offset, has_transactions = _scan_tail(self.segments)
+        self.log_end_offset = max(self.start_offset, end_offset)
         self.committed: CommittedView | None = None
         self.end_offset = self.log_end_offset
         if isolation_level == READ_COMMITTED:
-            self.committed = followed.committed(partition.files.path)  # behind the listing: it may know more
+            if not has_transactions:
+                self.committed = committed_before_tail(partition.files, self.log_end_offset)
+            if self.committed is None:
+                self.committed = followed.committed(partition.files.path)  # behind the listing: it may know more
             self.end_offset = max(self.start_offset, min(self.committed.last_stable_offset, self.log_end_offset))
 
-    def range(self, first_offset: int, end_offset: int) -> PartitionRange:
-        """The offsets from `first_offset` to `end_offset`, exclusive."""
-        return PartitionRange(self.partition, self.segments, first_offset, end_offset, self.committed)
+    def range(self, first_offset: int, end_offset: int, mode: Mode) -> PartitionRange:
+        """Return the offsets from `first_offset` to `end_offset`, exclusive.
+
+        Raises:
+            CorruptRecordError: FAILFAST, and damage hides what behind `end_offset` is decided.
+        """
+        known = self.log_end_offset if self.committed is None else self.committed.known_end_offset
+        if known < self.log_end_offset and mode is Mode.FAILFAST and end_offset >= self.end_offset:
+            raise CorruptRecordError(
+                "damage hides what is decided of the transactions behind it",
+                path=self.partition.files.path,
+                offset=known,
+                expected=f"whole batches to offset {self.log_end_offset}",
+                found=f"none that can be followed at offset {known}",
+                advice="look with `logstore verify`; mode PERMISSIVE reads what was decided before",
+            )
+        return PartitionRange(
+            self.partition, self.segments, first_offset, end_offset, self.log_end_offset, self.committed
+        )
 
     def offset_at(self, timestamp: int) -> int | None:
         """Of the first record that is not older than `timestamp`, ms; None without one (`offsetsForTimes`)."""
@@ -96,7 +120,7 @@ def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
     bounds = find_bounds(partition, options.isolation_level)
     first = resolve(options.starting, bounds, options, is_start=True)
     end = resolve(options.ending, bounds, options, is_start=False)
-    return bounds.range(first, max(first, end))
+    return bounds.range(first, max(first, end), options.mode)
 
 
 def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool) -> int:
@@ -161,17 +185,22 @@ def _name(partition: ListedPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 
-def _log_end_offset(segments: Sequence[PlannedSegment]) -> int:
-    """Behind the last whole batch; 0 without segments."""
+def _scan_tail(segments: Sequence[PlannedSegment]) -> tuple[int, bool]:
+    """Return the offset behind the last whole batch, 0 without segments; and whether the last segment may be in need
+    of its transactions being followed: a batch of it is of one, or not all of it was scanned.
+    """
     if not segments:
-        return 0
+        return 0, False
     last = segments[-1]
-    end = last.files.base_offset
+    end, scanned_size, has_transactions = last.files.base_offset, 0, False
     with MappedFile(last.files.log) as log:
-        for table in last.tables(log, last.entries.position_at_or_before(log, 2**63 - 1)):
+        is_small = last.size <= SCANNED_SIZE_MAX  # all of its headers are sooner scanned than its index is read
+        for table in last.tables(log, 0 if is_small else last.position_at_or_before(2**63 - 1)):
             if len(table):
                 end = int(table.last_offset[-1]) + 1
-    return end
+                scanned_size += int(table.size.sum())
+                has_transactions |= bool((table.attributes & TRANSACTIONAL_FLAG).any())
+    return end, has_transactions or scanned_size < last.size
 
 
 def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: int) -> int | None:

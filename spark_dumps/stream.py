@@ -111,7 +111,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end_offset > bounds.log_end_offset:
             self._lose(f"{name_of(key)} ends at offset {bounds.log_end_offset}", end_offset)
         first = max(begin or 0, bounds.start_offset)
-        return [bounds.range(first, end_offset)] if first < end_offset else []
+        return [bounds.range(first, end_offset, self._options.mode)] if first < end_offset else []
 
     def _bounds(self) -> dict[Key, PartitionBounds]:
         """All partitions as they are now."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from logstore.columns.batch_table import scan
 from logstore.folds.segment_indexes import SegmentIndexes, step
-from tests.naive.encoder import NONE, SOME_TIME, Batch, Rec
+from tests.naive.encoder import CONTROL, NONE, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 RECORDS_A_BATCH = 10
 
@@ -24,6 +24,25 @@ def batch(number: int, codec: int = NONE, size: int = 40) -> bytes:
     last = RECORDS_A_BATCH - 1
     return Batch(
         base, records, last, codec, base_timestamp=SOME_TIME + base, max_timestamp=SOME_TIME + base + last
+    ).to_bytes()
+
+
+def marker(offset: int, producer_id: int, *, is_commit: bool) -> bytes:
+    """The marker that ends the producer's transaction."""
+    key, value = b"\0\0\0" + bytes([is_commit]), bytes(6)
+    flags = TRANSACTIONAL | CONTROL
+    return Batch(offset, [Rec(key, value)], 0, flags=flags, producer_id=producer_id, producer_epoch=0).to_bytes()
+
+
+def data(offset: int, producer_id: int, sequence: int = 0) -> bytes:
+    """A batch of one record in a transaction of the producer."""
+    return Batch(
+        offset,
+        [Rec(value=b"x")],
+        flags=TRANSACTIONAL,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
     ).to_bytes()
 
 

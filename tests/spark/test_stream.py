@@ -14,8 +14,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from logstore.errors import UsageError
 from spark_dumps.source import KafkaSegments
 from spark_dumps.stream import OffsetsJson, RecordsStream, as_json, as_offsets
-from tests.naive.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.spark.segment_files import batch, write_partition, write_segment
+from tests.naive.encoder import SOME_TIME
+from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,23 +116,6 @@ def test_available_now_reads_what_is_there_now(tmp_path: Path) -> None:
     end = reader.latestOffset(start, EVERYTHING)
     assert end == {"orders": {"0": 600, "1": 0}}
     assert reader.latestOffset(end, EVERYTHING) == end
-
-
-def marker(offset: int, producer_id: int, *, is_commit: bool) -> bytes:
-    key, value = b"\0\0\0" + bytes([is_commit]), bytes(6)
-    flags = TRANSACTIONAL | CONTROL
-    return Batch(offset, [Rec(key, value)], 0, flags=flags, producer_id=producer_id, producer_epoch=0).to_bytes()
-
-
-def data(offset: int, producer_id: int, sequence: int = 0) -> bytes:
-    return Batch(
-        offset,
-        [Rec(value=b"x")],
-        flags=TRANSACTIONAL,
-        producer_id=producer_id,
-        producer_epoch=0,
-        base_sequence=sequence,
-    ).to_bytes()
 
 
 def test_read_committed_waits_for_open_transactions(tmp_path: Path) -> None:
