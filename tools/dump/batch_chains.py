@@ -79,7 +79,7 @@ class SegmentRecords:
             file = MappedFile(path)
             self.data = file.data
             self.size = file.size
-        self._bytes = memoryview(self.data)
+        self._bytes = self.data.data
         self._chains: list[_Chain] = []
 
     def slice_end(self, position: int, size: int) -> int:

@@ -112,7 +112,7 @@ class RecordFilter:
 
     def records(self, table: RecordTable) -> BoolArray:
         """Rows that pass, bool[count]; the producer id is the batch's."""
-        passes = (table.offset >= self.offsets[0]) & (table.offset <= self.offsets[1])
+        passes: BoolArray = (table.offset >= self.offsets[0]) & (table.offset <= self.offsets[1])
         passes &= (table.timestamp >= self.timestamps_ms[0]) & (table.timestamp <= self.timestamps_ms[1])
         if self.key is not None:
             passes &= table.key_size == len(self.key)
@@ -127,7 +127,7 @@ class RecordFilter:
             and self.producer_ids is None
             and self.offsets[0] <= record.offset <= self.offsets[1]
             and self.timestamps_ms[0] <= record.timestamp <= self.timestamps_ms[1]
-            and (self.key is None or record.key == self.key)
+            and (self.key is None or record.key == memoryview(self.key))
         )
 
 

@@ -38,7 +38,7 @@ class SmallTable(NamedTuple):
 
     matrix: memoryview
     capacity: int
-    count: int
+    count: int  # type: ignore[assignment]  # of batches; it hides the method of tuples
     status: int
     next_position: int
     bad_length: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +44,7 @@ class Slices(NamedTuple):
 
     def values(self) -> list[bytes | None]:
         """Return each as bytes of its own."""
-        view = memoryview(self.data)
+        view = self.data.data
         return [
             None if size < 0 else bytes(view[position : position + size])
             for position, size in zip(self.positions.tolist(), self.sizes.tolist(), strict=True)
@@ -53,7 +54,8 @@ class Slices(NamedTuple):
 Column = npt.NDArray[Any] | Slices | list[Any]  # of int64, bool or words; or of numbers, text, bytes, None, ABSENT, …
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Rows of one kind: `batch`, `record` or `trailer`; columns of one length, in the order that JSON has."""
 
     kind: str
@@ -169,7 +171,7 @@ class LogRows:
         if not self._options.is_deep:
             return passing[:0]
         if self._options.skips_metadata:  # nothing is left of a control record
-            return passing[attributes[passing] & CONTROL_FLAG == 0]
+            passing = passing[attributes[passing] & CONTROL_FLAG == 0]
         return passing
 
     def _write_entries(self, table: BatchTable, rows: Int64Array) -> None:
@@ -255,7 +257,8 @@ _TIMESTAMP_TYPES = np.array([TimestampType.CREATE_TIME.kafka_name, TimestampType
 
 
 def _timestamp_types(attributes: Int64Array) -> npt.NDArray[np.str_]:
-    return _TIMESTAMP_TYPES[(attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64)]
+    names: npt.NDArray[np.str_] = _TIMESTAMP_TYPES[(attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64)]
+    return names
 
 
 def record_rows(
@@ -267,13 +270,15 @@ def record_rows(
         rows: int64, ascending: the records.
         attributes: int64[records.count]: of their batches.
     """
-    attributes = attributes[rows]
+    contents, error = _contents(records, rows, attributes[rows] & CONTROL_FLAG != 0, options)
+    if error is not None:
+        rows = rows[: len(contents["control"])]
     columns: dict[str, Column] = {}
     if not options.skips_metadata:
         has_headers = records.header_count[rows].tolist()
         columns |= {
             "offset": records.offset[rows],
-            "timestampType": _timestamp_types(attributes),
+            "timestampType": _timestamp_types(attributes[rows]),
             "timestamp": records.timestamp[rows],
             "keySize": records.key_size[rows],
             "valueSize": records.value_size[rows],
@@ -282,12 +287,7 @@ def record_rows(
                 records.headers(row) if has else [] for row, has in zip(rows.tolist(), has_headers, strict=True)
             ],
         }
-    contents, error = _contents(records, rows, attributes & CONTROL_FLAG != 0, options)
-    columns |= contents
-    if error is None:
-        return Rows("record", rows.size, columns), None
-    count = len(contents["control"])
-    return Rows("record", count, {name: column[:count] for name, column in columns.items()}), error
+    return Rows("record", rows.size, columns | contents), error
 
 
 def _contents(
@@ -316,8 +316,8 @@ def _contents(
                 found.append((ABSENT, key, value))
     except LogstoreError as raised:
         error = raised
-    controls, keys, values = map(list, zip(*found, strict=True)) if found else ([], [], [])
-    return {"control": controls} | ({"key": keys, "value": values} if options.prints_contents else {}), error
+    names = ("control", "key", "value") if options.prints_contents else ("control",)
+    return {name: [row[index] for row in found] for index, name in enumerate(names)}, error
 
 
 def _legacy_row(record: LegacyRecord, timestamp_type: TimestampType, options: DumpOptions) -> Row:
