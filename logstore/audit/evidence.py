@@ -166,6 +166,11 @@ class Evidence:
         self._is_after_damage = self.segment_has_damage = True
         self.has_damage = self.has_damage or isinstance(piece, Damage) or piece.is_batch
 
+    @property
+    def end_offset(self) -> int:
+        """Behind the last batch so far."""
+        return self._end_offset or 0
+
     def is_cleaned(self, end_offset: int) -> Answer:
         """Whether the cleaner has been at what is missing below `end_offset`."""
         surroundings = self.partition.surroundings

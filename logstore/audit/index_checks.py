@@ -81,7 +81,8 @@ class OffsetIndexChecks:
             if end.is_growing and self._positions[entry] >= end.size:
                 continue
             self._wrong[entry] = (f"a position of a batch in {end.size} bytes of log", str(int(self._positions[entry])))
-        offsets = self._offsets[: kept_entries(self._wrong, self._offsets.size, is_in_use=self._is_in_use)]
+        kept = kept_entries(self._wrong, self._positions >= end.size, is_in_use=self._is_in_use)
+        offsets = self._offsets[:kept]
         report_order(self._report, rules.OFFSET_INDEX, self._path, offsets, "offset", is_strict=True)
         report_wrong(self._report, rules.OFFSET_INDEX, self._path, offsets, self._wrong, offset_index.ENTRY_SIZE)
 
@@ -155,7 +156,7 @@ class TimeIndexChecks:
         if is_judged:
             for entry in np.flatnonzero(~self._is_proven).tolist():
                 self._wrong[entry] = ("an offset of a batch in the segment", self._entry(entry))
-        kept = kept_entries(self._wrong, self._offsets.size, is_in_use=self._is_in_use)
+        kept = kept_entries(self._wrong, self._offsets >= self._evidence.end_offset, is_in_use=self._is_in_use)
         offsets, timestamps = self._offsets[:kept], self._timestamps[:kept]
         report_order(self._report, rules.TIME_INDEX, self._path, timestamps, "timestamp", is_strict=True)
         report_order(self._report, rules.TIME_INDEX, self._path, offsets, "offset", is_strict=False)
@@ -204,15 +205,22 @@ def odd_size(report: Report, rule: Rule, path: str, size: int, entry_size: int) 
         report.add(rule, path, expected=f"a multiple of {entry_size} bytes", found=size)
 
 
-def kept_entries(wrong: WrongEntries, count: int, *, is_in_use: bool) -> int:
-    """Return how many of `count` entries are the index's.
+def kept_entries(wrong: WrongEntries, is_beyond: npt.NDArray[np.bool_], *, is_in_use: bool) -> int:
+    """Return how many entries are the index's.
 
     Behind those of an index in use are bytes of entries that a truncation took away (`AbstractIndex.truncateToEntries0`
-    moves the end alone): wrong ones, with no right one behind them.
+    moves the end alone): wrong ones with no right one behind them, that lead beyond the log or follow on a right one.
+
+    Args:
+        is_beyond: bool, 1-D: which entries lead beyond the end of the log.
     """
-    while is_in_use and count - 1 in wrong:
+    count = is_beyond.size
+    while is_in_use and count - 1 in wrong and is_beyond[count - 1]:
         count -= 1
-    return count
+    kept = count
+    while is_in_use and kept - 1 in wrong:
+        kept -= 1
+    return kept or count
 
 
 def report_wrong(
