@@ -18,6 +18,7 @@ The questions:
 | `verify`                 | is every batch, and every file beside the log, as a broker wrote it (`*_checks`)      |
 | `sequence_checks`        | do a producer's batches follow on each other                                          |
 | `partition_transactions` | which transactions are in a partition                                                 |
+| `lives`                  | which markers answer which decisions of coordinators: the one matcher                 |
 | `open_transactions`      | what becomes of those that are open; `explanation`: why readers wait                  |
 | `transaction_rules`      | do partitions agree with each other, and with their coordinator                       |
 | `offset_ranges`          | what is at every offset                                                               |

@@ -15,6 +15,7 @@ from .evidence import Answer, Cluster, Evidence
 from .finding import Finding
 from .group_log import GroupLog, read_group_log
 from .group_rules import ReadableOffsets, group_findings
+from .lives import Lives
 from .log_pass import Check, run_checks
 from .offset_ranges import OffsetRanges
 from .open_transactions import OpenTransaction, open_transactions
@@ -41,11 +42,13 @@ class Transactions:
     Attributes:
         histories: of each live partition.
         open: of all partitions, the oldest of each first.
+        lives: their markers beside the decisions of coordinators.
         cluster: what the directory says of its cluster.
         is_closed: no broker runs on the directory.
     """
 
     histories: dict[tuple[str, int], PartitionTransactions]
+    lives: Lives
     log: CoordinatorLog
     cluster: Cluster
     open: tuple[OpenTransaction, ...]
@@ -200,11 +203,11 @@ def transaction_findings(transactions: Transactions, now_ms: int) -> list[Findin
     """Everything that is wrong with them."""
     findings = open_findings(transactions.open, is_closed=transactions.is_closed)
     findings += epoch_findings(transactions.histories)
-    findings += atomicity_findings(transactions.histories)
-    findings += repeated_findings(transactions.histories)
-    findings += decision_findings(transactions.histories, transactions.log)
+    findings += atomicity_findings(transactions.lives)
+    findings += repeated_findings(transactions.lives)
+    findings += decision_findings(transactions.lives, transactions.log)
     if not transactions.is_closed:
-        findings += no_data_findings(transactions.histories, transactions.log, now_ms)
+        findings += no_data_findings(transactions.lives, transactions.log, now_ms)
     return findings
 
 
@@ -217,9 +220,10 @@ def _transactions(
     partition_count = cluster.partition_count(transaction_state.TOPIC)
     is_whole_broker = cluster.is_whole_broker is Answer.YES
     log, log_findings = read_coordinator_log(partitions, partition_count, is_whole_broker=is_whole_broker)
-    found = tuple(one for history in histories.values() for one in open_transactions(history, log, now_ms))
+    lives = Lives(histories, log)
+    found = tuple(one for history in histories.values() for one in open_transactions(history, lives, log, now_ms))
     is_closed = bool(partitions) and partitions[0].surroundings.was_closed
-    return Transactions(histories, log, cluster, found, is_closed), cluster.findings + log_findings
+    return Transactions(histories, lives, log, cluster, found, is_closed), cluster.findings + log_findings
 
 
 def _groups(

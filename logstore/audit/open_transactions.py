@@ -6,12 +6,12 @@ says Ongoing, and for a moment after it has decided. Otherwise nobody is going t
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
 from ..topics.transaction_state import TransactionMetadata, TransactionState
 from .coordinator_log import PREPARED, CoordinatorEntry, CoordinatorLog
+from .lives import Lives
 from .partition_transactions import PartitionTransaction, PartitionTransactions
 
 _EPOCH_MAX = 32767
@@ -52,17 +52,19 @@ class OpenTransaction:
         return self.history.partition.name
 
 
-def open_transactions(history: PartitionTransactions, log: CoordinatorLog, now_ms: int) -> list[OpenTransaction]:
+def open_transactions(
+    history: PartitionTransactions, lives: Lives, log: CoordinatorLog, now_ms: int
+) -> list[OpenTransaction]:
     """All of one partition, the one that readers wait for first.
 
     Args:
         now_ms: the time that ages are counted to.
     """
-    return [_judged(history, transaction, log, now_ms) for transaction in history.open_transactions]
+    return [_judged(history, transaction, lives, log, now_ms) for transaction in history.open_transactions]
 
 
 def _judged(
-    history: PartitionTransactions, transaction: PartitionTransaction, log: CoordinatorLog, now_ms: int
+    history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, log: CoordinatorLog, now_ms: int
 ) -> OpenTransaction:
     owner = log.owner(transaction.producer_id)
     started_ms = transaction.first_timestamp
@@ -73,12 +75,16 @@ def _judged(
     metadata = entry.metadata
     if is_same_transaction(metadata, transaction) and metadata.start_timestamp_ms >= 0:
         started_ms = metadata.start_timestamp_ms
-    verdict = _verdict(history, transaction, log.history[transactional_id], now_ms)
+    verdict = _verdict(history, transaction, lives, log.history[transactional_id], now_ms)
     return OpenTransaction(history, transaction, verdict, now_ms - started_ms, transactional_id, entry)
 
 
 def _verdict(
-    history: PartitionTransactions, transaction: PartitionTransaction, entries: list[CoordinatorEntry], now_ms: int
+    history: PartitionTransactions,
+    transaction: PartitionTransaction,
+    lives: Lives,
+    entries: list[CoordinatorEntry],
+    now_ms: int,
 ) -> Verdict:
     """By the last record of the transactional id; the ones before tell whether the transaction was ever its own."""
     metadata = entries[-1].metadata
@@ -92,25 +98,8 @@ def _verdict(
             return Verdict.LATE if is_late else Verdict.ENDING
     if history.may_be_ended(transaction):
         return Verdict.UNKNOWN
-    return Verdict.MARKER_MISSING if _has_unanswered(history, transaction, entries[:-1]) else Verdict.HANGING
-
-
-def _has_unanswered(
-    history: PartitionTransactions, transaction: PartitionTransaction, entries: list[CoordinatorEntry]
-) -> bool:
-    """Whether more of the decisions that can be about the transaction name the partition than it has markers for."""
-    place = history.partition.key
-    decided = Counter(
-        entry.metadata.producer_epoch
-        for entry in entries
-        if entry.metadata.state in PREPARED
-        and entry.timestamp >= history.born_ms
-        and is_same_transaction(entry.metadata, transaction)
-        and place in entry.metadata.partitions
-    )
-    markers = [one.marker for one in history.transactions if one.marker is not None] + history.empty_markers
-    written = Counter(one.producer_epoch for one in markers if one.producer_id == transaction.producer_id)
-    return any(count > written[epoch] for epoch, count in decided.items())
+    earlier = [entry for entry in entries[:-1] if is_same_transaction(entry.metadata, transaction)]
+    return Verdict.MARKER_MISSING if lives.has_unanswered(place, earlier) else Verdict.HANGING
 
 
 def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTransaction) -> bool:
