@@ -159,8 +159,8 @@ def _line(frame: FrameType) -> str:
 
 
 def _is_finalizer(frame: FrameType | None) -> bool:
-    """Whether Python runs a `__del__`, from which no exception comes out."""
-    while frame is not None and frame.f_code.co_name != "__del__":
+    """Whether Python runs a `__del__`, or the hook that is told of one, from which no exception comes out."""
+    while frame is not None and frame.f_code.co_name not in ("__del__", "_on_unraisable"):
         frame = frame.f_back
     return frame is not None
 
