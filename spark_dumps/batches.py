@@ -22,11 +22,10 @@ from logstore.model import Codec, TimestampType
 
 from .arrow_records import timestamps
 from .options import Options
-from .reading import batch_tables
-from .records import plan
+from .planning import Slice, SliceTask
+from .records import batch_tables, plan
 from .schemas import columns_of
-from .slices import Slice, SliceTask
-from .tables import Table, damage_rule
+from .tables import Table
 
 COLUMNS = columns_of(
     "topic string, partition int, segment long, position long, size int, base_offset long, last_offset long, "
@@ -42,7 +41,7 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
     for one in task.slices:
         for _, found in batch_tables(one):
             if isinstance(found, LogstoreError):
-                yield from damage_rule(options).rows(found, one.topic, one.partition, schema)
+                yield from options.damage_rows(found, one.topic, one.partition, schema)
             else:
                 yield from _batch(one, found, schema, options.producer_ids)
 

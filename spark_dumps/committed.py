@@ -35,27 +35,24 @@ class CommittedView:
         return self.aborted[has_some]
 
 
-class FollowedLog:
-    """A partition that is looked at again and again: only what is new is read."""
+def follow_committed(path: str, readers: dict[str, PartitionReader]) -> CommittedView:
+    """Return what is decided of the partition in the directory `path`, as it is now.
 
-    def __init__(self) -> None:
-        self._reader: PartitionReader | None = None
+    Args:
+        readers: by path, those of partitions that were followed before, of which only what is new is read.
 
-    def committed(self, path: str) -> CommittedView:
-        """Return what is decided of the partition in the directory `path`, as it is now.
-
-        Raises:
-            InvalidTxnStateError, InvalidRecordError: batches of the last segment cannot be followed.
-            CorruptIndexError: a `.txnindex` of an unknown version.
-            DataDirectoryError: a file cannot be read.
-        """
-        if self._reader is None:
-            self._reader = PartitionReader(path, holds_files=False)
-        else:
-            self._reader.refresh()
-        view = self._reader.view()
-        aborted = _aborted_in(segment.transaction_index for segment in view.segments)
-        return CommittedView(view.bounds.last_stable_offset, aborted, view.bounds.log_end_offset)
+    Raises:
+        InvalidTxnStateError, InvalidRecordError: batches of the last segment cannot be followed.
+        CorruptIndexError: a `.txnindex` of an unknown version.
+        DataDirectoryError: a file cannot be read.
+    """
+    if path in readers:
+        readers[path].refresh()
+    else:
+        readers[path] = PartitionReader(path, holds_files=False)
+    view = readers[path].view()
+    aborted = _aborted_in(segment.transaction_index for segment in view.segments)
+    return CommittedView(view.bounds.last_stable_offset, aborted, view.bounds.log_end_offset)
 
 
 def committed_before_tail(files: PartitionFiles, log_end_offset: int) -> CommittedView | None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import pyarrow as pa
+
 from logstore import topics
-from logstore.errors import UsageError
+from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import METADATA_TOPIC
 
 EARLIEST, LATEST = -2, -1  # offsets of the Kafka source's JSON that mean a place
@@ -79,7 +81,12 @@ class TopicChoice:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for; see `source.KafkaSegments` for the words."""
+    """What the user asked for; see `source` for the words.
+
+    Attributes:
+        mode: what damage does to a read, as in Spark's own sources.
+        corrupt_column: the column of a given schema that takes what is wrong.
+    """
 
     paths: tuple[str, ...]
     table: str
@@ -96,6 +103,19 @@ class Options:
     partition_count_min: int | None
     trigger_record_count_max: int | None
     now_ms: int | None
+
+    def damage_rows(
+        self, error: LogstoreError, topic: str, partition: int, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the row that stands for what is damaged, if there is one: where it is, what it is, all else null.
+
+        FAILFAST raises; DROPMALFORMED passes over; PERMISSIVE too, and tells if `schema` has the column for it.
+        """
+        if self.mode is Mode.FAILFAST:
+            raise error
+        if self.mode is Mode.PERMISSIVE and self.corrupt_column in schema.names:
+            known = {"topic": topic, "partition": partition, "offset": error.offset, self.corrupt_column: str(error)}
+            yield pa.RecordBatch.from_pylist([{name: known.get(name) for name in schema.names}], schema=schema)
 
 
 def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Options:

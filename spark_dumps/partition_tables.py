@@ -7,8 +7,12 @@ of the `.index` and `.timeindex` files as they are, behind their zero tail too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import numpy as np
+
+from logstore.columns.batch_table import Int64Array
 from logstore.disk.side_files import (
     read_leader_epoch_checkpoint,
     read_offset_index,
@@ -79,26 +83,24 @@ PRODUCERS = partition_table(
 )
 
 
+def _rows(columns: Mapping[str, Int64Array], **same: Any) -> Iterator[Row]:
+    """Yield a row for each place in the columns, with what all rows have in common."""
+    for values in zip(*(column.tolist() for column in columns.values()), strict=True):
+        yield {**same, **dict(zip(columns, values, strict=True))}
+
+
 def _aborted(partition: ListedPartition, options: Options) -> Iterator[Row]:
     for segment in partition.files.segments:
         if segment.transaction_index is not None:
             index = read_transaction_index(segment.transaction_index)
             index.require_all()
-            entries = zip(
-                index.producer_ids.tolist(),
-                index.first_offsets.tolist(),
-                index.last_offsets.tolist(),
-                index.last_stable_offsets.tolist(),
-                strict=True,
-            )
-            for producer_id, first_offset, last_offset, last_stable_offset in entries:
-                yield {
-                    "segment": segment.base_offset,
-                    "producer_id": producer_id,
-                    "first_offset": first_offset,
-                    "last_offset": last_offset,
-                    "last_stable_offset": last_stable_offset,
-                }
+            columns = {
+                "producer_id": index.producer_ids,
+                "first_offset": index.first_offsets,
+                "last_offset": index.last_offsets,
+                "last_stable_offset": index.last_stable_offsets,
+            }
+            yield from _rows(columns, segment=segment.base_offset)
 
 
 ABORTED = partition_table(
@@ -112,17 +114,18 @@ ABORTED = partition_table(
 
 def _index_entries(partition: ListedPartition, options: Options) -> Iterator[Row]:
     for segment in partition.files.segments:
-        place = {"segment": segment.base_offset}
         if segment.offset_index is not None:
-            offset_index = read_offset_index(segment.offset_index)
-            pairs = zip(offset_index.offsets.tolist(), offset_index.positions.tolist(), strict=True)
-            for number, (offset, position) in enumerate(pairs):
-                yield {**place, "index": "offset", "entry": number, "offset": offset, "position": position}
+            offsets = read_offset_index(segment.offset_index)
+            columns = {"offset": offsets.offsets, "position": offsets.positions}
+            yield from _rows(_numbered(columns), segment=segment.base_offset, index="offset")
         if segment.time_index is not None:
-            time_index = read_time_index(segment.time_index)
-            pairs = zip(time_index.offsets.tolist(), time_index.timestamps.tolist(), strict=True)
-            for number, (offset, timestamp) in enumerate(pairs):
-                yield {**place, "index": "time", "entry": number, "offset": offset, "timestamp_ms": timestamp}
+            times = read_time_index(segment.time_index)
+            columns = {"offset": times.offsets, "timestamp_ms": times.timestamps}
+            yield from _rows(_numbered(columns), segment=segment.base_offset, index="time")
+
+
+def _numbered(columns: Mapping[str, Int64Array]) -> dict[str, Int64Array]:
+    return {"entry": np.arange(columns["offset"].size), **columns}
 
 
 INDEX_ENTRIES = partition_table(

@@ -1,21 +1,65 @@
-"""From options to tasks: which bytes of which segments are read, in pieces of about one size."""
+"""From ranges of offsets to tasks: slices of segments of about one size, which the driver plans and a task reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import Int64Array
+from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
 from logstore.disk.mapped import MappedFile
 
 from .ranges import PartitionRange
 from .segments import PlannedSegment
-from .slices import Slice, SliceTask, head_at, packed
 
+Head = tuple[int, int, int]
+
+OFFSET_MAX = 2**63 - 1
+NO_HEAD: Head = (-1, -1, -1)
 TASK_SIZE_MAX = 128 * 1024 * 1024  # bytes; as Spark cuts files: a task has its price, and cores are to get several
 ASKED_SIZE_MAX = 512 * 1024 * 1024  # bytes, where somebody says how many tasks are enough
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A run of batches of one segment.
+
+    Attributes:
+        path, base_offset: of the segment.
+        start, end: byte positions of batches; `end` may be the end of the file.
+        is_tail: a batch that is not whole at `end` is being written, and no damage.
+        first_offset, end_offset: records outside of it are left out; end exclusive.
+        head: base offset, size and checksum of the first batch at planning, `NO_HEAD` where there was none: if it is
+            another one now, the segment was replaced meanwhile.
+        aborted: int64[n, 3]: producer id, first and last offset of the transactions to leave out.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    base_offset: int
+    start: int
+    end: int
+    is_tail: bool
+    first_offset: int = 0
+    end_offset: int = OFFSET_MAX
+    head: Head = NO_HEAD
+    aborted: Int64Array = field(default_factory=lambda: np.empty((0, 3), np.int64))
+
+    @property
+    def size(self) -> int:
+        """Bytes to walk through."""
+        return self.end - self.start
+
+
+@dataclass
+class SliceTask(InputPartition):
+    """One Spark task."""
+
+    slices: tuple[Slice, ...]
 
 
 def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> list[SliceTask]:
@@ -37,18 +81,19 @@ def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegm
             continue
         if segment.files.base_offset >= one.end_offset:
             break
-        starts_inside = one.first_offset > segment.files.base_offset
-        start = segment.position_at_or_before(one.first_offset) if starts_inside else 0
-        ends_inside = one.end_offset < (one.log_end_offset if following is None else following)
-        end = segment.position_behind(one.end_offset) if ends_inside else segment.size
+        start, end = 0, segment.size
+        with MappedFile(segment.files.log) as log:
+            if one.first_offset > segment.files.base_offset:
+                start = segment.entries.position_at_or_before(log, one.first_offset)
+            if one.end_offset < (one.log_end_offset if following is None else following):
+                end = segment.entries.position_behind(log, one.end_offset)
         if start < end:
             yield one, segment, start, end
 
 
 def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, size: int) -> Iterator[Slice]:
-    cuts = segment.cuts(start, end, size)
     with MappedFile(segment.files.log) as log:
-        for first, last in pairwise(cuts):
+        for first, last in pairwise(segment.cuts(log, start, end, size)):
             yield Slice(
                 topic=one.partition.topic,
                 partition=one.partition.partition,
@@ -69,3 +114,30 @@ def _aborted(one: PartitionRange, segment: PlannedSegment) -> Int64Array:
         return np.empty((0, 3), np.int64)
     bases = [other.files.base_offset for other in one.segments if other.files.base_offset > segment.files.base_offset]
     return one.committed.aborted_between(segment.files.base_offset, min([*bases, one.end_offset]))
+
+
+def head_at(log: MappedFile, position: int, end: int) -> Head:
+    """What tells the batch at `position` from another one."""
+    return head_of(scan_chunk(log.data, position, min(end, log.size), capacity=1))
+
+
+def head_of(table: BatchTable) -> Head:
+    """`head_at` of a table's first batch."""
+    if not len(table):
+        return NO_HEAD
+    row = table.row(0)
+    return row["base_offset"], row["size"], row["crc"]
+
+
+def packed(slices: Iterable[Slice], size: int) -> Iterator[SliceTask]:
+    """Tasks of about `size` bytes: a large slice alone, small ones together, in order."""
+    held: list[Slice] = []
+    held_size = 0
+    for one in slices:
+        if held and held_size + one.size > size:
+            yield SliceTask(tuple(held))
+            held, held_size = [], 0
+        held.append(one)
+        held_size += one.size
+    if held:
+        yield SliceTask(tuple(held))

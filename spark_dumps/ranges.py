@@ -13,8 +13,9 @@ from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_time_index
 from logstore.errors import CorruptIndexError, CorruptRecordError, DataDirectoryError, UsageError
 from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.view.partition_reader import PartitionReader
 
-from .committed import CommittedView, FollowedLog, committed_before_tail
+from .committed import CommittedView, committed_before_tail, follow_committed
 from .directories import ListedPartition, relist
 from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
 from .segments import PlannedSegment, plan_segments
@@ -44,7 +45,7 @@ class PartitionRange:
 class PartitionBounds:
     """Where a partition begins and ends, looked up once; see `find_bounds`."""
 
-    def __init__(self, partition: ListedPartition, isolation_level: str, followed: FollowedLog) -> None:
+    def __init__(self, partition: ListedPartition, isolation_level: str, readers: dict[str, PartitionReader]) -> None:
         self.partition = partition
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
@@ -57,7 +58,7 @@ class PartitionBounds:
             if not has_transactions:
                 self.committed = committed_before_tail(partition.files, self.log_end_offset)
             if self.committed is None:
-                self.committed = followed.committed(partition.files.path)  # behind the listing: it may know more
+                self.committed = follow_committed(partition.files.path, readers)  # behind the listing: it may know more
             self.end_offset = max(self.start_offset, min(self.committed.last_stable_offset, self.log_end_offset))
 
     def range(self, first_offset: int, end_offset: int, mode: Mode) -> PartitionRange:
@@ -90,24 +91,24 @@ class PartitionBounds:
 
 
 def find_bounds(
-    partition: ListedPartition, isolation_level: str, followed: FollowedLog | None = None
+    partition: ListedPartition, isolation_level: str, readers: dict[str, PartitionReader] | None = None
 ) -> PartitionBounds:
     """The bounds of a partition as it is now; listed anew where a file is gone since it was listed.
 
     Args:
-        followed: what is known from the last time.
+        readers: by path, of partitions that were followed the last time.
 
     Raises:
         DataDirectoryError: it changes faster than it can be listed, or is gone.
         LogstoreError: read_committed, and the transactions cannot be followed.
     """
-    followed = followed or FollowedLog()
+    readers = {} if readers is None else readers
     for _ in range(LISTING_COUNT_MAX - 1):
         try:
-            return PartitionBounds(partition, isolation_level, followed)
+            return PartitionBounds(partition, isolation_level, readers)
         except DataDirectoryError:  # retention or the cleaner took a file away
             partition = relist(partition)
-    return PartitionBounds(partition, isolation_level, followed)
+    return PartitionBounds(partition, isolation_level, readers)
 
 
 def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
@@ -195,7 +196,7 @@ def _scan_tail(segments: Sequence[PlannedSegment]) -> tuple[int, bool]:
     end, scanned_size, has_transactions = last.files.base_offset, 0, False
     with MappedFile(last.files.log) as log:
         is_small = last.size <= SCANNED_SIZE_MAX  # all of its headers are sooner scanned than its index is read
-        for table in last.tables(log, 0 if is_small else last.position_at_or_before(2**63 - 1)):
+        for table in last.tables(log, 0 if is_small else last.entries.position_at_or_before(log, 2**63 - 1)):
             if len(table):
                 end = int(table.last_offset[-1]) + 1
                 scanned_size += int(table.size.sum())

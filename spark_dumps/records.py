@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array, scan_chunk
+from logstore.columns.legacy import fill_legacy_is_valid
+from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
+from logstore.disk.mapped import MappedFile
+from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
+from logstore.layout.batch import MAGIC_V2, TRANSACTIONAL_FLAG
+from logstore.view.walk import find_batch
+
+from .arrow_records import ArrowRecords
 from .directories import chosen_partitions
 from .options import Options
-from .planning import plan_tasks
+from .planning import Slice, SliceTask, head_of, plan_tasks
 from .ranges import find_range
-from .reading import read_records
 from .schemas import HEADERS, columns_of
-from .slices import SliceTask
-from .tables import Table, damage_rule
+from .tables import Table
 
+RECORD_COUNT_MAX = 98_312  # of an Arrow batch: each costs worker and JVM, so it has what a scan gives of usual records
+
+_ADVICE = "retention, compaction or truncation replaced it after the query was planned: run the query again"
 KAFKA_COLUMNS = columns_of(
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int"
 )
@@ -38,10 +49,143 @@ def plan(options: Options) -> list[InputPartition]:
 
 
 def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The records of one task."""
+    """Yield the records of a task: those of its offsets that are in no control batch and of no aborted transaction.
+
+    Raises:
+        DataDirectoryError: a segment is gone, or another one than at planning.
+        LogstoreError: what is damaged, if the mode says so.
+    """
     assert isinstance(task, SliceTask)
     for one in task.slices:
-        yield from read_records(one, schema, damage_rule(options), options.producer_ids)
+        for data, found in batch_tables(one):
+            if isinstance(found, LogstoreError):
+                yield from options.damage_rows(found, one.topic, one.partition, schema)
+            else:
+                yield from _records(one, data, found, options, schema)
+
+
+def _records(
+    one: Slice, data: ByteArray, table: BatchTable, options: Options, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    is_wanted = wanted(one, table)
+    if options.producer_ids is not None:
+        is_wanted &= np.isin(table.producer_id, list(options.producer_ids))
+    for row in np.flatnonzero(is_wanted & (table.is_valid == 0)).tolist():
+        yield from options.damage_rows(_wrong_checksum(one, table, row), one.topic, one.partition, schema)
+    rows = np.flatnonzero(is_wanted & (table.is_valid != 0))
+    for window in record_windows(data, table, rows, RECORD_COUNT_MAX):
+        if isinstance(window, BadBatch):
+            yield from options.damage_rows(_located(one, table, window), one.topic, one.partition, schema)
+        else:
+            yield from _arrow(one, table, window, schema)
+
+
+def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
+    """(bytes of the file, batches) of a slice with their checksums computed; in between, what is no batch.
+
+    Behind such a place it goes on at the next good batch, which it searches byte by byte.
+
+    Raises:
+        DataDirectoryError: the segment is gone, or another one than at planning.
+    """
+    with _opened(one) as log:
+        position = one.start
+        while position < one.end:
+            table = scan_chunk(log.data, position, one.end, check_crc=True)
+            if position == one.start and head_of(table) != one.head:
+                raise DataDirectoryError("the segment is not the one that was planned", path=one.path, advice=_ADVICE)
+            fill_legacy_is_valid(log.data, table)
+            yield log.data, table
+            log.release(position, table.next_position)
+            position = table.next_position
+            if not table.has_more and position < one.end:
+                data = log.data[: one.end]
+                following = find_batch(data, position + 1, one.base_offset)
+                if following is None and one.is_tail and _is_unwritten(data, table):
+                    return
+                yield log.data, _stop(one, table)
+                position = following or one.end
+
+
+def wanted(one: Slice, table: BatchTable) -> BoolArray:
+    """Which batches have records to give: bool[count]."""
+    base_offset, last_offset = table.base_offset, table.last_offset
+    is_wanted: BoolArray = (last_offset >= one.first_offset) & ~table.is_control
+    # the offset of a wrapper of v0/v1 is that of its last message
+    is_wanted &= (base_offset < one.end_offset) | (table.magic < MAGIC_V2)
+    if len(one.aborted):
+        is_wanted &= ~is_aborted(one.aborted, table)
+    return is_wanted
+
+
+def is_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
+    """Which batches are of an aborted transaction: bool[count].
+
+    Args:
+        aborted: int64[n, 3]: producer id, first and last offset; those of one producer ascend and do not overlap.
+    """
+    found = np.zeros(len(table), np.bool_)
+    is_transactional = table.attributes & TRANSACTIONAL_FLAG != 0
+    for producer_id in np.intersect1d(table.producer_id[is_transactional], aborted[:, 0]).tolist():
+        ranges = aborted[aborted[:, 0] == producer_id]
+        rows = np.flatnonzero(is_transactional & (table.producer_id == producer_id))
+        slots = np.searchsorted(ranges[:, 1], table.base_offset[rows], side="right") - 1
+        found[rows] = (slots >= 0) & (table.base_offset[rows] <= ranges[slots, 2])
+    return found
+
+
+def _arrow(one: Slice, table: BatchTable, window: RecordWindow, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    offsets = window.records.offset
+    is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
+    kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
+    if is_kept.any():
+        yield ArrowRecords(window, table, kept, one.topic, one.partition).batch(schema)
+
+
+def _opened(one: Slice) -> MappedFile:
+    try:
+        log = MappedFile(one.path)
+    except DataDirectoryError as error:
+        raise DataDirectoryError("the segment cannot be opened", path=one.path, found=error, advice=_ADVICE) from error
+    if log.size < one.end:
+        raise DataDirectoryError(
+            "the segment is shorter than at planning",
+            path=one.path,
+            expected=f"at least {one.end} bytes",
+            found=log.size,
+            advice=_ADVICE,
+        )
+    return log
+
+
+def _is_unwritten(data: ByteArray, table: BatchTable) -> bool:
+    """Whether what ends the segment is a batch that is being written, or space that was allocated for more."""
+    return table.error("", data.size) is None or not data[table.next_position :].any()
+
+
+def _stop(one: Slice, table: BatchTable) -> LogstoreError:
+    return table.error(one.path, one.end) or CorruptRecordError(
+        "A batch reaches past the end of its part of the segment",
+        path=one.path,
+        position=table.next_position,
+        expected=f"an end at or before byte {one.end}",
+    )
+
+
+def _wrong_checksum(one: Slice, table: BatchTable, row: int) -> LogstoreError:
+    return CorruptRecordError(
+        "Record is corrupt: the checksum of its batch is wrong",
+        path=one.path,
+        position=int(table.position[row]),
+        offset=int(table.base_offset[row]),
+        found=f"stored {table.row(row)['crc']:#010x}",
+    )
+
+
+def _located(one: Slice, table: BatchTable, bad: BadBatch) -> LogstoreError:
+    error = bad.error
+    error.path, error.position, error.offset = one.path, int(table.position[bad.row]), int(table.base_offset[bad.row])
+    return error
 
 
 TABLE = Table({**KAFKA_COLUMNS, **MORE_COLUMNS}, _shown, plan, read_task)

@@ -1,18 +1,73 @@
-"""Segments of a partition as a plan needs them, their length fixed at planning: what is appended later is not read."""
+"""Segments of a partition as a plan needs them, their length fixed at planning: what is appended later is not read.
+
+Nothing of an offset index is believed. A position counts only if there is a batch with the last offset that the entry
+tells and with a right checksum, so that a walk from it meets whole batches.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from logstore.columns.batch_table import BatchTable, scan_chunk
+import numpy as np
+
+from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
 from logstore.disk.directory import SegmentFiles
+from logstore.disk.file_range import FileRange
 from logstore.disk.mapped import MappedFile, segment_size
+from logstore.disk.names import file_name
+from logstore.layout.file_names import base_offset_of
+from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
 from logstore.view.walk import find_batch
 
 from .directories import ListedPartition
-from .walking import IndexEntries, read_entries
+
+PIECE_SIZE = 16_384 * ENTRY_SIZE  # of an index, which is read as far as it has entries
+
+
+@dataclass(frozen=True)
+class IndexEntries:
+    """Entries of an offset index, as far as both columns ascend within the segment.
+
+    Attributes:
+        last_offsets, positions: int64[n].
+        end: byte position behind which nothing is looked at.
+    """
+
+    last_offsets: Int64Array
+    positions: Int64Array
+    end: int
+
+    def position_at_or_before(self, log: MappedFile, offset: int) -> int:
+        """Position of a batch from which on all offsets from `offset` are; 0 where the index does not help."""
+        slot = int(np.searchsorted(self.last_offsets, offset, side="right")) - 1
+        while slot >= 0 and not self._holds(log, slot):
+            slot -= 1
+        return int(self.positions[slot]) if slot >= 0 else 0
+
+    def position_behind(self, log: MappedFile, offset: int) -> int:
+        """Position from which on there is no offset below `offset`; the end where the index does not help."""
+        # the batch of the first entry at or above `offset` may begin below it
+        return self._first_from(log, int(np.searchsorted(self.last_offsets, offset)) + 1)
+
+    def position_from(self, log: MappedFile, position: int) -> int:
+        """The first position at or behind `position` at which there is a batch; the end where the index knows none."""
+        return self._first_from(log, int(np.searchsorted(self.positions, position)))
+
+    def _first_from(self, log: MappedFile, slot: int) -> int:
+        while slot < self.positions.size:
+            if self._holds(log, slot):
+                return int(self.positions[slot])
+            slot += 1
+        return self.end
+
+    def _holds(self, log: MappedFile, slot: int) -> bool:
+        end = min(self.end, log.size)
+        table = scan_chunk(log.data, int(self.positions[slot]), end, check_crc=True, capacity=1)
+        is_there = len(table) == 1 and int(table.last_offset[0]) == int(self.last_offsets[slot])
+        return is_there and int(table.is_valid[0]) != 0
 
 
 @dataclass(frozen=True)
@@ -33,25 +88,14 @@ class PlannedSegment:
         """The usable entries of the offset index."""
         return read_entries(self.files.offset_index, self.size)
 
-    def position_at_or_before(self, offset: int) -> int:
-        """Byte position of a batch from which on all offsets from `offset` are."""
-        with MappedFile(self.files.log) as log:
-            return self.entries.position_at_or_before(log, offset)
-
-    def position_behind(self, offset: int) -> int:
-        """Byte position from which on there is no offset below `offset`."""
-        with MappedFile(self.files.log) as log:
-            return self.entries.position_behind(log, offset)
-
-    def cuts(self, start: int, end: int, size: int) -> list[int]:
+    def cuts(self, log: MappedFile, start: int, end: int, size: int) -> list[int]:
         """Positions of batches that cut [start, end) into pieces of about `size` bytes; `start` first, `end` last."""
         found = [start]
-        with MappedFile(self.files.log) as log:
-            while end - found[-1] > size:
-                position = self.entries.position_from(log, found[-1] + size)
-                if position >= end:
-                    break
-                found.append(position)
+        while end - found[-1] > size:
+            position = self.entries.position_from(log, found[-1] + size)
+            if position >= end:
+                break
+            found.append(position)
         return [*found, end]
 
     def tables(self, log: MappedFile, start: int) -> Iterator[BatchTable]:
@@ -77,3 +121,27 @@ def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:
         PlannedSegment(segment, segment_size(segment.log), is_last=number == len(files) - 1)
         for number, segment in enumerate(files)
     ]
+
+
+def read_entries(path: str | None, end: int) -> IndexEntries:
+    """The usable entries of the index at `path`, None where there is none; `end` as of the segment.
+
+    The index of a log that is being written is 10 MiB of zeros behind its entries, of which no more is read than the
+    first. They are cut off when the segment rolls, so it is not mapped.
+    """
+    if path is None:
+        return IndexEntries(np.empty(0, np.int64), np.empty(0, np.int64), end)
+    base_offset = base_offset_of(file_name(path))
+    offsets, positions = [np.array([base_offset - 1])], [np.zeros(1, np.int64)]
+    with FileRange(os.path.realpath(path)) as index:
+        for start in range(0, index.size, PIECE_SIZE):
+            piece = parse_offset_index(index.read(start, PIECE_SIZE), base_offset=base_offset, path=path)
+            is_good = np.diff(piece.offsets, prepend=offsets[-1][-1]) > 0
+            is_good &= (np.diff(piece.positions, prepend=positions[-1][-1]) > 0) & (piece.positions < end)
+            count = is_good.size if is_good.all() else int(is_good.argmin())
+            if count:
+                offsets.append(piece.offsets[:count])
+                positions.append(piece.positions[:count])
+            if count < PIECE_SIZE // ENTRY_SIZE:
+                break
+    return IndexEntries(np.concatenate(offsets)[1:], np.concatenate(positions)[1:], end)

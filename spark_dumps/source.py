@@ -73,8 +73,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from .options import parse_options
-from .tables import TableReader, schema_of
-from .worker_heap import leave_to_stay
+from .tables import TableReader, freeze_imports, schema_of
 
 
 class KafkaSegments(DataSource):
@@ -86,7 +85,7 @@ class KafkaSegments(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._given = dict(options)
-        leave_to_stay()
+        freeze_imports()
 
     @classmethod
     def name(cls) -> str:

@@ -17,8 +17,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from logstore.errors import UsageError
+from logstore.view.partition_reader import PartitionReader
 
-from .committed import FollowedLog
 from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
@@ -41,11 +41,11 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._target: dict[Key, int] | None = None
-        self._followed: dict[Key, FollowedLog] = {}
+        self._readers: dict[str, PartitionReader] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What executors get: what was followed so far is the driver's."""
-        return {**self.__dict__, "_followed": {}}
+        return {**self.__dict__, "_readers": {}}
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name
         """Where a query starts that has no checkpoint: as `startingOffsets` and its like say."""
@@ -117,8 +117,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """All partitions as they are now."""
         found = {}
         for partition in chosen_partitions(self._options):
-            followed = self._followed.setdefault(partition.key, FollowedLog())
-            found[partition.key] = find_bounds(partition, self._options.isolation_level, followed)
+            found[partition.key] = find_bounds(partition, self._options.isolation_level, self._readers)
         return found
 
     def _lose(self, what: str, offset: int | None) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,11 +18,9 @@ from pyspark.sql.types import DataType, StringType, StructType
 
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
-from .damage import DamageRule
 from .directories import ListedPartition, chosen_partitions, relist
 from .options import Options, TopicChoice
 from .schemas import check_schema, struct_of
-from .worker_heap import leave_to_stay
 
 ROWS_A_BATCH = 4096
 PARTITIONS_A_TASK = 16
@@ -30,6 +31,7 @@ MODULES = {  # where each table is, by its name in capitals; one that has a modu
 }
 MICROSECONDS_PER_MS = 1000
 NO_TIMESTAMP = -1
+_SET_IN_WORKERS = "SPARK_REUSE_WORKER"  # by Spark, for the processes that its Python daemon keeps for the next task
 
 Columns = dict[str, DataType]
 Row = Mapping[str, Any]
@@ -102,7 +104,7 @@ def _batches(
             if held:
                 yield batch_of(held, schema)
                 held.clear()
-            yield from damage_rule(options).rows(row, partition.topic, partition.partition, schema)
+            yield from options.damage_rows(row, partition.topic, partition.partition, schema)
             continue
         held.append({"topic": partition.topic, "partition": partition.partition, **row})
         if len(held) == ROWS_A_BATCH:
@@ -169,7 +171,7 @@ class TableReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks; one that gives nothing where there is nothing to read."""
         table = find_table(self._options.table)
-        leave_to_stay()
+        freeze_imports()
         return table.plan(self._options) or [PartitionsTask(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -177,7 +179,7 @@ class TableReader(DataSourceReader):
         if partition != PartitionsTask(()):
             schema = to_arrow_schema(self._schema, timezone="UTC")
             table = find_table(self._options.table)
-            leave_to_stay()
+            freeze_imports()
             yield from table.read(partition, self._options, schema)
 
 
@@ -186,6 +188,20 @@ def check_columns(table: Table, options: Options, schema: StructType) -> None:
     check_schema(schema, {**table.columns, options.corrupt_column: StringType()}, options.table)
 
 
-def damage_rule(options: Options) -> DamageRule:
-    """What the options do about damage."""
-    return DamageRule(options.mode, options.corrupt_column)
+class _Frozen:
+    """What was imported when the collector was told the last time."""
+
+    module_count = 0
+
+
+def freeze_imports() -> None:
+    """Tell the garbage collector in a worker, when there are new modules, that all of them stay; elsewhere nothing.
+
+    Spark's daemon has a worker collect all garbage after each task, and the next task waits for it. Walking through
+    everything that PySpark, PyArrow and this package have imported takes as long as reading some tens of MiB. Some
+    of it is imported by the first task only: decoders, and the compiler where the kernels are not compiled yet.
+    """
+    # asking the collector what it was told walks through all of that as well
+    if _SET_IN_WORKERS in os.environ and len(sys.modules) != _Frozen.module_count:
+        _Frozen.module_count = len(sys.modules)
+        gc.freeze()

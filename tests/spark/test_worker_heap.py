@@ -32,7 +32,6 @@ planned = Planned(sys.argv[1])
 planned.rows()
 import numba
 planned.rows()
-import spark_dumps.worker_heap
 asked = []
 gc.get_freeze_count = lambda: asked.append(True)
 planned.rows()

@@ -32,7 +32,7 @@ from logstore.errors import (
 from logstore.layout.batch import CODEC_MASK
 from logstore.model import Codec, FetchIsolation
 from spark_dumps import writing
-from spark_dumps.staged_rows import staged_schema
+from spark_dumps.sink import staged_schema
 from spark_dumps.write_options import DEFAULT_ID_PREFIX
 from tests.spark.written import ALL, Job, left_beside, make_topics, records, values
 
@@ -145,7 +145,7 @@ def test_batches_are_compressed(codec: Codec, store: Path) -> None:
 
 def test_big_rows_many_chunks_and_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "CHUNK_SIZE", 1 << 20)
-    monkeypatch.setattr("spark_dumps.staged_rows.PIECE_SIZE", 1 << 16)
+    monkeypatch.setattr("spark_dumps.sink.PIECE_SIZE", 1 << 16)
     store = make_topics(tmp_path / "data", config={"max.message.bytes": 8 << 20}, orders=2, payments=1)
     rows = [
         {
@@ -417,7 +417,7 @@ def test_other_save_modes_and_internal_topics_are_refused(store: Path) -> None:
 
 def test_the_driver_has_one_chunk_in_memory(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "CHUNK_SIZE", 100_000)
-    monkeypatch.setattr("spark_dumps.staged_rows.PIECE_SIZE", 10_000)
+    monkeypatch.setattr("spark_dumps.sink.PIECE_SIZE", 10_000)
     job = Job(store, topic="orders")
     messages = [job.stage([{"value": b"%d" % number * 1000} for _ in range(500)]) for number in range(4)]
     files = [(f"{job.writer._staging.path}/{one.name}", one.row_count) for one in messages]

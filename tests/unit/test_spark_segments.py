@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pyspark")
 
 from logstore.layout.offset_index import ENTRY_SIZE
-from spark_dumps import walking
+from spark_dumps import segments
 
 BASE_OFFSET, END = 1000, 90
 # small numbers, so that many ascend, and what no index has
@@ -45,10 +45,10 @@ def test_entries_count_up_to_the_first_that_cannot_be(
     if is_sorted:
         found = list(zip(sorted(one for one, _ in found), sorted(other for _, other in found), strict=True))
     path = index_of(tmp_path_factory.mktemp("index"), found, b"\x00" * tail_size)
-    for piece_size in (ENTRY_SIZE, 3 * ENTRY_SIZE, walking.PIECE_SIZE):
+    for piece_size in (ENTRY_SIZE, 3 * ENTRY_SIZE, segments.PIECE_SIZE):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(walking, "PIECE_SIZE", piece_size)
-            read = walking.read_entries(path, END)
+            patch.setattr(segments, "PIECE_SIZE", piece_size)
+            read = segments.read_entries(path, END)
         assert [*zip(read.last_offsets.tolist(), read.positions.tolist(), strict=True)] == usable(found)
         assert read.end == END
 
@@ -57,16 +57,16 @@ def test_the_zeros_of_an_index_that_is_being_written_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[int] = []
-    parse = walking.parse_offset_index
+    parse = segments.parse_offset_index
 
     def counted(data: np.ndarray, **names: object) -> object:
         parsed.append(len(data))
         return parse(data, **names)
 
-    monkeypatch.setattr(walking, "parse_offset_index", counted)
+    monkeypatch.setattr(segments, "parse_offset_index", counted)
     path = index_of(tmp_path, [(4, 50), (9, 70)], bytes(10 * 1024 * 1024))
-    assert walking.read_entries(path, END).positions.tolist() == [50, 70]
-    assert parsed == [walking.PIECE_SIZE]
+    assert segments.read_entries(path, END).positions.tolist() == [50, 70]
+    assert parsed == [segments.PIECE_SIZE]
 
 
 def test_an_index_may_be_cut_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,16 +75,16 @@ def test_an_index_may_be_cut_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     link = tmp_path / "elsewhere" / Path(path).name
     link.parent.mkdir()
     link.symlink_to(path)
-    parse = walking.parse_offset_index
+    parse = segments.parse_offset_index
 
     def cut(data: np.ndarray, **names: object) -> object:
         os.truncate(path, 2 * ENTRY_SIZE)
         return parse(data, **names)
 
-    monkeypatch.setattr(walking, "parse_offset_index", cut)
-    monkeypatch.setattr(walking, "PIECE_SIZE", ENTRY_SIZE)
-    assert walking.read_entries(str(link), END).positions.tolist() == [50, 70]
+    monkeypatch.setattr(segments, "parse_offset_index", cut)
+    monkeypatch.setattr(segments, "PIECE_SIZE", ENTRY_SIZE)
+    assert segments.read_entries(str(link), END).positions.tolist() == [50, 70]
 
 
 def test_without_an_index_there_are_none() -> None:
-    assert walking.read_entries(None, END).positions.size == 0
+    assert segments.read_entries(None, END).positions.size == 0
