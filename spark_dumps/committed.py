@@ -8,11 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from logstore.columns.batch_table import Int64Array
-from logstore.disk.directory import PartitionFiles
+from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_producer_snapshot, read_transaction_index
 from logstore.errors import CorruptSnapshotError
+from logstore.folds import aborted_transactions, producer_update
+from logstore.folds.aborted_transactions import AbortedTransactions
+from logstore.folds.producer_state import ProducerState
+from logstore.layout.producer_snapshot import ProducerSnapshot
 from logstore.layout.transaction_index import TransactionIndex
 from logstore.view.partition_reader import PartitionReader
+
+from .directories import ListedPartition
+from .segments import PlannedSegment
 
 
 @dataclass(frozen=True)
@@ -55,30 +62,51 @@ def follow_committed(path: str, readers: dict[str, PartitionReader]) -> Committe
     return CommittedView(view.bounds.last_stable_offset, aborted, view.bounds.log_end_offset)
 
 
-def committed_before_tail(files: PartitionFiles, log_end_offset: int) -> CommittedView | None:
-    """Return what is decided of a partition whose last segment has no transactional batch; None: follow its log.
+def fold_committed(
+    partition: ListedPartition, last: PlannedSegment, start_offset: int, log_end_offset: int, *, has_transactions: bool
+) -> CommittedView | None:
+    """Return what is decided of a partition whose last segment is small and whole; None: follow its log.
 
-    No byte of records is read: an open transaction would be in the producer snapshot at the last segment's start.
+    Nothing of the directory is listed or looked at again. An open transaction of an older segment is in the producer
+    snapshot at the last segment's start.
+
+    Args:
+        has_transactions: whether the last segment has transactional batches.
 
     Raises:
+        InvalidTxnStateError, InvalidRecordError: batches of the last segment cannot be followed.
         CorruptIndexError: a `.txnindex` of an unknown version.
         DataDirectoryError: a file cannot be read.
     """
-    before = files.segments[:-1]
-    if before and not _ends_decided(files.producer_snapshots.get(files.segments[-1].base_offset)):
+    base_offset, before = last.files.base_offset, partition.files.segments[:-1]
+    snapshot = _read_snapshot(partition.files.producer_snapshots.get(base_offset)) if before else None
+    if before and snapshot is None:
         return None
     paths = [segment.transaction_index for segment in before if segment.transaction_index is not None]
-    return CommittedView(log_end_offset, _aborted_in(map(read_transaction_index, paths)), log_end_offset)
+    aborted = _aborted_in(map(read_transaction_index, paths))
+    if not has_transactions and (snapshot is None or (snapshot.current_txn_first_offsets < 0).all()):
+        return CommittedView(log_end_offset, aborted, log_end_offset)
+    if start_offset > base_offset or (before and start_offset == base_offset):
+        return None  # the log starts inside of what the snapshot or the segment tell
+    state = ProducerState(f"{partition.topic}-{partition.partition}")
+    state.start_at(base_offset)
+    if snapshot is not None:
+        state.load(snapshot, base_offset, None)  # what expired has no open transaction
+    found = AbortedTransactions()
+    with MappedFile(last.files.log) as log:
+        for table in last.tables(log, 0, check_crc=True):
+            if (table.is_valid != 1).any():
+                return None
+            aborted_transactions.step(found, producer_update.step(state, log.data, table, 0, len(table)))
+    stable = state.transactions.last_stable_offset(log_end_offset, start_offset)
+    return CommittedView(stable, np.concatenate([aborted, found.entries[:, :3]]), log_end_offset)
 
 
-def _ends_decided(snapshot: str | None) -> bool:
-    """Whether a producer snapshot tells that no transaction is open."""
-    if snapshot is None:
-        return False
+def _read_snapshot(path: str | None) -> ProducerSnapshot | None:
     try:
-        return bool((read_producer_snapshot(snapshot).current_txn_first_offsets < 0).all())
+        return None if path is None else read_producer_snapshot(path)
     except CorruptSnapshotError:
-        return False  # following the log finds an older one
+        return None  # following the log finds an older one
 
 
 def _aborted_in(indexes: Iterable[TransactionIndex]) -> Int64Array:

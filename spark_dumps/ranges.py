@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from logstore.errors import CorruptIndexError, CorruptRecordError, DataDirectory
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.view.partition_reader import PartitionReader
 
-from .committed import CommittedView, committed_before_tail, follow_committed
+from .committed import CommittedView, fold_committed, follow_committed
 from .directories import ListedPartition, relist
 from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
 from .segments import PlannedSegment, plan_segments
@@ -50,13 +51,19 @@ class PartitionBounds:
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
         self.start_offset = max(partition.log_start_offset, first)
-        end_offset, has_transactions = _scan_tail(self.segments)
-        self.log_end_offset = max(self.start_offset, end_offset)
+        tail = _scan_tail(self.segments[-1]) if self.segments else _Tail(0, False, False)
+        self.log_end_offset = max(self.start_offset, tail.end_offset)
         self.committed: CommittedView | None = None
         self.end_offset = self.log_end_offset
         if isolation_level == READ_COMMITTED:
-            if not has_transactions:
-                self.committed = committed_before_tail(partition.files, self.log_end_offset)
+            if tail.is_whole:
+                self.committed = fold_committed(
+                    partition,
+                    self.segments[-1],
+                    self.start_offset,
+                    self.log_end_offset,
+                    has_transactions=tail.has_transactions,
+                )
             if self.committed is None:
                 self.committed = follow_committed(partition.files.path, readers)  # behind the listing: it may know more
             self.end_offset = max(self.start_offset, min(self.committed.last_stable_offset, self.log_end_offset))
@@ -186,13 +193,21 @@ def _name(partition: ListedPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 
-def _scan_tail(segments: Sequence[PlannedSegment]) -> tuple[int, bool]:
-    """Return the offset behind the last whole batch, 0 without segments; and whether the last segment may be in need
-    of its transactions being followed: a batch of it is of one, or not all of it was scanned.
+class _Tail(NamedTuple):
+    """The last segment of a log.
+
+    Attributes:
+        end_offset: behind its last whole batch.
+        is_whole: the headers of all of its bytes were scanned.
+        has_transactions: some of those are of transactions.
     """
-    if not segments:
-        return 0, False
-    last = segments[-1]
+
+    end_offset: int
+    is_whole: bool
+    has_transactions: bool
+
+
+def _scan_tail(last: PlannedSegment) -> _Tail:
     end, scanned_size, has_transactions = last.files.base_offset, 0, False
     with MappedFile(last.files.log) as log:
         is_small = last.size <= SCANNED_SIZE_MAX  # all of its headers are sooner scanned than its index is read
@@ -201,7 +216,7 @@ def _scan_tail(segments: Sequence[PlannedSegment]) -> tuple[int, bool]:
                 end = int(table.last_offset[-1]) + 1
                 scanned_size += int(table.size.sum())
                 has_transactions |= bool((table.attributes & TRANSACTIONAL_FLAG).any())
-    return end, has_transactions or scanned_size < last.size
+    return _Tail(end, scanned_size == last.size, has_transactions)
 
 
 def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: int) -> int | None:

@@ -98,11 +98,11 @@ class PlannedSegment:
             found.append(position)
         return [*found, end]
 
-    def tables(self, log: MappedFile, start: int) -> Iterator[BatchTable]:
-        """The headers of the batches from byte `start` on, without checksums; what is no batch is passed over."""
+    def tables(self, log: MappedFile, start: int, *, check_crc: bool = False) -> Iterator[BatchTable]:
+        """The headers of the batches from byte `start` on; what is no batch is passed over."""
         position, end = start, min(self.size, log.size)
         while position < end:
-            table = scan_chunk(log.data, position, end)
+            table = scan_chunk(log.data, position, end, check_crc=check_crc)
             yield table
             log.release(position, table.next_position)
             position = table.next_position

@@ -4,32 +4,64 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from logstore.columns.batch_table import scan
 from logstore.errors import CorruptRecordError
+from logstore.folds import producer_update
+from logstore.folds.producer_state import ProducerState
 from spark_dumps import committed
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
 
 COMMITTED = {"isolation_level": "read_committed"}
 OPENED = batch(0) + data(10, 7) + batch(2)
+WITH_AND_WITHOUT = pytest.mark.parametrize("has_snapshot", [True, False])
 
 
-def test_a_partition_without_transactions_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_opened(partition: Path, *, has_snapshot: bool) -> None:
+    """A segment with an open transaction, and the producer snapshot behind it."""
+    write_segment(partition, 0, OPENED)
+    if has_snapshot:
+        content, state = np.frombuffer(OPENED, np.uint8), ProducerState("orders-0")
+        producer_update.step(state, content, scan(content), 0, 3)
+        (partition / f"{30:020d}.snapshot").write_bytes(state.to_snapshot_bytes())
+
+
+@pytest.fixture
+def nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(committed, "PartitionReader", None)
+
+
+@pytest.mark.usefixtures("nothing_is_followed")
+def test_a_partition_without_transactions_is_not_followed(tmp_path: Path) -> None:
     write_partition(tmp_path, segments=[20])
     assert Planned(tmp_path, **COMMITTED).offsets() == list(range(200))
 
 
-def test_a_transaction_of_an_older_segment_stays_open(tmp_path: Path) -> None:
-    write_segment(tmp_path / "orders-0", 0, OPENED)
+@pytest.mark.usefixtures("nothing_is_followed")
+def test_transactions_of_a_small_segment_are_folded_at_once(tmp_path: Path) -> None:
+    aborted = data(30, 7) + marker(31, 7, is_commit=False)
+    write_segment(tmp_path / "orders-0", 0, batch(0) + data(10, 7) + marker(11, 7, is_commit=True))
+    (tmp_path / "orders-0" / f"{12:020d}.snapshot").write_bytes(ProducerState("orders-0").to_snapshot_bytes())
+    write_segment(tmp_path / "orders-0", 12, batch(2) + aborted + batch(4) + data(50, 8) + batch(6))
+    assert Planned(tmp_path, **COMMITTED).offsets() == [*range(11), *range(20, 30), *range(40, 50)]
+
+
+@WITH_AND_WITHOUT
+def test_a_transaction_of_an_older_segment_stays_open(has_snapshot: bool, tmp_path: Path) -> None:
+    write_opened(tmp_path / "orders-0", has_snapshot=has_snapshot)
     write_segment(tmp_path / "orders-0", 30, batch(3))
     assert Planned(tmp_path, **COMMITTED).offsets() == list(range(10))
 
 
+@WITH_AND_WITHOUT
 @pytest.mark.parametrize("is_commit", [True, False])
-def test_a_transaction_of_an_older_segment_is_decided_in_the_last(is_commit: bool, tmp_path: Path) -> None:
-    write_segment(tmp_path / "orders-0", 0, OPENED)
+def test_a_transaction_of_an_older_segment_is_decided_in_the_last(
+    is_commit: bool, has_snapshot: bool, tmp_path: Path
+) -> None:
+    write_opened(tmp_path / "orders-0", has_snapshot=has_snapshot)
     write_segment(tmp_path / "orders-0", 30, marker(30, 7, is_commit=is_commit))
     expected = [*range(10), *([10] if is_commit else []), *range(20, 30)]
     assert Planned(tmp_path, **COMMITTED).offsets() == expected
