@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -79,7 +80,7 @@ class TransactionalSink(DataSourceArrowWriter):
             return StagedRows(None, 0, 0, frozenset())
         topics: set[str] = set()
         with StagedFile(self._staging, staged_schema(self._columns)) as file:
-            for batch in _chained(first, batches):
+            for batch in chain([first], batches):
                 for piece in staged_pieces(batch, self._columns):
                     topics.update(_topics(piece))
                     file.append(piece)
@@ -141,11 +142,6 @@ def make_sink(given: Mapping[str, str], schema: StructType, *, is_overwrite: boo
     place = parent(options.path) if options.staging_path is None else options.staging_path
     staging = StagingDirectory.make(place, options.path, options.transactional_id, clock.now_ms())
     return TransactionalSink(options, columns, staging)
-
-
-def _chained(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from others
 
 
 def _topics(piece: pa.RecordBatch) -> list[str]:
