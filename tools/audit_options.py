@@ -5,11 +5,12 @@ Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is wrong, 3 s
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from logstore.audit.finding import Finding
     from logstore.errors import LogstoreError
 
-T = TypeVar("T")
+Row = dict[str, Any]
+ReadRows = Callable[..., tuple[list[Row], int]]
 
 FINDINGS, UNREADABLE = 1, 3
 
@@ -62,14 +64,47 @@ def exit_code_of(root: str, findings: Iterable[Finding] = ()) -> int:
     return code
 
 
-def print_objects(objects: Sequence[T], form: str, columns: Sequence[str], cells: Callable[[T], Sequence[Any]]) -> None:
-    """Print a list of objects as JSON, or a table with the cells of each."""
-    if form == "json":
-        click.echo(json.dumps(objects))
-        return
-    from .tables import print_table
+def listing(columns: Sequence[str], cells: Callable[[Row], Sequence[Any]]) -> Callable[[ReadRows], Callable[..., None]]:
+    """Make the body of a command of a function that returns rows, as JSON's objects, and the exit code.
 
-    print_table(columns, map(cells, objects))
+    Args:
+        columns: of the table.
+        cells: values of a row for the table.
+    """
+
+    def decorate(read: ReadRows) -> Callable[..., None]:
+        @form_option
+        @functools.wraps(read)
+        def run(*, form: str, **arguments: Any) -> None:
+            with told_errors():
+                rows, code = read(**arguments)
+            if form == "json":
+                click.echo(json.dumps(rows))
+            else:
+                from .tables import print_table
+
+                print_table(columns, map(cells, rows))
+            sys.exit(code)
+
+        return run
+
+    return decorate
+
+
+def print_object(values: dict[str, Any], form: str) -> None:
+    """Print an object as JSON, or a line a member; below the count of a list stands a line for each value."""
+    if form == "json":
+        click.echo(json.dumps(values))
+        return
+    for name, value in values.items():
+        is_list = isinstance(value, list)
+        click.echo(f"{name}: {len(value) if is_list else _members(value, ', ')}")
+        for one in value if is_list else ():
+            click.echo(f"  {_members(one, ' ')}")
+
+
+def _members(value: Any, separator: str) -> str:
+    return separator.join(f"{name}: {one}" for name, one in value.items()) if isinstance(value, dict) else str(value)
 
 
 def time_or_clock(now: int | None) -> int:

@@ -3,32 +3,49 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 import click
 
 from logstore import __version__
 
+from .dump_program import dump_program
+
 COMMANDS = {
-    "dump": ("dump_command", "Print segments, indexes and snapshots as kafka-dump-log does."),
+    "dump": ("commands.dump", "Print segments, indexes and snapshots as kafka-dump-log does."),
     "recover": ("recover_command", "Repair a partition directory as a starting broker does, in place."),
-    "verify": ("verify_command", "Prove every batch, and every file beside the log."),
-    "audit": ("audit_command", "Ask every rule of a data directory, transactions and groups included."),
-    "report": ("report_command", "Write one HTML page about a data directory, with pictures."),
+    "verify": ("check_commands.verify", "Prove every batch, and every file beside the log."),
+    "audit": ("check_commands.audit", "Ask every rule of a data directory, transactions and groups included."),
+    "report": ("check_commands.report", "Write one HTML page about a data directory, with pictures."),
     "txns": ("txns_command", "Open transactions: list, hanging, explain why readers wait."),
-    "groups": ("groups_command", "Committed offsets of groups, and how many records each is behind."),
-    "producers": ("producers_command", "Producers of each partition: epochs, sequences, open transactions."),
-    "topics": ("topics_command", "Topics: ids, partitions, sizes, configurations."),
-    "segments": ("segments_command", "Segments: offsets, sizes, times, index entries."),
+    "groups": ("listing_commands.groups", "Committed offsets of groups, and how many records each is behind."),
+    "producers": ("listing_commands.producers", "Producers of each partition: epochs, sequences, open transactions."),
+    "topics": ("listing_commands.topics", "Topics: ids, partitions, sizes, configurations."),
+    "segments": ("listing_commands.segments", "Segments: offsets, sizes, times, index entries."),
     "diff": ("diff_command", "Compare two replicas up to the first batch that differs."),
     "salvage": ("copy_commands.salvage", "Copy all good batches of a damaged partition to a new directory."),
     "repair": ("copy_commands.repair", "Copy a partition with everything beside its log made anew."),
-    "sample": ("sample_command", "Copy some batches to a new directory, redacted if asked for."),
+    "sample": ("copy_commands.sample", "Copy some batches to a new directory, redacted if asked for."),
     "promote": ("takeover_commands.promote", "Make a data directory one that a real broker starts with."),
     "import": ("takeover_commands.import_", "Take over the data directory of a broker that is stopped."),
-    "formats": ("formats_command", "What the bytes of Kafka's files mean."),
-    "doctor": ("doctor_command", "What logstore runs on."),
+    "formats": ("about_commands.formats", "What the bytes of Kafka's files mean."),
+    "doctor": ("about_commands.doctor", "What logstore runs on."),
     "kernels": ("kernels_command", "Compile the kernels for this machine, if they are not yet."),
 }
+
+
+class _AsKafka(click.Command):
+    """Leaves the arguments alone: they are parsed as Kafka's tool parses them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.params["argv"] = list(args)
+        return []
+
+
+@click.command("dump", cls=_AsKafka, add_help_option=False)
+def dump(argv: list[str]) -> None:
+    """Print segments, indexes and snapshots as kafka-dump-log does."""
+    sys.exit(dump_program(argv))
 
 
 class _Commands(click.Group):

@@ -1,8 +1,9 @@
-"""`logstore salvage` and `logstore repair`: a copy of a partition, with everything beside the log made anew."""
+"""`logstore salvage`, `repair` and `sample`: copies of a partition, with everything beside the log made anew."""
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from .audit_options import form_option, now_option, time_or_clock, told_errors
 
 if TYPE_CHECKING:
+    from logstore.log.load.loader import LoadSettings
     from logstore.log.salvage.salvage import Piece
 
 _COLUMNS = ("segment", "byte", "to", "first offset", "end offset", "batches", "kept", "why not")
@@ -33,7 +35,7 @@ def salvage(source: str, destination: str | None, now: int | None, form: str) ->
     with told_errors():
         pieces = plan_salvage(source)
         if destination is not None:
-            _write_copy(source, destination, pieces, time_or_clock(now))
+            _write_copy(source, destination, pieces, now)
     _print_plan(pieces, destination, form)
     sys.exit(1 if any(piece.problem is not None for piece in pieces) else 0)
 
@@ -55,28 +57,28 @@ def repair(source: str, destination: str | None, now: int | None, form: str) -> 
         pieces = plan_salvage(source)
         lost = losses(pieces)
         if not lost and destination is not None:
-            _write_copy(source, destination, pieces, time_or_clock(now))
+            _write_copy(source, destination, pieces, now)
     _print_plan(pieces, None if lost else destination, form)
     if lost:
         sys.stderr.write(f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest\n")
     sys.exit(1 if lost else 0)
 
 
-def _write_copy(source: str, destination: str, pieces: list[Piece], now_ms: int) -> None:
+def _write_copy(source: str, destination: str, pieces: list[Piece], now: int | None) -> None:
     """Make `destination`; raises LogstoreError."""
     from logstore.audit.partition import open_partition
-    from logstore.log.config import parse_config
-    from logstore.log.load.loader import LoadSettings
     from logstore.log.salvage.salvage import salvage as salvage_partition
 
-    settings = LoadSettings(
-        was_clean=False,
-        recovery_point=0,
-        log_start_offset=open_partition(source).first_offset,
-        now_ms=now_ms,
-        config=parse_config({}),
-    )
+    settings = _settings(now, log_start_offset=open_partition(source).first_offset)
     salvage_partition(source, destination, settings, pieces=pieces)
+
+
+def _settings(now: int | None, *, log_start_offset: int) -> LoadSettings:
+    """Return what a copy is loaded by: nothing beside its log counts."""
+    from logstore.log.config import parse_config
+    from logstore.log.load.loader import LoadSettings
+
+    return LoadSettings(False, 0, log_start_offset, time_or_clock(now), parse_config({}))
 
 
 def _print_plan(pieces: list[Piece], destination: str | None, form: str) -> None:
@@ -98,3 +100,37 @@ def _row(piece: Piece) -> tuple[object, ...]:
     kept = "yes" if piece.problem is None else "no"
     offsets = (piece.first_offset, piece.end_offset)
     return (piece.base_offset, piece.start, piece.end, *offsets, piece.batch_count, kept, piece.problem)
+
+
+@click.command("sample")
+@click.argument("source", type=click.Path(exists=True, file_okay=False))
+@click.argument("destination", type=click.Path())
+@click.option("--offset", type=int, help="Where to begin; by default where the log does.")
+@click.option("--batches", type=click.IntRange(min=1), default=100, show_default=True, help="How many to take at most.")
+@click.option("--redact", is_flag=True, help="Put letters in the place of keys, values and values of headers.")
+@now_option
+def sample(source: str, destination: str, offset: int | None, batches: int, redact: bool, now: int | None) -> None:
+    """Copy some batches of the partition directory SOURCE to the new directory DESTINATION, to be shown to others.
+
+    They are of one segment, and keep their offsets, times, producers and sequences. Redacted keys and values have their
+    length, and are equal where they were; each sample has a secret of its own, which is not kept.
+    """
+    from logstore.audit.partition import open_partition
+    from logstore.log.salvage.sample import Redaction
+    from logstore.log.salvage.sample import sample as copy_sample
+
+    with told_errors():
+        first_offset = open_partition(source).first_offset if offset is None else offset
+        redaction = Redaction(secrets.token_bytes(32)) if redact else None
+        found = copy_sample(
+            source,
+            destination,
+            _settings(now, log_start_offset=0),
+            first_offset=first_offset,
+            batch_count=batches,
+            redaction=redaction,
+        )
+    what = "redacted" if redact else "as they are"
+    click.echo(f"{found.batch_count} batches up to offset {found.log.log_end_offset}, {what}, in {destination}")
+    if found.skipped_count:
+        click.echo(f"{found.skipped_count} batches could not be read, and were left out")

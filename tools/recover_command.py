@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import FINDINGS, form_option, now_option, time_or_clock, told_errors
-
-if TYPE_CHECKING:
-    from logstore.log.load.recovered import RecoveredLog
+from .audit_options import FINDINGS, form_option, now_option, print_object, time_or_clock, told_errors
 
 
 @click.command("recover")
@@ -50,6 +45,7 @@ def command(
     from logstore.log.config import parse_config
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import recover_partition
+    from logstore.log.load.recovered import as_json
 
     with told_errors(FINDINGS):
         path = absolute_path(directory)
@@ -64,7 +60,11 @@ def command(
         )
         with data_directory_lock(parent(path)):
             recovered = recover_partition(path, settings)
-    _print(recovered, form)
+    values = as_json(recovered)
+    if form == "text":
+        names = ("epoch", "startOffset")
+        values["leaderEpochs"] = [dict(zip(names, entry, strict=True)) for entry in values["leaderEpochs"]]
+    print_object(values, form)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -72,20 +72,3 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise click.UsageError(f"--config {text}: expected NAME=VALUE")
     return name, value
-
-
-def _print(recovered: RecoveredLog, form: str) -> None:
-    from logstore.log.load.recovered import as_json
-
-    values: dict[str, Any] = as_json(recovered)
-    if form == "json":
-        click.echo(json.dumps(values))
-        return
-    lists = {name: values.pop(name) for name in ("segments", "leaderEpochs", "producers", "repaired")}
-    for name, value in values.items():
-        click.echo(f"{name}: {value}")
-    for name, rows in lists.items():
-        click.echo(f"{name}: {len(rows)}")
-        for row in rows:
-            fields = row.items() if isinstance(row, dict) else zip(("epoch", "startOffset"), row, strict=True)
-            click.echo("  " + " ".join(f"{key}: {value}" for key, value in fields))

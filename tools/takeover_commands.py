@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import FINDINGS, dry_run_option, form_option, told_errors
+from .audit_options import FINDINGS, dry_run_option, form_option, print_object, told_errors
 
 if TYPE_CHECKING:
     from logstore.store.opening.inspection import Inspection
@@ -112,19 +111,10 @@ def _broker_config(found: Inspection) -> str:
 
 
 def _print_directory(found: Inspection, form: str, *, with_broker_config: bool) -> None:
-    """What it is and what has to be done, as text or JSON."""
-    if form == "json":
-        config = {"brokerConfig": _broker_config(found)} if with_broker_config else {}
-        click.echo(json.dumps({**_as_json(found), **config}))
+    """Print what it is and what has to be done."""
+    if form == "json" and with_broker_config:
+        print_object({**_as_json(found), "brokerConfig": _broker_config(found)}, form)
         return
-    for name, value in _as_json(found).items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{key}: {one}" for key, one in value.items())
-        if isinstance(value, list):
-            click.echo(f"{name}: {len(value)}")
-            for one in value:
-                click.echo(f"  {one}")
-        else:
-            click.echo(f"{name}: {value}")
+    print_object(_as_json(found), form)
     if with_broker_config:
         click.echo(f"\nA broker starts here with\n\n{_broker_config(found)}", nl=False)

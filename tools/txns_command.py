@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -33,9 +33,7 @@ def command() -> None:
 @form_option
 def list_(path: str, now: int | None, form: str) -> None:
     """List the open transactions of PATH, a data directory or one of its partitions, and what becomes of each."""
-    transactions, code = _read(path, now)
-    _print(transactions, form, only_hanging=False)
-    sys.exit(code)
+    _list(path, now, form, only_hanging=False)
 
 
 @command.command()
@@ -44,9 +42,7 @@ def list_(path: str, now: int | None, form: str) -> None:
 @form_option
 def hanging(path: str, now: int | None, form: str) -> None:
     """List those that no coordinator is going to end. The exit code is 1 if there are any."""
-    transactions, code = _read(path, now)
-    found_count = _print(transactions, form, only_hanging=True)
-    sys.exit(max(code, FINDINGS if found_count else 0))
+    _list(path, now, form, only_hanging=True)
 
 
 @command.command()
@@ -88,13 +84,14 @@ def _read(path: str, now: int | None) -> tuple[Transactions, int]:
         return transactions, exit_code_of(root, findings)
 
 
-def _print(transactions: Transactions, form: str, *, only_hanging: bool) -> int:
-    """Print the transactions, or those that hang; return how many that are."""
+def _list(path: str, now: int | None, form: str, *, only_hanging: bool) -> NoReturn:
+    """Print the open transactions, or those that hang, and exit: with FINDINGS if hanging ones were asked for."""
     from logstore.audit.explanation import transaction_json
     from logstore.audit.open_transactions import Verdict
 
     from .tables import print_table
 
+    transactions, code = _read(path, now)
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
     found = [one for one in transactions.open if not only_hanging or one.verdict in bad]
     if form == "json":
@@ -103,7 +100,7 @@ def _print(transactions: Transactions, form: str, *, only_hanging: bool) -> int:
         print_table(_COLUMNS, map(_row, found))
     else:
         click.echo("none")
-    return len(found)
+    sys.exit(max(code, FINDINGS if only_hanging and found else 0))
 
 
 def _print_explanation(explanation: Explanation) -> None:
@@ -142,17 +139,9 @@ def _print_explanation(explanation: Explanation) -> None:
         click.echo(f"\nBehind it {explanation.open_count - 1} more transactions are open, see `logstore txns list`.")
 
 
-def _row(one: OpenTransaction) -> tuple[str, str | None, int, int, int, int, int, str, str | None, str]:
+def _row(one: OpenTransaction) -> tuple[Any, ...]:
     transaction = one.transaction
-    return (
-        one.name,
-        one.transactional_id,
-        transaction.producer_id,
-        transaction.producer_epoch,
-        transaction.first_offset,
-        transaction.last_offset,
-        transaction.record_count,
-        duration(one.age_ms),
-        None if one.coordinator is None else one.coordinator.metadata.state.name,
-        one.verdict.value,
-    )
+    producer = (one.transactional_id, transaction.producer_id, transaction.producer_epoch)
+    offsets = (transaction.first_offset, transaction.last_offset, transaction.record_count)
+    state = None if one.coordinator is None else one.coordinator.metadata.state.name
+    return one.name, *producer, *offsets, duration(one.age_ms), state, one.verdict.value

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
-from logstore_tools.audit_command import command
+from logstore_tools.check_commands import audit as command
 from tests.unit.audit_twenty_faults import twenty_faults
 
 

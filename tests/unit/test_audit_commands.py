@@ -12,15 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from logstore_tools import (
-    diff_command,
-    doctor_command,
-    formats_command,
-    groups_command,
-    producers_command,
-    segments_command,
-    topics_command,
-)
+from logstore_tools import about_commands, diff_command, listing_commands
 from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.paths import input_paths, partition_in
 from logstore_tools.timestamps import utc_text
@@ -42,43 +34,43 @@ def printed(command: click.Command, *words: object) -> str:
 
 
 def test_groups_count_offsets_and_records(golden: Golden) -> None:
-    rows = {(row["topic"], row["partition"]): row for row in asked(groups_command.command, golden("demo"))}
+    rows = {(row["topic"], row["partition"]): row for row in asked(listing_commands.groups, golden("demo"))}
     orders = rows["orders", 0]
     assert (orders["group"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
     assert orders["producerId"] == 3  # committed in a transaction
-    text = printed(groups_command.command, golden("demo")).splitlines()
+    text = printed(listing_commands.groups, golden("demo")).splitlines()
     assert text[0].split()[:2] == ["group", "partition"]
     assert text[1].split()[:5] == ["copiers", "orders-0", "3", "35", "15"]
 
 
 def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
-    rows = asked(producers_command.command, golden("demo") / "orders-0")
+    rows = asked(listing_commands.producers, golden("demo") / "orders-0")
     still_open = next(row for row in rows if row["currentTxnFirstOffset"] is not None)
     assert (still_open["transactionalId"], still_open["currentTxnFirstOffset"]) == ("left-open", 34)
-    everywhere = asked(producers_command.command, golden("demo"))
+    everywhere = asked(listing_commands.producers, golden("demo"))
     assert {row["partition"] for row in everywhere} == {"orders-0", "payments-0", "__consumer_offsets-1"}
-    assert "left-open" in printed(producers_command.command, golden("demo") / "orders-0")
+    assert "left-open" in printed(listing_commands.producers, golden("demo") / "orders-0")
 
 
 def test_topics_have_ids_and_configurations(golden: Golden) -> None:
-    rows = {row["topic"]: row for row in asked(topics_command.command, golden("demo"))}
+    rows = {row["topic"]: row for row in asked(listing_commands.topics, golden("demo"))}
     assert rows["payments"]["config"] == {"index.interval.bytes": "100"}
     assert rows["__transaction_state"]["partitionCount"] == 2
     metadata = (golden("demo") / "orders-0" / "partition.metadata").read_text()
     assert rows["orders"]["topicId"] == metadata.split()[-1]
-    assert "index.interval.bytes=100" in printed(topics_command.command, golden("demo"))
+    assert "index.interval.bytes=100" in printed(listing_commands.topics, golden("demo"))
 
 
 def test_topics_without_a_metadata_log_have_the_ids_of_their_directories(golden: Golden, tmp_path: Path) -> None:
     root = shutil.copytree(golden("demo"), tmp_path / "data")
-    expected = {row["topic"]: row["topicId"] for row in asked(topics_command.command, root)}
+    expected = {row["topic"]: row["topicId"] for row in asked(listing_commands.topics, root)}
     shutil.rmtree(root / "__cluster_metadata-0")
-    found = {row["topic"]: row["topicId"] for row in asked(topics_command.command, root)}
+    found = {row["topic"]: row["topicId"] for row in asked(listing_commands.topics, root)}
     assert found == {name: topic_id for name, topic_id in expected.items() if name != "__cluster_metadata"}
 
 
 def test_segments_are_counted(golden: Golden) -> None:
-    rows = asked(segments_command.command, golden("transactions") / ROLLED)
+    rows = asked(listing_commands.segments, golden("transactions") / ROLLED)
     assert [row["base_offset"] for row in rows] == [0, 16, 33, 49, 65]
     assert [row["end_offset"] for row in rows] == [16, 33, 49, 65, 76]
     assert [row["offset_entries"] for row in rows] == [3, 3, 3, 3, 2]
@@ -86,14 +78,14 @@ def test_segments_are_counted(golden: Golden) -> None:
     assert sum(row["batch_count"] for row in rows) == 52
     assert sum(row["record_count"] for row in rows) == 76
     assert all(row["damaged_size"] == 0 for row in rows)
-    text = printed(segments_command.command, golden("compacted"), golden("transactions") / ROLLED)
+    text = printed(listing_commands.segments, golden("compacted"), golden("transactions") / ROLLED)
     assert "gzip lz4 none" in text
 
 
 def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
     root = shutil.copytree(golden("transactions"), tmp_path / "data")
     FAULTS["log-crc"][0](root)
-    sizes = [row["damaged_size"] for row in asked(segments_command.command, root / ROLLED)]
+    sizes = [row["damaged_size"] for row in asked(listing_commands.segments, root / ROLLED)]
     assert sizes[1] > 61
     assert sizes[0] == sum(sizes[2:]) == 0
 
@@ -140,13 +132,13 @@ def test_compacted_offsets_are_not_compared(golden: Golden, tmp_path: Path) -> N
 def test_formats_prints_the_pages_of_the_library() -> None:
     from logstore.layout import time_index
 
-    assert "time_index" in printed(formats_command.command)
-    assert printed(formats_command.command, "time_index").strip() == (time_index.__doc__ or "").strip()
-    assert CliRunner().invoke(formats_command.command, ["nothing"]).exit_code == 2
+    assert "time_index" in printed(about_commands.formats)
+    assert printed(about_commands.formats, "time_index").strip() == (time_index.__doc__ or "").strip()
+    assert CliRunner().invoke(about_commands.formats, ["nothing"]).exit_code == 2
 
 
 def test_doctor_tells_versions_and_kernels() -> None:
-    text = printed(doctor_command.command)
+    text = printed(about_commands.doctor)
     words = {line.split()[0] for line in text.splitlines()}
     assert {"python", "numpy", "llvmlite", "kernels", "processor", "java"} <= words
     assert re.search(r"kernels +shared library +/.*/x86-64.*\.so|kernels +(interpreted|loaded by LLVM) ", text)

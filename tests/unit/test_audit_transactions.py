@@ -15,7 +15,7 @@ from logstore.audit.explanation import explain
 from logstore.audit.group_rules import group_lags
 from logstore.audit.offset_ranges import Label, visible_count
 from logstore.audit.open_transactions import Verdict
-from logstore_tools.audit_command import command as audit_command
+from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
 from tests.unit.audit_faults import FAULTS as SIDE_FILE_FAULTS
 from tests.unit.audit_faults import PLAIN_FAULTS

@@ -14,7 +14,7 @@ from logstore.audit import rules
 from logstore.audit.finding import Finding, Severity, as_json
 from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_directory, verify_partition
-from logstore_tools.verify_command import command
+from logstore_tools.check_commands import verify as command
 from tests.unit.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
 
 WRITTEN = (

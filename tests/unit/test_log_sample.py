@@ -17,7 +17,7 @@ from logstore.layout.batch import CODEC_MASK
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.sample import Redaction, sample
-from logstore_tools.sample_command import command
+from logstore_tools.copy_commands import sample as command
 from tests.naive.encoder import SOME_TIME
 from tests.unit.test_audit_verify import Golden
 

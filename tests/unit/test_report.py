@@ -13,11 +13,11 @@ from logstore.audit.group_rules import ReadableOffsets
 from logstore.audit.markers import Marker
 from logstore.audit.offset_ranges import Label, OffsetRange
 from logstore.audit.partition_transactions import PartitionTransaction
+from logstore_tools.check_commands import report as command
 from logstore_tools.report import page
 from logstore_tools.report.findings import FOLDED_COUNT_MAX, PLACE_COUNT_MAX
 from logstore_tools.report.pictures import BAR_COUNT_MAX, Placed, columns, legend, mini_map, offset_map, timeline
 from logstore_tools.report.scale import offset_axis, time_axis
-from logstore_tools.report_command import command
 from tests.unit.audit_story_faults import clean, hanging_unknown
 from tests.unit.test_audit_verify import Golden
 

@@ -1,7 +1,9 @@
-"""`logstore doctor`."""
+"""`logstore doctor` and `formats`: what logstore runs on, and what it reads."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import platform
 import shutil
 import subprocess
@@ -17,7 +19,7 @@ _OPTIONAL = {"pyspark": "needed for Spark only", "pyarrow": "needed for Arrow, P
 
 
 @click.command("doctor")
-def command() -> None:
+def doctor() -> None:
     """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
     from .tables import print_table
 
@@ -62,3 +64,25 @@ def _java() -> tuple[str, str]:
         return "none", "needed for Spark, and to compare with the real Kafka in tests"
     answer = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
     return answer.stderr.partition("\n")[0] or "does not run", path
+
+
+@click.command("formats")
+@click.argument("name", required=False)
+def formats(name: str | None) -> None:
+    """Print what the bytes of Kafka's files mean: the page of the format NAME, or the list of all."""
+    from logstore import layout
+
+    names = sorted(module.name for module in pkgutil.iter_modules(layout.__path__))
+    if name is None:
+        from .tables import print_table
+
+        print_table(("name", "what it is"), [(one, _page(one).partition("\n")[0]) for one in names])
+        return
+    if name not in names:
+        raise click.UsageError(f"There is no format {name}; `logstore formats` lists them")
+    click.echo(_page(name))
+
+
+def _page(name: str) -> str:
+    page = importlib.import_module(f"logstore.layout.{name}").__doc__
+    return "" if page is None else page.strip()

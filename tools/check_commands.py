@@ -1,0 +1,176 @@
+"""`logstore verify`, `audit` and `report`: what is wrong in a data directory. Exit code 1: something is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .audit_options import FINDINGS, directory_argument, form_option, now_option, tell, time_or_clock, told_errors
+
+if TYPE_CHECKING:
+    from logstore.audit.finding import Finding
+    from logstore.audit.verify import Verified
+
+_SIZE_NAMES = ("segments", "batches", "bytes", "logEndOffset")
+
+
+@click.command("verify")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@form_option
+def verify(paths: tuple[str, ...], form: str) -> None:
+    """Prove that what lies in PATH is what a broker wrote: every batch, and every file beside the log.
+
+    A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
+    be running. The exit code is 1 if something is wrong.
+    """
+    from .paths import input_paths
+    from .tables import print_table
+
+    partitions: list[Verified] = []
+    findings: list[Finding] = []
+    with told_errors():
+        for path, is_partition in input_paths(paths, tell):
+            _verify(path, is_partition, partitions, findings)
+    if form == "json":
+        verified = [
+            {"path": one.partition.files.path} | dict(zip(_SIZE_NAMES, _sizes(one), strict=True)) for one in partitions
+        ]
+        click.echo(json.dumps({"partitions": verified, "findings": _as_json(findings)}))
+    else:
+        rows = [(one.partition.files.path, *_sizes(one), len(one.findings)) for one in partitions]
+        print_table(("partition", "segments", "batches", "bytes", "log end offset", "findings"), rows)
+        _print_findings(findings)
+    sys.exit(FINDINGS if findings else 0)
+
+
+def _verify(path: str, is_partition: bool, partitions: list[Verified], findings: list[Finding]) -> None:
+    from logstore.audit.verify import verify_directory, verify_partition_directory
+
+    if is_partition:
+        found = [verify_partition_directory(path)]
+    else:
+        directory = verify_directory(path)
+        found = list(directory.partitions)
+        findings.extend(directory.findings)
+    partitions.extend(found)
+    findings.extend(finding for one in found for finding in one.findings)
+
+
+def _sizes(one: Verified) -> tuple[int, int, int, int]:
+    return one.size.segment_count, one.size.batch_count, one.size.size, one.size.log_end_offset
+
+
+@click.command("audit")
+@directory_argument
+@now_option
+@form_option
+@click.option("--spark", "master", metavar="MASTER", help="As a job of this Spark master, such as local[*].")
+def audit(directory: str, now: int | None, form: str, master: str | None) -> None:
+    """Check a data DIRECTORY: its bytes, its side files, its transactions, its groups.
+
+    Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
+    """
+    from .paths import data_directory
+
+    with told_errors():
+        summary, findings = _audited(data_directory(directory), time_or_clock(now), master)
+    if form == "json":
+        click.echo(json.dumps(_as_json(findings)))
+    else:
+        click.echo(summary)
+        _print_findings(findings)
+    sys.exit(FINDINGS if findings else 0)
+
+
+def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequence[Finding]]:
+    """Return what was looked at and what was not asked, a line each, and what was found."""
+    if master is not None:
+        from spark_dumps.audit import audit_with_spark
+
+        return f"{directory}, with Spark at {master}", audit_with_spark(master, directory, now_ms)
+    from logstore.audit.directory_audit import audit_directory
+
+    audited = audit_directory(directory, now_ms)
+    partitions = audited.verified.partitions
+    batch_count = sum(one.size.batch_count for one in partitions)
+    size = sum(one.size.size for one in partitions)
+    histories = audited.transactions.histories.values()
+    transaction_count = sum(len(history.transactions) for history in histories)
+    summary = (
+        f"{len(partitions)} partitions, {size} bytes, {batch_count} batches, {transaction_count} parts of "
+        f"transactions, {len(audited.groups.log.commits)} group offsets"
+    )
+    unasked = [
+        f"not asked: {rule} in {count} partitions: {reason}"
+        for (rule, reason), count in sorted(audited.verified.unasked.items())
+    ]
+    return "\n".join([summary, *unasked]), audited.findings
+
+
+@click.command("report")
+@directory_argument
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
+@now_option
+def report(directory: str, output: str, now: int | None) -> None:
+    """Write one HTML page about a data DIRECTORY: findings with advice, offsets, transactions, segments, in pictures.
+
+    It asks what `logstore audit` asks, and exits as that does. The page needs no network and holds no record.
+    """
+    from logstore.audit.directory_audit import audit_directory
+    from logstore.disk.seam import SEAM
+
+    from .paths import data_directory
+    from .report import page
+
+    now_ms = time_or_clock(now)
+    with told_errors():
+        audited = audit_directory(data_directory(directory), now_ms)
+        content = page(directory, audited, now_ms).encode()
+        descriptor = SEAM.create(output)
+        try:
+            SEAM.write(descriptor, content)
+        finally:
+            SEAM.close(descriptor)
+    click.echo(f"{output}: {len(audited.findings)} findings")
+    sys.exit(FINDINGS if audited.findings else 0)
+
+
+def _as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    from logstore.audit.finding import as_json
+
+    return [as_json(finding) for finding in findings]
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    """On standard output, errors first; one line if there are none."""
+    from .tables import print_table
+
+    if not findings:
+        click.echo("\nno findings")
+        return
+    ordered = sorted(findings, key=lambda finding: finding.severity.value)
+    click.echo()
+    print_table(
+        ("severity", "rule", "where", "byte", "offset", "expected", "found"), [_row(finding) for finding in ordered]
+    )
+    click.echo()
+    advice = {finding.rule: finding.advice for finding in ordered}
+    print_table(("rule", "what to do"), sorted(advice.items()))
+
+
+def _row(finding: Finding) -> tuple[str, str, str, int | None, int | None, str, str]:
+    where = finding.where
+    place = where.path or f"{where.topic}-{where.partition}"
+    return (
+        finding.severity.value,
+        finding.rule,
+        place,
+        where.position,
+        where.offset,
+        finding.expected,
+        finding.found,
+    )

@@ -1,0 +1,192 @@
+"""`logstore groups`, `topics`, `producers` and `segments`: tables of what a data directory holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .audit_options import Row, directory_argument, exit_code_of, listing, tell
+from .timestamps import utc_text
+
+if TYPE_CHECKING:
+    from logstore.audit.cluster_log import Topic
+    from logstore.audit.coordinator_log import CoordinatorLog
+    from logstore.audit.group_rules import GroupLag
+    from logstore.audit.partition import Partition
+
+_GROUP_COLUMNS = ("group", "partition", "committed offset", "lag", "records to read", "producer id", "committed at")
+_TOPIC_COLUMNS = ("topic", "topic id", "partitions here", "of all", "segments", "bytes", "configuration")
+_PRODUCER_COLUMNS = (
+    *("partition", "producer id", "epoch", "transactional id", "last sequence", "last offset", "last written"),
+    *("coordinator epoch", "open since offset"),
+)
+_SEGMENT_COLUMNS = (
+    *("partition", "base offset", "end offset", "bytes", "batches", "records", "control", "transactional", "damaged"),
+    *("first time", "largest time", ".index", ".timeindex", ".txnindex", "codecs"),
+)
+
+
+def _group_cells(lag: Row) -> tuple[Any, ...]:
+    records = None if lag["recordLag"] is None else f"{'' if lag['recordLagIsExact'] else '≥ '}{lag['recordLag']}"
+    partition = f"{lag['topic']}-{lag['partition']}"
+    committed_at = utc_text(lag["commitTimestamp"])
+    return lag["group"], partition, lag["offset"], lag["lag"], records, lag["producerId"], committed_at
+
+
+@click.command("groups")
+@directory_argument
+@listing(_GROUP_COLUMNS, _group_cells)
+def groups(directory: str) -> tuple[list[Row], int]:
+    """List the committed offsets of all groups in a data DIRECTORY, and how far each is behind.
+
+    Lag counts offsets, as other tools do: markers and aborted records let it stay above 0 for ever. Beside it stand the
+    records that a read_committed consumer still gets; ≥ where the cleaner has thinned out the batch it stands in.
+    """
+    from logstore.audit.directory_audit import read_groups
+    from logstore.audit.group_rules import group_lags
+
+    from .paths import data_directory
+
+    found, findings = read_groups(data_directory(directory))
+    return [_group(lag) for lag in group_lags(found.log, found.views)], exit_code_of(directory, findings)
+
+
+def _group(lag: GroupLag) -> Row:
+    return {
+        "group": lag.group_id,
+        "topic": lag.topic,
+        "partition": lag.partition,
+        "offset": lag.commit.offset,
+        "lag": lag.lag,
+        "recordLag": lag.record_lag,
+        "recordLagIsExact": lag.is_exact,
+        "producerId": lag.commit.producer_id,
+        "commitTimestamp": lag.commit.commit_timestamp,
+    }
+
+
+def _topic_cells(topic: Row) -> tuple[Any, ...]:
+    config = " ".join(f"{name}={value}" for name, value in sorted(topic["config"].items())) or None
+    return tuple((topic | {"config": config, "partitions": len(topic["partitions"])}).values())
+
+
+@click.command("topics")
+@directory_argument
+@listing(_TOPIC_COLUMNS, _topic_cells)
+def topics(directory: str) -> tuple[list[Row], int]:
+    """List the topics of a data DIRECTORY: ids, partitions, sizes, and what was configured.
+
+    Ids and configurations are of `__cluster_metadata`; without it the ids are those of `partition.metadata`.
+    """
+    from logstore.audit.evidence import Cluster
+    from logstore.audit.partition import open_partitions
+
+    from .paths import data_directory
+
+    partitions = open_partitions(data_directory(directory))
+    cluster = Cluster(directory)
+    known = {} if cluster.topics is None else cluster.topics.by_name
+    by_topic: dict[str, list[Partition]] = {name: [] for name in known}
+    for partition in partitions:
+        by_topic.setdefault(partition.files.topic, []).append(partition)
+    rows = [_topic(name, found, known.get(name)) for name, found in sorted(by_topic.items())]
+    return rows, exit_code_of(directory, cluster.findings)
+
+
+def _topic(name: str, partitions: list[Partition], topic: Topic | None) -> Row:
+    from logstore.audit.partition import unless_gone
+    from logstore.disk.mapped import segment_size
+    from logstore.disk.side_files import read_partition_metadata
+    from logstore.layout.partition_metadata import FILE_NAME
+
+    paths = [path for one in partitions if (path := one.files.files.get(FILE_NAME)) is not None]
+    local_id = read_partition_metadata(paths[0]).topic_id if paths else None
+    logs = [segment.log for one in partitions for segment in one.files.segments]
+    return {
+        "topic": name,
+        "topicId": local_id if topic is None else topic.topic_id,
+        "partitions": [one.files.partition for one in partitions],
+        "partitionCount": None if topic is None else len(topic.partitions),
+        "segments": len(logs),
+        "bytes": sum(unless_gone(segment_size, log) or 0 for log in logs),
+        "config": {} if topic is None else topic.config,
+    }
+
+
+def _producer_cells(producer: Row) -> tuple[Any, ...]:
+    return tuple((producer | {"lastTimestamp": utc_text(producer["lastTimestamp"])}).values())
+
+
+@click.command("producers")
+@click.argument("path", type=click.Path())
+@listing(_PRODUCER_COLUMNS, _producer_cells)
+def producers(path: str) -> tuple[list[Row], int]:
+    """List the producers of PATH, a data directory or one of its partitions, as the logs themselves tell them."""
+    from logstore.audit.coordinator_log import read_coordinator_log
+    from logstore.audit.partition import open_partitions
+
+    from .paths import partition_in
+
+    root, only = partition_in(path)
+    partitions = open_partitions(root)
+    log, findings = read_coordinator_log([one for one in partitions if one.is_live], None)
+    looked_at = [partition for partition in partitions if only in (None, partition.name)]
+    rows = [producer for partition in looked_at for producer in _producers(partition, log)]
+    return rows, exit_code_of(root, findings)
+
+
+def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
+    from logstore.audit.evidence import Evidence
+    from logstore.audit.log_pass import run_checks
+    from logstore.audit.partition import Report
+    from logstore.audit.producer_checks import ProducerChecks
+
+    evidence = Evidence(partition)
+    checks = ProducerChecks(evidence, Report(*partition.key))
+    run_checks(evidence, [checks])
+    for producer in sorted(checks.state, key=lambda one: one.producer_id):
+        last = producer.batches[-1] if producer.batches else None
+        yield {
+            "partition": partition.name,
+            "producerId": producer.producer_id,
+            "producerEpoch": producer.producer_epoch,
+            "transactionalId": log.owners.get(producer.producer_id),
+            "lastSequence": None if last is None else last.last_sequence,
+            "lastOffset": None if last is None else last.last_offset,
+            "lastTimestamp": producer.last_timestamp,
+            "coordinatorEpoch": producer.coordinator_epoch,
+            "currentTxnFirstOffset": producer.current_txn_first_offset,
+        }
+
+
+def _segment_cells(segment: Row) -> tuple[Any, ...]:
+    times = {name: utc_text(segment[name]) for name in ("first_timestamp", "largest_timestamp")}
+    return tuple((segment | times | {"codecs": " ".join(segment["codecs"])}).values())
+
+
+@click.command("segments")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@listing(_SEGMENT_COLUMNS, _segment_cells)
+def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
+    """List the segments of each PATH, a data directory, a partition or a glob: offsets, sizes, times, index entries."""
+    from logstore.audit.evidence import Evidence
+    from logstore.audit.log_pass import run_checks
+    from logstore.audit.partition import open_partition, open_partitions
+    from logstore.audit.segment_table import SegmentTable
+
+    from .paths import input_paths
+
+    rows: list[Row] = []
+    code = 0
+    for path, is_partition in input_paths(paths, tell):
+        for partition in [open_partition(path)] if is_partition else open_partitions(path):
+            table = SegmentTable()
+            run_checks(Evidence(partition), [table])
+            for row in table.rows:
+                values = dataclasses.asdict(row) | {"codecs": sorted(row.codecs)}
+                rows.append({"partition": partition.files.path, **values})
+        code = max(code, 0 if is_partition else exit_code_of(path))
+    return rows, code
