@@ -16,6 +16,7 @@ The questions:
 | module                   | what is asked                                                                         |
 |--------------------------|---------------------------------------------------------------------------------------|
 | `verify`                 | is every batch, and every file beside the log, as a broker wrote it (`*_checks`)      |
+| `record_checks`          | can the records of every batch be decoded                                             |
 | `sequence_checks`        | do a producer's batches follow on each other                                          |
 | `partition_transactions` | which transactions are in a partition                                                 |
 | `lives`                  | which markers answer which decisions of coordinators: the one matcher                 |

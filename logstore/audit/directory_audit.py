@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ..errors import DataDirectoryError
 from ..topics import transaction_state
 from .coordinator_log import CoordinatorLog, read_coordinator_log
-from .evidence import Answer, Cluster, Evidence
+from .evidence import Cluster, Evidence, Known
 from .finding import Finding
 from .group_log import GroupLog, read_group_log
 from .group_rules import ReadableOffsets, group_findings
@@ -21,6 +21,7 @@ from .offset_ranges import OffsetRanges
 from .open_transactions import OpenTransaction, open_transactions
 from .partition import Partition, Report, open_partitions
 from .partition_transactions import PartitionTransactions
+from .record_checks import RecordChecks
 from .sequence_checks import SequenceChecks
 from .stable_reading import read_until_stable
 from .transaction_rules import (
@@ -101,7 +102,7 @@ def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
 
 def partition_checks(evidence: Evidence, report: Report) -> list[Check]:
     """Return the checks of one partition beside those of `verify`."""
-    return [OffsetRanges(evidence, report), SequenceChecks(evidence, report)]
+    return [OffsetRanges(evidence, report), SequenceChecks(evidence, report), RecordChecks(evidence, report)]
 
 
 class _Followed:
@@ -135,7 +136,7 @@ def _read(path: str, now_ms: int) -> AuditedDirectory:
     def checks(evidence: Evidence, report: Report) -> list[Check]:
         if not evidence.partition.is_live:
             return partition_checks(evidence, report)
-        return [*followed.checks(evidence, report), SequenceChecks(evidence, report)]
+        return [*followed.checks(evidence, report), SequenceChecks(evidence, report), RecordChecks(evidence, report)]
 
     verified = verify_once(path, checks, followed.cluster)
     transactions, groups, findings = followed.judged(now_ms)
@@ -218,7 +219,7 @@ def _transactions(
     now_ms: int,
 ) -> tuple[Transactions, list[Finding]]:
     partition_count = cluster.partition_count(transaction_state.TOPIC)
-    is_whole_broker = cluster.is_whole_broker is Answer.YES
+    is_whole_broker = cluster.is_whole_broker is Known.YES
     log, log_findings = read_coordinator_log(partitions, partition_count, is_whole_broker=is_whole_broker)
     lives = Lives(histories, log)
     found = tuple(one for history in histories.values() for one in open_transactions(history, lives, log, now_ms))
@@ -238,7 +239,7 @@ def _groups(
             history.last_stable_offset,
             history.log_end_offset,
             tuple(ranges[key].labelled(history.transactions)),
-            is_behind=history.evidence.cluster.is_in_sync(*key) is Answer.NO,
+            is_behind=history.evidence.cluster.is_in_sync(*key) is Known.NO,
         )
         for key, history in histories.items()
     }

@@ -33,7 +33,7 @@ from .partition import Partition, open_partition, unless_gone
 _COMPACTED_TOPICS = (consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state")
 
 
-class Answer(Enum):
+class Known(Enum):
     """What evidence says."""
 
     YES = "yes"
@@ -80,42 +80,42 @@ class Cluster:
             return None
 
     @cached_property
-    def is_whole_broker(self) -> Answer:
+    def is_whole_broker(self) -> Known:
         """Whether all log dirs of the broker are in this one; `__cluster_metadata` is in the first of several."""
         if self.topics is not None or self._node_id is None:
-            return Answer.YES
-        return Answer.UNKNOWN
+            return Known.YES
+        return Known.UNKNOWN
 
     def partition_count(self, topic: str) -> int | None:
         """Partitions of the topic, None if it is not known."""
         found = None if self.topics is None else self.topics.by_name.get(topic)
         return None if found is None else len(found.partitions)
 
-    def compaction(self, topic: str) -> Answer:
+    def compaction(self, topic: str) -> Known:
         """Whether the topic is, or ever was, compacted by a policy of its own."""
         if topic in _COMPACTED_TOPICS:
-            return Answer.YES
+            return Known.YES
         found = None if self.topics is None else self.topics.by_name.get(topic)
         if self.topics is None or found is None:
-            return Answer.UNKNOWN
+            return Known.UNKNOWN
         if found.was_compacted:
-            return Answer.YES
-        return Answer.NO if self.topics.has_history else Answer.UNKNOWN
+            return Known.YES
+        return Known.NO if self.topics.has_history else Known.UNKNOWN
 
     def created_ms(self, topic: str) -> int:
         """When the topic of this name was made; 0 if it is not known."""
         found = None if self.topics is None else self.topics.by_name.get(topic)
         return 0 if found is None else found.created_ms
 
-    def is_in_sync(self, topic: str, partition: int) -> Answer:
+    def is_in_sync(self, topic: str, partition: int) -> Known:
         """Whether this broker's replica has all that was committed: it leads, or nobody else is in sync."""
         if self.topics is None:
-            return Answer.UNKNOWN
+            return Known.UNKNOWN
         found = self.topics.by_name.get(topic)
         replica = None if found is None else found.partitions.get(partition)
         if replica is None or self._node_id is None:
-            return Answer.UNKNOWN
-        return Answer.YES if replica.leader == self._node_id or replica.isr == [self._node_id] else Answer.NO
+            return Known.UNKNOWN
+        return Known.YES if replica.leader == self._node_id or replica.isr == [self._node_id] else Known.NO
 
 
 class Evidence:
@@ -171,17 +171,17 @@ class Evidence:
         """Behind the last batch so far."""
         return self._end_offset or 0
 
-    def is_cleaned(self, end_offset: int) -> Answer:
+    def is_cleaned(self, end_offset: int) -> Known:
         """Whether the cleaner has been at what is missing below `end_offset`."""
         surroundings = self.partition.surroundings
         if end_offset <= (surroundings.cleaner_offset or 0):
-            return Answer.YES
-        return Answer.NO if self._is_never_cleaned else Answer.UNKNOWN
+            return Known.YES
+        return Known.NO if self._is_never_cleaned else Known.UNKNOWN
 
     @property
     def cleaned_up_to(self) -> int:
         """Below this offset batches and records may be missing that the cleaner took, as far as the pass has come."""
-        is_cleaned = self.is_cleaned(self._hole_end) is not Answer.NO
+        is_cleaned = self.is_cleaned(self._hole_end) is not Known.NO
         return max(self.partition.surroundings.cleaner_offset or 0, self._hole_end if is_cleaned else 0)
 
     @property
@@ -217,7 +217,7 @@ class Evidence:
             reason = "no data directory is around it"
         elif not surroundings.has_cleaner_checkpoint:
             reason = "cleaner-offset-checkpoint is missing or unreadable"
-        elif surroundings.cleaner_offset is None and self.cluster.compaction(self._topic) is Answer.UNKNOWN:
+        elif surroundings.cleaner_offset is None and self.cluster.compaction(self._topic) is Known.UNKNOWN:
             reason = "the cleanup policy is not known"
         else:
             reason = "the topic is, or was, compacted"
@@ -234,6 +234,6 @@ class Evidence:
         if not surroundings.is_known or surroundings.cleaner_offset is not None:
             return False
         policy = self.cluster.compaction(self._topic)
-        if policy is Answer.UNKNOWN:
+        if policy is Known.UNKNOWN:
             return surroundings.has_cleaner_checkpoint and self.cluster.topics is None
-        return policy is Answer.NO
+        return policy is Known.NO

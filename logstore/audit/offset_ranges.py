@@ -21,7 +21,7 @@ from ..kernels import scan as fields
 from ..layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ..view.walk import Damage, Run, Tail
 from . import rules
-from .evidence import Answer, Evidence
+from .evidence import Evidence, Known
 from .log_pass import SegmentEnd
 from .partition import Report
 from .partition_transactions import PartitionTransaction
@@ -127,15 +127,15 @@ class OffsetRanges:
 
     def _label(self, kind: int, end: int) -> Label:
         if kind == _HOLE:
-            return Label.LOST if self._evidence.is_cleaned(end) is Answer.NO else Label.COMPACTED
+            return Label.LOST if self._evidence.is_cleaned(end) is Known.NO else Label.COMPACTED
         return {_PLAIN: Label.COMMITTED, _CONTROL: Label.CONTROL, _DAMAGED: Label.DAMAGED}[kind]
 
     def _is_lost(self, end: int) -> bool:
         """Whether the rule is to be told of what is missing below `end`."""
         answer = self._evidence.is_cleaned(end)
-        if answer is Answer.UNKNOWN:
+        if answer is Known.UNKNOWN:
             self._evidence.leave_out(rules.OFFSETS_LOST)
-        return answer is Answer.NO
+        return answer is Known.NO
 
     def _hole(self, run: Run, start: int, end: int, row: int) -> None:
         """Offsets between two batches."""

@@ -28,6 +28,12 @@ LOG_LEADER_EPOCH = Rule(
     "two leaders wrote: compare with the other replicas, `logstore diff`",
 )
 LOG_MARKER = Rule("log-marker", _ERROR, "A control batch with a producer id is no transaction marker.", _SALVAGE)
+LOG_RECORDS = Rule(
+    "log-records",
+    _ERROR,
+    "A batch with the right checksum has records that are not what they say.",
+    "consumers stop at it: seek behind its last offset, and find out which producer wrote it",
+)
 LOG_UNREADABLE = Rule(
     "log-unreadable", _ERROR, "A segment cannot be read.", "look at the permissions and the disk; see the system's log"
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.naive.encoder import GZIP, Batch, Rec
 from tests.unit.audit_story import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -201,6 +202,35 @@ def lost_between() -> Story:
     return story
 
 
+def record_batch(*records: Rec, stream: bytes | None = None, codec: int = 0) -> Story:
+    """One more batch, with the right checksum."""
+    story = clean()
+    delta = max(len(records) - 1, 0)
+    story.append(A, Batch(0, records, last_offset_delta=delta, stream=stream, codec=codec))
+    story.plain(A)
+    return story
+
+
+def records_of_another_length() -> Story:
+    return record_batch(Rec(value=b"v"), stream=b"\x40\x00\x00\x00\x01\x02v\x00")
+
+
+def records_in_no_stream() -> Story:
+    return record_batch(Rec(value=b"v"), stream=b"this is no gzip", codec=GZIP)
+
+
+def record_offsets_go_back() -> Story:
+    return record_batch(Rec(value=b"v", offset_delta=1), Rec(value=b"w", offset_delta=0))
+
+
+def record_offset_beyond_the_batch() -> Story:
+    return record_batch(Rec(value=b"v"), Rec(value=b"w", offset_delta=5))
+
+
+def record_timestamp_above_the_largest() -> Story:
+    return record_batch(Rec(value=b"v", timestamp_delta=7))
+
+
 def chain_back() -> Story:
     story = clean()
     story.commit_offset("copy", AT_A, 2, (8, 0))
@@ -241,6 +271,13 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "marker-contradicting": [markers_contradict, marker_against_the_decision],
     "transaction-atomicity": [not_atomic],
     "offsets-lost": [lost_between],
+    "log-records": [
+        records_of_another_length,
+        records_in_no_stream,
+        record_offsets_go_back,
+        record_offset_beyond_the_batch,
+        record_timestamp_above_the_largest,
+    ],
     "chain-back": [chain_back],
     "chain-mixed": [chain_mixed],
     "chain-ahead": [chain_ahead],
