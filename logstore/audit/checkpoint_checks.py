@@ -65,9 +65,13 @@ def _fits(offset: int, log: LogRange) -> bool:
     return 0 <= offset <= log.end_offset or (log.is_open and offset >= 0)
 
 
-def topic_id_findings(partitions: list[PartitionFiles]) -> list[Finding]:
-    """All partitions of a topic have a `partition.metadata`, with one id; a stray one may be of a topic of before."""
-    ids: dict[str, tuple[str, str]] = {}
+def topic_id_findings(partitions: list[PartitionFiles], known_ids: Mapping[str, str]) -> list[Finding]:
+    """All partitions of a topic have a `partition.metadata`, with one id; a stray one may be of a topic of before.
+
+    Args:
+        known_ids: from topic to the id that `__cluster_metadata` has.
+    """
+    ids = {topic: (topic_id, METADATA_TOPIC) for topic, topic_id in known_ids.items()}
     findings: list[Finding] = []
     for files in partitions:
         if files.kind in (DirectoryKind.DELETE, DirectoryKind.STRAY) or files.topic == METADATA_TOPIC:

@@ -153,7 +153,7 @@ def _crossing(path: str, now_ms: int) -> list[Finding]:
         except DataDirectoryError:
             end = partition.first_offset  # `log-unreadable`, which is told of the partition itself
         ends.append((partition, end))
-    return [*findings_around(path, ends), *followed.judged(now_ms)[2]]
+    return [*findings_around(path, ends, followed.cluster), *followed.judged(now_ms)[2]]
 
 
 def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[Transactions, list[Finding]]:

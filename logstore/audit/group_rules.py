@@ -31,7 +31,8 @@ class GroupLag(NamedTuple):
     """How far a group is behind in one partition.
 
     Attributes:
-        lag: offsets up to the log's end, as other tools count it; None if the partition is not in the directory.
+        lag: offsets up to the log's end, as other tools count it, below 0 beyond it; None if the partition is not in
+            the directory.
         record_lag: records that a read_committed consumer still gets.
         is_exact: whether `record_lag` is the number, or the least it can be.
     """
@@ -60,7 +61,7 @@ def group_lags(log: GroupLog, views: Views) -> list[GroupLag]:
             continue
         start = max(commits[-1].offset, view.start)
         count, is_exact = visible_count(view.ranges, start, view.stable_end)
-        lag = max(view.end - commits[-1].offset, 0)
+        lag = view.end - commits[-1].offset
         found.append(GroupLag(group_id, topic, partition, commits[-1], lag, count, is_exact))
     return found
 
@@ -70,12 +71,24 @@ def group_findings(log: GroupLog, views: Views) -> list[Finding]:
     findings = []
     for target, commits in sorted(log.commits.items()):
         view = views.get((target[1], target[2]))
-        last = next((commit for commit in reversed(commits) if commit.producer_id is not None), None)
-        if last is not None and view is not None and not view.is_behind and last.offset > view.end:
-            expected = f"{_named(target)}: an offset up to {view.end}, where the log ends"
-            findings.append(rules.CHAIN_AHEAD.finding(_place(last), expected=expected, found=last.offset))
+        if view is not None and not view.is_behind:
+            findings += _ahead_findings(target, commits, view.end)
         findings += _chain_findings(target, commits)
     return findings
+
+
+def _ahead_findings(target: Target, commits: list[Commit], end: int) -> list[Finding]:
+    """Commits beyond the end of the log: the last one in a transaction, and the last one if it is in none."""
+    last = next((commit for commit in reversed(commits) if commit.producer_id is not None), None)
+    asked = [] if last is None else [(rules.CHAIN_AHEAD, last)]
+    if commits and commits[-1].producer_id is None:
+        asked.append((rules.GROUP_AHEAD, commits[-1]))
+    expected = f"{_named(target)}: an offset up to {end}, where the log ends"
+    return [
+        rule.finding(_place(commit), expected=expected, found=commit.offset)
+        for rule, commit in asked
+        if commit.offset > end
+    ]
 
 
 def _chain_findings(target: Target, commits: list[Commit]) -> list[Finding]:

@@ -225,6 +225,12 @@ OFFSETS_LOST = Rule(
     "records are gone: compare with the other replicas, `logstore diff`",
 )
 
+GROUP_AHEAD = Rule(
+    "group-ahead",
+    _WARNING,
+    "A group has committed an offset beyond the end of the log.",
+    "it starts anew by auto.offset.reset: was the log truncated, or its topic made again? set the group's offset",
+)
 CHAIN_AHEAD = Rule(
     "chain-ahead",
     _ERROR,

@@ -146,11 +146,11 @@ def verify_once(
     """
     cluster = cluster or Cluster(path)
     partitions = tuple(verify_partition(partition, more, cluster) for partition in open_partitions(path))
-    around = findings_around(path, [(one.partition, one.size.log_end_offset) for one in partitions])
+    around = findings_around(path, [(one.partition, one.size.log_end_offset) for one in partitions], cluster)
     return VerifiedDirectory(partitions, tuple(around))
 
 
-def findings_around(path: str, ends: Iterable[tuple[Partition, int]]) -> list[Finding]:
+def findings_around(path: str, ends: Iterable[tuple[Partition, int]], cluster: Cluster) -> list[Finding]:
     """Check what lies around the partitions of the data directory at `path`: entries, checkpoints, topic ids.
 
     Args:
@@ -166,7 +166,8 @@ def findings_around(path: str, ends: Iterable[tuple[Partition, int]]) -> list[Fi
     }
     findings = _entry_findings(directory)
     findings += checkpoint_findings(directory, ranges)
-    return findings + topic_id_findings(list(directory.partitions))
+    known_ids = {} if cluster.topics is None else {one.name: one.topic_id for one in cluster.topics.by_name.values()}
+    return findings + topic_id_findings(list(directory.partitions), known_ids)
 
 
 def _entry_findings(directory: DataDirectoryFiles) -> list[Finding]:

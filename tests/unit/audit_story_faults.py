@@ -251,6 +251,12 @@ def chain_ahead() -> Story:
     return story
 
 
+def group_ahead() -> Story:
+    story = clean()
+    story.commit_offset("plain", AT_A, 99)
+    return story
+
+
 def bad_records() -> Story:
     story = clean()
     story.plain("__transaction_state-0")
@@ -281,5 +287,6 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "chain-back": [chain_back],
     "chain-mixed": [chain_mixed],
     "chain-ahead": [chain_ahead],
+    "group-ahead": [group_ahead],
     "internal-record": [bad_records],
 }

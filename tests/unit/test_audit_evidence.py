@@ -11,6 +11,7 @@ import pytest
 
 from logstore.audit.directory_audit import audit_directory, read_transactions
 from logstore.audit.evidence import Cluster, Unasked
+from logstore.audit.group_rules import group_lags
 from logstore.audit.open_transactions import Verdict
 from logstore.topics.cluster_metadata import encode_value
 from tests.naive.checksum import crc32c
@@ -34,7 +35,7 @@ CLEANER = "cleaner-offset-checkpoint"
 METADATA = "__cluster_metadata-0"
 STRAY = "orders-0.0123456789abcdef0123456789abcdef-stray"
 NODE = "version=1\ncluster.id=c\nnode.id=1\n"
-ID = "ABEiM0RVZneImaq7zN3u_w"
+ID, OTHER_ID = "ordersAAAAAAAAAAAAAAAA", "ABEiM0RVZneImaq7zN3u_w"
 
 
 def findings(root: Path, story: Story) -> list[str]:
@@ -131,7 +132,7 @@ def test_a_stray_directory_does_not_stand_for_the_live_one(is_empty: bool, tmp_p
             (root / STRAY / f"{0:020d}.{suffix}").write_bytes(b"")
     else:
         shutil.copytree(root / B, root / STRAY)
-        (root / STRAY / "partition.metadata").write_text(f"version: 0\ntopic_id: {ID}")  # of a topic before
+        (root / STRAY / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}")  # of a topic before
     assert findings(root, story) == ["transaction-hanging"]
     transactions, _ = read_transactions(str(root), story.now_ms + 1000)
     assert [(one.name, one.verdict) for one in transactions.open] == [(A, Verdict.HANGING)]
@@ -263,7 +264,7 @@ def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> N
     story = Story()
     topic_made(story, policy="compact")
     content = b"".join(batch.to_bytes() for batch in story.batches.pop(METADATA))
-    topic_made(story, "later", ID[:-1] + "g")
+    topic_made(story, "later", OTHER_ID)
     root = story.write(tmp_path)
     log = root / METADATA / f"{0:020d}.log"
     behind = [Batch(**{**vars(one), "base_offset": 20 + one.base_offset}) for one in story.batches[METADATA]]
@@ -319,3 +320,19 @@ def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) ->
     index.write_bytes(right)
     time_index.write_bytes(struct.pack(">qi", 1, 2) + times)
     assert findings(root, story) == ["time-index"]
+
+
+def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
+    story = Story()
+    topic_made(story, topic_id=OTHER_ID)
+    story.plain(A)
+    root = story.write(tmp_path)
+    (finding,) = audit_directory(str(root), story.now_ms).findings
+    assert (finding.rule, finding.found) == ("partition-metadata", ID)
+    assert finding.expected == f"{OTHER_ID}, as __cluster_metadata"
+
+
+def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
+    groups = audit_directory(str(FAULTS["group-ahead"][0]().write(tmp_path)), 0).groups
+    lags = {lag.group_id: lag.lag for lag in group_lags(groups.log, groups.views)}
+    assert lags["plain"] == groups.views[AT_A].end - 99 < 0
