@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .decoders import ControlRecord
-from .index_text import Row
 from .log_rows import ABSENT, Column, Rows, Slices
 from .options import DumpOptions
-from .output import Output
+from .output import Output, Row
 
 ROW_GROUP_ROW_COUNT = 128 * 1024
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,11 @@ from logstore.layout.transaction_index import parse_transaction_index
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
 from .findings import Findings, Section
 from .options import DumpOptions
-from .output import Output
+from .output import Output, Row
 
 _ROW_COUNT = 8192  # rows that are written at once
+_PRODUCER_FIELD_COUNT = 5  # of a producer without a batch
 
-Row = dict[str, int | str | None]
 _Read = Callable[[str, DumpOptions, Findings], Iterator[Row]]
 
 
@@ -167,8 +168,7 @@ def _transaction_index_rows(path: str, options: DumpOptions, findings: Findings)
         "lastOffset": index.last_offsets,
         "lastStableOffset": index.last_stable_offsets,
     }
-    for values in np.stack(list(columns.values()), axis=1).tolist():
-        yield dict(zip(columns, values, strict=True))
+    yield from _rows(columns)
 
 
 def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
@@ -178,46 +178,29 @@ def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings)
     except CorruptSnapshotError as error:
         findings.immediate(error.message or "")
         return
-    columns = (
-        snapshot.producer_ids,
-        snapshot.producer_epochs,
-        snapshot.coordinator_epochs,
-        snapshot.current_txn_first_offsets,
-        snapshot.timestamps,
-        snapshot.last_offsets,
-        snapshot.last_sequences,
-        snapshot.offset_deltas,
-    )
-    for values in np.stack(columns, axis=1).tolist():
-        yield _producer_row(*values)
-
-
-def _producer_row(
-    producer_id: int,
-    producer_epoch: int,
-    coordinator_epoch: int,
-    current_txn_first_offset: int,
-    timestamp: int,
-    last_offset: int,
-    last_sequence: int,
-    offset_delta: int,
-) -> Row:
-    row: Row = {
-        "producerId": producer_id,
-        "producerEpoch": producer_epoch,
-        "coordinatorEpoch": coordinator_epoch,
-        "currentTxnFirstOffset": _OptionalLong(current_txn_first_offset) if current_txn_first_offset >= 0 else None,
-        "lastTimestamp": timestamp,
+    sequences = zip(snapshot.last_sequences.tolist(), snapshot.offset_deltas.tolist(), strict=True)
+    columns = {
+        "producerId": snapshot.producer_ids,
+        "producerEpoch": snapshot.producer_epochs,
+        "coordinatorEpoch": snapshot.coordinator_epochs,
+        "currentTxnFirstOffset": snapshot.current_txn_first_offsets,
+        "lastTimestamp": snapshot.timestamps,
+        "firstSequence": np.array([decrement_sequence(last, delta) for last, delta in sequences], np.int64),
+        "lastSequence": snapshot.last_sequences,
+        "lastOffset": snapshot.last_offsets,
+        "offsetDelta": snapshot.offset_deltas,
+        "timestamp": snapshot.timestamps,
     }
-    if last_offset >= 0:
-        row |= {
-            "firstSequence": decrement_sequence(last_sequence, offset_delta),
-            "lastSequence": last_sequence,
-            "lastOffset": last_offset,
-            "offsetDelta": offset_delta,
-            "timestamp": timestamp,
-        }
-    return row
+    for row in _rows(columns):
+        first_offset = row["currentTxnFirstOffset"]
+        row["currentTxnFirstOffset"] = _OptionalLong(first_offset) if first_offset >= 0 else None
+        has_batch = row["lastOffset"] >= 0
+        yield row if has_batch else {name: row[name] for name in list(row)[:_PRODUCER_FIELD_COUNT]}
+
+
+def _rows(columns: dict[str, NDArray[np.int64]]) -> Iterator[dict[str, Any]]:
+    for values in np.stack(list(columns.values()), axis=1).tolist():
+        yield dict(zip(columns, values, strict=True))
 
 
 _READERS: dict[str, _Read] = {

@@ -25,9 +25,8 @@ import numpy as np
 from logstore.messages.json_form import JsonText
 
 from .decoders import ControlRecord
-from .index_text import Row
 from .log_rows import ABSENT, Column, Rows, Slices
-from .output import Output
+from .output import Output, Row
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

@@ -6,6 +6,7 @@ Source: `DumpLogSegments.printBatchLevel`, `dumpBatchRecords`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from logstore.columns.legacy import LegacyRecord, read_legacy_records
 from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
@@ -14,10 +15,10 @@ from logstore.layout.legacy import MAGIC
 from logstore.model import TimestampType
 
 from .options import DumpOptions
+from .output import Row
 
-Row = dict[str, int | str | bool]  # fields by the names that JSON has
-
-_MessageParser = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
+if TYPE_CHECKING:
+    from .decoders import MessageParser
 
 
 def legacy_batch(entry: LegacyRecord, position: int, size: int) -> Row:
@@ -119,25 +120,19 @@ def contents_text(texts: tuple[str | None, str | None], options: DumpOptions) ->
 
 def legacy_texts(record: LegacyRecord, options: DumpOptions) -> tuple[str | None, str | None]:
     """Key and payload as the chosen decoder shows them; None prints nothing."""
-    if options.parser is not None:
-        return _parsed_whole(record, options.parser)
-    # In this order: a key that does not decode is found before a value whose size is wrong.
-    key = _copied(record.key)
-    key_text = None if key is None else options.key_decoder(key)
-    value = _copied(record.value)
-    return key_text, None if value is None else options.value_decoder(value)
-
-
-def _parsed_whole(record: LegacyRecord, parser: _MessageParser) -> tuple[str | None, str | None]:
+    if options.parser is None:
+        # In this order: a key that does not decode is found before a value whose size is wrong.
+        key_text = None if record.key is None else options.key_decoder(bytes(record.key))
+        return key_text, None if record.value is None else options.value_decoder(bytes(record.value))
     try:
-        key, value = _copied(record.key), _copied(record.value)
+        key, value = copied(record.key), copied(record.value)
     except InvalidRecordError as error:
-        return _parsed_despite(record, parser, error)
-    return parser(record.offset, key, value)
+        return _parsed_despite(record, options.parser, error)
+    return options.parser(record.offset, key, value)
 
 
 def _parsed_despite(
-    record: LegacyRecord, parser: _MessageParser, error: InvalidRecordError
+    record: LegacyRecord, parser: MessageParser, error: InvalidRecordError
 ) -> tuple[str | None, str | None]:
     """Of a record whose key or value is beyond its end: Kafka's parsers find that themselves, and print it."""
     from .decoders import message_parser
@@ -145,18 +140,18 @@ def _parsed_despite(
     text = f"{record.offset}, skipping. {error.message or 'null'}"
     if parser in (message_parser("cluster-metadata"), message_parser("remote-log-metadata")):
         try:
-            value = _copied(record.value)
+            value = copied(record.value)
         except InvalidRecordError:
-            return None, f"Error at {text}" if parser is message_parser(
-                "cluster-metadata"
-            ) else f"Error at offset {text}"
+            noun = "" if parser is message_parser("cluster-metadata") else "offset "
+            return None, f"Error at {noun}{text}"
         return parser(record.offset, None, value)
     if record.key_size < 0:
         return parser(record.offset, None, None)
     return f"Error at offset {text}", None
 
 
-def _copied(field: memoryview | None) -> bytes | None:
+def copied(field: memoryview | None) -> bytes | None:
+    """Return a key or a value as bytes of its own."""
     return None if field is None else bytes(field)
 
 

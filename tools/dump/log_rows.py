@@ -27,9 +27,9 @@ from logstore.layout.batch import (
 from logstore.model import Codec, TimestampType
 
 from .findings import Findings
-from .legacy_text import Row, legacy_batch, legacy_metadata, legacy_texts
+from .legacy_text import copied, legacy_batch, legacy_metadata, legacy_texts
 from .options import DumpOptions
-from .output import Output
+from .output import Output, Row
 from .slow_rows import record_texts
 
 ABSENT = object()  # in a column: the row has no such field
@@ -325,6 +325,5 @@ def _legacy_row(record: LegacyRecord, timestamp_type: TimestampType, options: Du
     if options.prints_contents and options.needs_python:
         row["key"], row["value"] = legacy_texts(record, options)
     elif options.prints_contents:
-        key, value = record.key, record.value
-        row["key"], row["value"] = None if key is None else bytes(key), None if value is None else bytes(value)
+        row["key"], row["value"] = copied(record.key), copied(record.value)
     return row

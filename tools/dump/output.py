@@ -10,6 +10,7 @@ from logstore.kernels.text import SLACK_SIZE
 BUFFER_SIZE = 1024 * 1024  # bytes
 
 Buffer = memoryview  # of bytes that may be written
+Row = dict[str, int | str | None]  # fields by the names that JSON has
 
 
 class Output:
