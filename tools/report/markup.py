@@ -116,21 +116,15 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, minor: Sequ
     Args:
         minor: numbers of columns that a narrow window leaves out.
     """
-    numeric = {index for index in range(len(heads)) if rows and all(_is_number(row[index]) for row in rows)}
-    classes = {
-        index: " ".join(
-            name for name, is_so in (("number", index in numeric), ("minor", index in minor)) if is_so
-        )
-        for index in range(len(heads))
-    }  # fmt: skip
+    classes = []
+    for index in range(len(heads)):
+        names = ["number"] if rows and all(_is_number(row[index]) for row in rows) else []
+        names += ["minor"] if index in minor else []
+        classes.append(f' class="{" ".join(names)}"' if names else "")
 
     def row_of(tag: str, values: Sequence[object]) -> str:
-        return "".join(
-            f'<{tag} class="{classes[index]}">{text(value)}</{tag}>'
-            if classes[index]
-            else f"<{tag}>{text(value)}</{tag}>"
-            for index, value in enumerate(values)
-        )
+        pairs = zip(classes, values, strict=True)
+        return "".join(f"<{tag}{attribute}>{text(value)}</{tag}>" for attribute, value in pairs)
 
     body = "".join(f"<tr>{row_of('td', row)}</tr>" for row in rows)
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,9 +28,9 @@ class Shown(NamedTuple):
     """A partition with all that is known of it."""
 
     verified: Verified
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
     history: PartitionTransactions
-    open: tuple[OpenTransaction, ...]
+    open: Sequence[OpenTransaction]
     view: ReadableOffsets
 
     @property
@@ -43,27 +44,19 @@ class Shown(NamedTuple):
 
 def shown_partitions(audited: AuditedDirectory) -> list[Shown]:
     """Those with findings first, then those with open transactions, then by name."""
-    findings: dict[tuple[str | None, int | None], list[Finding]] = {}
+    findings: dict[tuple[str | None, int | None], list[Finding]] = defaultdict(list)
     for finding in audited.findings:
-        findings.setdefault((finding.where.topic, finding.where.partition), []).append(finding)
-    opened: dict[str, list[OpenTransaction]] = {}
+        findings[finding.where.topic, finding.where.partition].append(finding)
+    opened: dict[str, list[OpenTransaction]] = defaultdict(list)
     for one in audited.transactions.open:
-        opened.setdefault(one.name, []).append(one)
+        opened[one.name].append(one)
     found = []
     for verified in audited.verified.partitions:
         if not verified.partition.is_live:
             continue  # its findings stand above
-        files = verified.partition.files
-        key, name = (files.topic, files.partition), verified.partition.name
-        found.append(
-            Shown(
-                verified,
-                tuple(findings.get(key, ())),
-                audited.transactions.histories[key],
-                tuple(opened.get(name, ())),
-                audited.groups.views[key],
-            )
-        )
+        key = verified.partition.files.topic, verified.partition.files.partition
+        history, view = audited.transactions.histories[key], audited.groups.views[key]
+        found.append(Shown(verified, findings[key], history, opened[verified.partition.name], view))
     return sorted(found, key=_order)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .markup import Markup, byte_text, count_of, size_text, swatch, table
 from .scale import percent
@@ -14,43 +15,34 @@ if TYPE_CHECKING:
 SEGMENT_COUNT_MAX = 40  # rows for one partition
 _SUFFIXES = ("log", "index", "timeindex", "txnindex")
 
-
-class _Sizes(NamedTuple):
-    """Bytes of the files of one segment; None for a file that is not there."""
-
-    base_offset: int
-    of: tuple[int | None, ...]
-
-    @property
-    def total(self) -> int:
-        return sum(size or 0 for size in self.of)
+_Sizes = Sequence[int | None]  # bytes of the files of one segment, by suffix; None for a file that is not there
 
 
 def segments(one: Verified) -> str:
     """A table with a row for each of the last segments, and what all of them take."""
-    rows = [_sizes(segment) for segment in one.partition.files.segments]
+    rows = [(segment.base_offset, _sizes(segment)) for segment in one.partition.files.segments]
     if not rows:
         return '<p class="note">There is no segment.</p>'
     shown = rows[-SEGMENT_COUNT_MAX:]
-    largest = max(row.total for row in shown)
-    index_size = sum(sum(size or 0 for size in row.of[1:]) for row in rows)
-    log_size = sum(row.of[0] or 0 for row in rows)
+    largest = max(_total(sizes) for _, sizes in shown)
+    index_size = sum(_total(sizes[1:]) for _, sizes in rows)
+    log_size = sum(_total(sizes[:1]) for _, sizes in rows)
     about = f"{count_of(len(rows), 'segment')}: logs {byte_text(log_size)}, indexes {byte_text(index_size)}."
     if len(shown) < len(rows):
         about += f" The last {len(shown)}:"
     heads = ("base offset", *(f".{suffix}" for suffix in _SUFFIXES), f"of {byte_text(largest)}")
     cells = [
-        (row.base_offset, *(None if size is None else size_text(size) for size in row.of), _bar(row, largest))
-        for row in shown
+        (base_offset, *(None if size is None else size_text(size) for size in sizes), _bar(sizes, largest))
+        for base_offset, sizes in shown
     ]
     words = "".join(f"<span>{swatch(suffix)}</span>" for suffix in _SUFFIXES)
     return f'<p class="legend">{about} {words}</p>{table(heads, cells, minor=(2, 3, 4))}'
 
 
-def _bar(row: _Sizes, largest: int) -> Markup:
+def _bar(sizes: _Sizes, largest: int) -> Markup:
     """The files of a segment one behind the other, each as long as it is of the largest segment."""
     parts, position = [], 0
-    for suffix, size in zip(_SUFFIXES, row.of, strict=True):
+    for suffix, size in zip(_SUFFIXES, sizes, strict=True):
         if size:
             x, width = percent(position, largest), percent(size, largest)
             parts.append(f'<rect x="{x}" width="{width}" height="10" class="{suffix}"/>')
@@ -63,5 +55,8 @@ def _sizes(segment: SegmentFiles) -> _Sizes:
     from logstore.disk.mapped import segment_size
 
     paths = (segment.log, segment.offset_index, segment.time_index, segment.transaction_index)
-    sizes = [None if path is None else unless_gone(segment_size, path) for path in paths]
-    return _Sizes(segment.base_offset, tuple(sizes))
+    return [None if path is None else unless_gone(segment_size, path) for path in paths]
+
+
+def _total(sizes: _Sizes) -> int:
+    return sum(size or 0 for size in sizes)
