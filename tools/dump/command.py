@@ -55,12 +55,15 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
         stderr.write(f'Missing required argument "[files]"\n{kafka_option_table()}')
         return 1
+    from .findings import Findings
+
+    findings = Findings(lambda line: _write_line(line, stderr))
     told: set[str] = set()
 
     def note(error: LogstoreError) -> None:
         line = _own_line(error)
         if line not in told:  # once, however often the files are looked up
-            _write_line(line, stderr)
+            findings.immediate(line)
         told.add(line)
 
     def list_paths() -> list[str]:
@@ -78,11 +81,11 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         stream = open_stream(stdout, options)
     try:
         if options.has("follow"):
-            from .findings import Findings
             from .following import follow
 
-            follow(list_paths, options, stdout, Findings(lambda line: _write_line(line, stderr)))
-        _dump_all([java_file(path) for path in paths], options, stdout, stderr, stream)
+            follow(list_paths, options, stdout, findings)
+        put_batch = None if stream is None else stream.put
+        _dump_all([java_file(path) for path in paths], options, stdout, stderr, findings, put_batch)
     finally:
         if stream is not None:
             stream.close()
@@ -95,52 +98,33 @@ def _dump_all(
     options: DumpOptions,
     stdout: BinaryIO,
     stderr: TextIO,
-    stream: ArrowStream | ParquetStream | None,
+    findings: Findings,
+    put_batch: Callable[[Any], None] | None,
 ) -> None:
-    from .findings import Findings
+    from itertools import islice
+
+    from .output import Output
 
     input_size = sum(map(_size, paths))
-    put_batch = None if stream is None else stream.put
     if input_size < PARALLEL_SIZE_MIN or put_batch is not None:  # a Parquet file is written by one thread
-        findings = Findings(lambda line: _write_line(line, stderr))
-        _dump_here(paths, options, stdout, findings, put_batch)
+        out = Output.to_stream(stdout)
+        out.put_batch = put_batch
+        try:
+            for path in paths:
+                _dump_file(path, options, out, findings)
+        finally:
+            out.flush()
     else:
         from .jobs import Progress
 
         progress = Progress(stderr, stdout, input_size)
-
-        def print_now(line: str) -> None:
-            progress.clear()
-            _write_line(line, stderr)
-
-        findings = Findings(print_now)
         try:
             _dump_in_workers(paths, options, stdout, findings, progress)
         finally:
             progress.clear()
-    from itertools import islice
-
     lines = findings.lines()
     while some := list(islice(lines, LINE_COUNT)):
         stderr.write("\n".join(some) + "\n")
-
-
-def _dump_here(
-    paths: list[str],
-    options: DumpOptions,
-    stdout: BinaryIO,
-    findings: Findings,
-    put_batch: Callable[[Any], None] | None,
-) -> None:
-    from .output import Output
-
-    out = Output.to_stream(stdout)
-    out.put_batch = put_batch
-    try:
-        for path in paths:
-            _dump_file(path, options, out, findings)
-    finally:
-        out.flush()
 
 
 def _dump_in_workers(
@@ -158,6 +142,7 @@ def _dump_in_workers(
             for array, size in job.buffers():
                 stdout.write(array[:size])
             for line in job.immediate_lines:
+                progress.clear()
                 findings.immediate(line)
             if job.error is not None:
                 raise job.error

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +65,7 @@ class RecordFilter:
                 "--isolation-level takes one of two", expected=" or ".join(ISOLATION_LEVELS), found=isolation_level
             )
         return cls(
-            offsets=_bounds("offset", offset, ":", _offset),
+            offsets=_bounds("offset", offset, ":", partial(_number, "offset")),
             timestamps_ms=_bounds("time", time, _time_separator(time or ""), _timestamp_ms),
             producer_id=None if producer_id is None else _number("producer-id", producer_id),
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
@@ -156,10 +157,6 @@ def _number(option: str, text: str) -> int:
     if number is None or not INT64_MIN <= number <= INT64_MAX:
         raise UsageError(f"--{option} takes whole numbers of 64 bits", expected="a whole number", found=text)
     return number
-
-
-def _offset(text: str) -> int:
-    return _number("offset", text)
 
 
 def _timestamp_ms(text: str) -> int:

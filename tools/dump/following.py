@@ -50,13 +50,9 @@ def follow(list_paths: Callable[[], list[str]], options: DumpOptions, stdout: Bi
             if options.format == "text" and path != last_path:
                 out.print(f"Dumping {path}")
             try:
-                positions[path] = dump_log(path, options, out, findings, _ignore, start=positions.get(path, 0))
+                positions[path] = dump_log(path, options, out, findings, start=positions.get(path, 0))
             finally:
                 out.flush()
                 stdout.flush()
             sizes[path], last_path = size, path
         threading.Event().wait(INTERVAL_S)
-
-
-def _ignore(size: int) -> None:
-    """Progress is what is printed."""

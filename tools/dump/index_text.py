@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from .output import Output, Row
 _ROW_COUNT = 8192  # rows that are written at once
 _PRODUCER_FIELD_COUNT = 5  # of a producer without a batch
 
+_Index = TypeVar("_Index")
 _Read = Callable[[str, DumpOptions, Findings], Iterator[Row]]
 
 
@@ -85,8 +86,7 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
     _ = options.max_message_size  # a wrong value is found first
     base_offset_of(file_name(path))
     records = SegmentRecords(sibling(path, _segment_stem(path) + LOG_SUFFIX))
-    _require_index(path)
-    index = read_offset_index(path)
+    index = _read_index(path, read_offset_index)
     if index.entry_count == 0:
         yield {"message": f"{java_file(path)} is empty."}
         return
@@ -110,11 +110,8 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
     base_offset_of(file_name(path))
     stem = _segment_stem(path)
     records = SegmentRecords(sibling(path, stem + LOG_SUFFIX))
-    offset_index_path = sibling(path, stem + OFFSET_INDEX_SUFFIX)
-    _require_index(offset_index_path)
-    offset_index = read_offset_index(offset_index_path)
-    _require_index(path)
-    index = read_time_index(path)
+    offset_index = _read_index(sibling(path, stem + OFFSET_INDEX_SUFFIX), read_offset_index)
+    index = _read_index(path, read_time_index)
     if options.has("index-sanity-check"):
         index.sanity_check()
         yield {"message": f"{java_file(path)} passed sanity check."}
@@ -216,10 +213,11 @@ def _segment_stem(path: str) -> str:
     return file_name(path).split(".", 1)[0]
 
 
-def _require_index(path: str) -> None:
-    """Raise what the real tool dies of when an index is missing; unlike it, do not create an empty one."""
+def _read_index(path: str, read: Callable[[str], _Index]) -> _Index:
+    """Read an index; of a missing one raise what the real tool dies of, which creates an empty one first."""
     if not os.path.lexists(java_file(path)):
         raise CorruptIndexError("Invalid max index size: -1", java_class=ILLEGAL_ARGUMENT)
+    return read(path)
 
 
 def _written_entry_count(offsets: NDArray[np.int64], base_offset: int) -> int:

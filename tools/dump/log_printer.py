@@ -62,7 +62,7 @@ def dump_log(
     options: DumpOptions,
     out: Output,
     findings: Findings,
-    advance: Callable[[int], None],
+    advance: Callable[[int], None] = lambda size: None,
     *,
     start: int = 0,
 ) -> int:
