@@ -39,8 +39,8 @@ def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     return code
 
 
-def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
-    options = DumpOptions(argv)
+def _told(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int | None:
+    """Answer a call that dumps nothing, and return its exit code; None for one that dumps."""
     if not argv or options.has("help"):
         from .help import help_text
 
@@ -55,6 +55,14 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
 
         stderr.write(f'Missing required argument "[files]"\n{kafka_option_table()}')
         return 1
+    return None
+
+
+def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
+    options = DumpOptions(argv)
+    code = _told(options, argv, stdout, stderr)
+    if code is not None:
+        return code
     from .findings import Findings
 
     findings = Findings(lambda line: _write_line(line, stderr))
