@@ -51,7 +51,7 @@ class PartitionBounds:
         self.segments = plan_segments(partition)
         first = self.segments[0].files.base_offset if self.segments else 0
         self.start_offset = max(partition.log_start_offset, first)
-        tail = _scan_tail(self.segments[-1]) if self.segments else _Tail(0, False, False)
+        tail = _scan_tail(self.segments[-1]) if self.segments else _ScannedEnd(0, False, False)
         self.log_end_offset = max(self.start_offset, tail.end_offset)
         self.committed: CommittedView | None = None
         self.end_offset = self.log_end_offset
@@ -193,7 +193,7 @@ def _name(partition: ListedPartition) -> str:
     return f"{partition.topic}-{partition.partition}"
 
 
-class _Tail(NamedTuple):
+class _ScannedEnd(NamedTuple):
     """The last segment of a log.
 
     Attributes:
@@ -207,7 +207,7 @@ class _Tail(NamedTuple):
     has_transactions: bool
 
 
-def _scan_tail(last: PlannedSegment) -> _Tail:
+def _scan_tail(last: PlannedSegment) -> _ScannedEnd:
     end, scanned_size, has_transactions = last.files.base_offset, 0, False
     with MappedFile(last.files.log) as log:
         is_small = last.size <= SCANNED_SIZE_MAX  # all of its headers are sooner scanned than its index is read
@@ -216,7 +216,7 @@ def _scan_tail(last: PlannedSegment) -> _Tail:
                 end = int(table.last_offset[-1]) + 1
                 scanned_size += int(table.size.sum())
                 has_transactions |= bool((table.attributes & TRANSACTIONAL_FLAG).any())
-    return _Tail(end, scanned_size == last.size, has_transactions)
+    return _ScannedEnd(end, scanned_size == last.size, has_transactions)
 
 
 def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: int) -> int | None:
