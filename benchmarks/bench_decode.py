@@ -139,6 +139,11 @@ def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None
     assert sum(map(len, found)) == record_count
 
 
+@pytest.fixture(scope="module")
+def segment(tmp_path_factory: pytest.TempPathFactory) -> Bytes:
+    return segment_of(tmp_path_factory.mktemp("decode"), 64 * KIB)
+
+
 def test_decode_records(measured: Measured, segment: Bytes) -> None:
     table = scan(segment)
     records = BatchRecords(segment, table, 0)

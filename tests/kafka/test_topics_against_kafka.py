@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import LogstoreError
-from logstore.topics import schema
+from logstore.messages import schema
+from logstore.topics import family
 from logstore_tools.dump.decoders import control_record_text, decoder, message_parser
 from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
@@ -64,7 +65,7 @@ def _json_texts(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("table", JARS)
 def test_tables_state_what_the_jars_define(table: str, definitions: dict[str, dict[str, naive.Definition]]) -> None:
-    for message in schema.family(table).values():
+    for message in family(table).values():
         definition = definitions[JARS[table]][message.name]
         low, high = naive.bounds(definition["validVersions"])
         assert (message.record_type, message.versions) == (definition.get("apiKey"), schema.Versions(low, high))
@@ -115,7 +116,7 @@ def _default(field: naive.Definition, kind: str) -> object:
 def test_no_record_type_is_missing(table: str, definitions: dict[str, dict[str, naive.Definition]]) -> None:
     types = ("metadata", "coordinator-key", "coordinator-value")
     theirs = {name for name, one in definitions[JARS[table]].items() if one["type"] in types}
-    assert theirs == set(schema.family(table))
+    assert theirs == set(family(table))
 
 
 @pytest.mark.parametrize("parser", DECODERS)
