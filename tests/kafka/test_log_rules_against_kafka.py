@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ from tests.kafka.judge import Judge
 from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import Step
-from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.naive.encoder import SOME_TIME, Batch, Rec
 
 pytestmark = pytest.mark.kafka
 
 ROLLED = ({"cleanup.policy": "compact"}, {"cleanup.policy": "compact,delete"}, {"cleanup.policy": "delete"})
 WAITS_MS = (0, 50, 51, 100, 101, 151, 152)
-CUT = {"op": "truncate", "from": "end", "plus": -1}
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +51,6 @@ def append(later_ms: int = 0, **fields: int) -> Step:
     }
 
 
-def transaction(producer_id: int, sequence: int, *, is_commit: bool) -> list[Step]:
-    marker = {"op": "marker", "producerId": producer_id, "producerEpoch": 0, "isCommit": is_commit}
-    return [
-        append(producer_id=producer_id, producer_epoch=0, base_sequence=sequence, flags=TRANSACTIONAL),
-        {**marker, "coordinatorEpoch": 0, "version": 1, "epoch": 0},
-    ]
-
-
 @pytest.mark.parametrize("lag_ms", [50, 100, 1000])
 def test_a_log_that_is_to_be_cleaned_rolls_as_the_real_one(judge: Judge, lag_ms: int) -> None:
     steps = [append(waited_ms) for waited_ms in WAITS_MS]
@@ -79,21 +69,3 @@ def test_segments_of_these_appends_differ_by_the_lag(tmp_path: Path) -> None:
         steps = [append(waited_ms) for waited_ms in WAITS_MS]
         counts.append(len(WorkloadLog(work(steps, **config), directory).run()["end"]["segments"]))
     assert counts == [3, 2]
-
-
-@pytest.mark.parametrize("is_commit", [False, True])
-def test_aborts_that_are_cut_off_are_forgotten_as_by_the_real_log(judge: Judge, is_commit: bool) -> None:
-    _, marker = transaction(2, 0, is_commit=is_commit)
-    begun = [*transaction(1, 0, is_commit=False), *transaction(2, 0, is_commit=False)]
-    assert judge.disagreements(work([*begun, CUT, marker, append()])) == []
-    assert judge.disagreements(work([*begun, CUT, {"op": "reopen", "clean": False}, marker])) == []
-    index = (judge.place / "ours" / "t-0" / f"{0:020}.txnindex").read_bytes()
-    producers = [producer_id for _, producer_id, *_ in struct.iter_unpack(">hqqqq", index)]
-    assert producers == ([1] if is_commit else [1, 2])
-
-
-def test_a_log_cut_below_its_start_starts_where_the_real_one_does(judge: Judge, tmp_path: Path) -> None:
-    steps = [append() for _ in range(6)]
-    steps += [{"op": "start", "from": "start", "plus": 4}, {"op": "truncate", "from": "start", "plus": -2}]
-    assert judge.disagreements(work([*steps, append(), {"op": "reopen", "clean": True}])) == []
-    assert judge.real(work(steps), tmp_path / "t-0")["answers"][-1]["state"]["logStartOffset"] == 2
