@@ -1,5 +1,6 @@
 """Hot loops: plain functions over buffers and ints, compiled ahead of time by numba, run without importing it.
 
-A kernel takes buffers, structs and ints, fills out-buffers and returns an int64 (a status, a count or a checksum). It
-never raises and does no I/O but to write what an append made. `jit` tells how it runs.
+A kernel takes buffers and ints, fills out-buffers and returns an int64 (a status, a count or a checksum). It never
+raises and does no I/O. See `jit.kernel` for the two ways a kernel runs, `jit.build` for how numba turns all kernels
+into one shared library, `jit.library` for how that library is found, checked and loaded.
 """
