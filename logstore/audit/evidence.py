@@ -24,13 +24,11 @@ from ..kernels import scan as fields
 from ..layout import meta_properties
 from ..layout.batch import MAGIC_V2
 from ..layout.file_names import METADATA_TOPIC
-from ..topics import consumer_offsets, transaction_state
+from ..topics import INTERNAL_TOPICS
 from ..view.walk import Damage, Run, Tail, is_ascending
 from .cluster_log import ClusterTopics, read_topics
 from .finding import Finding, Rule
 from .partition import Partition, open_partition, unless_gone
-
-_COMPACTED_TOPICS = (consumer_offsets.TOPIC, transaction_state.TOPIC, "__share_group_state")
 
 
 class Known(Enum):
@@ -93,7 +91,7 @@ class Cluster:
 
     def compaction(self, topic: str) -> Known:
         """Whether the topic is, or ever was, compacted by a policy of its own."""
-        if topic in _COMPACTED_TOPICS:
+        if topic in INTERNAL_TOPICS:
             return Known.YES
         found = None if self.topics is None else self.topics.by_name.get(topic)
         if self.topics is None or found is None:
