@@ -27,8 +27,8 @@ from logstore.clock import now_ms
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.errors import KafkaStorageError
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
-from logstore.kernels.append_steps import append_request, finish_append
-from logstore.kernels.append_struct import APPENDED
+from logstore.kernels.append.steps import append_request, finish_append
+from logstore.kernels.append.structs import APPENDED
 from logstore.log.append.records import RecordsRequest
 from logstore.log.partition_log import PartitionLog
 

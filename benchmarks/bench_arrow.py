@@ -14,13 +14,7 @@ from logstore.columns.arrow_batches import record_batch
 from logstore.columns.record_building import BuiltBatches, build_batches
 from logstore.columns.record_table import RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
-from logstore.kernels.gather import (
-    FOUND_COUNT,
-    SLACK_SIZE,
-    VIEW_SIZE,
-    gather_fields,
-    write_record_views,
-)
+from logstore.kernels.table.gather import FOUND_COUNT, SLACK_SIZE, VIEW_SIZE, gather_fields, write_record_views
 
 
 def built(value_size: int) -> BuiltBatches:

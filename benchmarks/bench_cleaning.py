@@ -21,10 +21,11 @@ from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_segment
 from benchmarks.sizes import MIB, scaled
 from logstore.columns.batch_table import scan
-from logstore.kernels import decode, offset_map
-from logstore.kernels.decode_batches import decode_batches
-from logstore.kernels.key_hashes import hash_keys
-from logstore.kernels.offset_map import find_offsets, put_offsets
+from logstore.kernels.decode import records as decode
+from logstore.kernels.decode.batches import decode_batches
+from logstore.kernels.table import offset_map
+from logstore.kernels.table.key_hashes import hash_keys
+from logstore.kernels.table.offset_map import find_offsets, put_offsets
 from logstore.log.partition_log import PartitionLog
 
 KEY_COUNT = scaled(10_000, 1_000_000)

@@ -20,8 +20,8 @@ from benchmarks.library_floors import compressing, decompressing
 from benchmarks.measured import Measured
 from logstore.codec import compress, decompress
 from logstore.codec.streams import decompress_streams
-from logstore.kernels.compressed_streams import decompress_plain_streams
-from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.codec.copying import SLACK_SIZE
+from logstore.kernels.codec.streams import decompress_plain_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]

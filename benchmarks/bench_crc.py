@@ -13,7 +13,7 @@ from benchmarks.peers.crc32c_package import crc32c_package
 from benchmarks.peers.warm_kafka import WarmKafka
 from benchmarks.segments import write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
-from logstore.kernels.crc32c import crc32c_range
+from logstore.kernels.scan.crc32c import crc32c_range
 
 CALL_COUNT = 3  # of Kafka's in one order
 

@@ -22,7 +22,7 @@ from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords, RecordTable
 from logstore.columns.record_windows import RecordWindow, record_windows
 from logstore.columns.window_memory import STREAMS_SIZE_MAX
-from logstore.kernels import decode
+from logstore.kernels.decode import records as decode
 from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
 from logstore.model import Codec
 

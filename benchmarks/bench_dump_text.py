@@ -16,8 +16,11 @@ from benchmarks.measured import Measured
 from benchmarks.sizes import KIB, MIB, scaled
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.columns.record_table import BatchRecords
-from logstore.kernels import decode, dump_lines, dump_state, dump_text
-from logstore.kernels.text import SLACK_SIZE
+from logstore.kernels.decode import records as decode
+from logstore.kernels.dump import batches as dump_text
+from logstore.kernels.dump import lines as dump_lines
+from logstore.kernels.dump import state as dump_state
+from logstore.kernels.dump.text import SLACK_SIZE
 
 SIZE_TINY = 256 * KIB
 SIZE = scaled(SIZE_TINY, 32 * MIB)

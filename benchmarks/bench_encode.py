@@ -18,8 +18,12 @@ from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_building import BuiltBatches, build_batch, build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_encoding import RecordEncoder
-from logstore.kernels import encode, encode_fields, encode_measure, encode_struct, record_headers
-from logstore.kernels import scan as fields
+from logstore.kernels.encode import batches as encode
+from logstore.kernels.encode import fields as encode_fields
+from logstore.kernels.encode import measure as encode_measure
+from logstore.kernels.encode import structs as encode_struct
+from logstore.kernels.scan import batches as fields
+from logstore.kernels.table import headers as record_headers
 from logstore.model import Codec
 
 COUNT = scaled(20_000, 500_000)

@@ -20,10 +20,11 @@ from logstore.folds import producer_update, segment_indexes
 from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
-from logstore.kernels import producer_entries, scan
-from logstore.kernels.fold_indexes import fold_indexes
-from logstore.kernels.fold_producers import apply_updates, fold_producers
-from logstore.kernels.producer_entries import index_entries
+from logstore.kernels.fold import producer_entries
+from logstore.kernels.fold.indexes import fold_indexes
+from logstore.kernels.fold.producer_entries import index_entries
+from logstore.kernels.fold.producers import apply_updates, fold_producers
+from logstore.kernels.scan import batches as scan
 
 BATCH_COUNT = 10_000
 BATCHES: dict[str, Any] = {"count": BATCH_COUNT, "unit": "batches"}

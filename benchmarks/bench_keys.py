@@ -8,7 +8,7 @@ from benchmarks.floors import reading
 from benchmarks.measured import Measured
 from benchmarks.sizes import scaled
 from logstore.client.producer.partitioner import murmur2
-from logstore.kernels.key_hashes import murmur2_key, murmur2_keys
+from logstore.kernels.table.key_hashes import murmur2_key, murmur2_keys
 
 KEY_COUNT = scaled(10_000, 1_000_000)
 KEY_SIZE = 16

@@ -28,7 +28,7 @@ from logstore.columns.record_table import RecordTable
 from logstore.columns.record_windows import RecordWindow
 from logstore.folds import committed_filter
 from logstore.folds.committed_filter import CommittedFilter
-from logstore.kernels import scan
+from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import HEADER_SIZE, TRANSACTIONAL_FLAG
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation

@@ -13,7 +13,7 @@ from benchmarks.measured import Growth, Measured
 from benchmarks.segments import write_segment
 from benchmarks.sizes import KIB, MIB, scaled, steps
 from logstore.columns.batch_table import BatchTable, scan
-from logstore.kernels import scan as scan_kernels
+from logstore.kernels.scan import batches as scan_kernels
 
 
 def segment_of(directory: Path, size: int) -> Bytes:

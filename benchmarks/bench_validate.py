@@ -12,7 +12,7 @@ from logstore.columns.batch_table import ByteArray, scan
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import RecordColumns
 from logstore.folds.producer_update import AppendOrigin
-from logstore.kernels import decode
+from logstore.kernels.decode import records as decode
 from logstore.layout.batch import HEADER_SIZE
 from logstore.log.append.analyze import analyze
 from logstore.log.append.rules import ValidationRules

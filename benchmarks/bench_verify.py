@@ -20,7 +20,7 @@ from logstore.columns.window_scan import scan_windows
 from logstore.disk.mapped import MappedFile
 from logstore.folds import segment_indexes
 from logstore.folds.segment_indexes import SegmentIndexes
-from logstore.kernels import scan as fields
+from logstore.kernels.scan import batches as fields
 
 SIZE = scaled(4 * MIB, 1024 * MIB)
 BATCH_SIZES = [1024, 16 * 1024]

@@ -19,7 +19,7 @@ from benchmarks.machine_calls import write_each
 from benchmarks.measured import Floor, Side, calls_of_a_round, seconds_of
 from logstore.disk.mapped import MappedFile
 from logstore.disk.seam import SEAM
-from logstore.kernels.crc32c import crc32c_range
+from logstore.kernels.scan.crc32c import crc32c_range
 
 Bytes = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]

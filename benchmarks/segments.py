@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.page_cache import read_again
 from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
-from logstore.kernels.crc32c import crc32c
+from logstore.kernels.scan.crc32c import crc32c
 from logstore.model import Codec
 
 BASE_TIMESTAMP_MS = 1_700_000_000_000

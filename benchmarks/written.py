@@ -10,7 +10,7 @@ import numpy as np
 
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.disk.mapped import MappedFile
-from logstore.kernels import scan as fields
+from logstore.kernels.scan import batches as fields
 from logstore.log.partition_log import PartitionLog
 
 WITHOUT_CLOCK = [fields.SIZE, fields.RECORD_COUNT, fields.LAST_OFFSET_DELTA, fields.ATTRIBUTES, fields.MAGIC]

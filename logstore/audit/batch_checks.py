@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
 from ..view.walk import OFFSET_SPAN, Damage, Run, Tail

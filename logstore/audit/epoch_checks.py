@@ -7,7 +7,7 @@ import numpy as np
 from ..disk.directory import SegmentFiles
 from ..disk.side_files import read_leader_epoch_checkpoint
 from ..errors import CheckpointFormatError
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout import leader_epoch_checkpoint
 from ..layout.batch import MAGIC_V2
 from ..view.walk import Damage, Run, Tail

@@ -20,7 +20,7 @@ from ..disk.directory import SegmentFiles
 from ..disk.names import child, parent
 from ..disk.side_files import read_meta_properties, read_producer_snapshot
 from ..errors import CorruptSnapshotError, LogstoreError
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout import meta_properties
 from ..layout.batch import MAGIC_V2
 from ..layout.file_names import METADATA_TOPIC

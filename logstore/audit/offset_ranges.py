@@ -17,7 +17,7 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ..view.walk import Damage, Run, Tail
 from . import rules

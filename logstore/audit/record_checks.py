@@ -11,7 +11,7 @@ import numpy as np
 from ..columns.batch_table import Int64Array
 from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..disk.directory import SegmentFiles
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2
 from ..layout.file_names import METADATA_TOPIC
 from ..model import Codec

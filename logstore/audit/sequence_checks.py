@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from ..topics import consumer_offsets
 from ..view.walk import Damage, Run, Tail

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from logstore.codec import library_of
 from logstore.codec.outcome import ByteArray
-from logstore.kernels.compressed_streams import decompress_plain_streams
-from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.codec.copying import SLACK_SIZE
+from logstore.kernels.codec.streams import decompress_plain_streams
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]

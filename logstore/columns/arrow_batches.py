@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..kernels import gather
+from ..kernels.table import gather
 from ..layout.batch import NO_TIMESTAMP
 from .batch_table import ByteArray, Int64Array
 from .header_columns import HeaderColumns

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UsageError
-from ..kernels import decode, scan
+from ..kernels.decode import records as decode
+from ..kernels.scan import batches as scan
 from ..layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,

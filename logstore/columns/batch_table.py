@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CorruptRecordError, LogstoreError
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.batch import CONTROL_FLAG, HEADER_SIZE, LENGTH_MIN, MAGIC_V2
 
 Int64Array = npt.NDArray[np.int64]
@@ -22,9 +22,9 @@ class BatchTable:
 
     Attributes:
         matrix: int64, shape (column count, capacity), C-contiguous; row i of a column is batch i. Column numbers are
-            the constants of `kernels.scan`.
+            the constants of `kernels.scan.batches`.
         count: rows that are filled.
-        status: why the scan stopped, a status of `kernels.scan`.
+        status: why the scan stopped, a status of `kernels.scan.batches`.
         next_position: bytes; where the scan stopped, the end of the last batch.
         bad_length: the length field that stopped it, with status LENGTH_TOO_SMALL.
     """

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import UsageError
-from ..kernels import decode
-from ..kernels import record_headers as fields
-from ..kernels.encode_fields import SLACK_SIZE
+from ..kernels.decode import records as decode
+from ..kernels.encode.fields import SLACK_SIZE
+from ..kernels.table import headers as fields
 from ..layout.record import Headers, header_key_bytes
 from ..layout.utf8 import java_utf8
 from .batch_table import Int64Array

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..codec import Decompressed, decompress
 from ..codec.outcome import array_refusal
 from ..errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout import legacy as layout
 from ..layout.batch import MAGIC_V2
 from ..model import Codec, TimestampType

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..codec import compress
 from ..errors import UsageError
-from ..kernels import scan
-from ..kernels.encode import write_headers
-from ..kernels.encode_fields import SLACK_SIZE
+from ..kernels.encode.batches import write_headers
+from ..kernels.encode.fields import SLACK_SIZE
+from ..kernels.scan import batches as scan
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..layout.record import SEQUENCE_MAX
 from ..model import Codec, TimestampType

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..kernels.key_hashes import murmur2_keys
+from ..kernels.table.key_hashes import murmur2_keys
 from ..layout.batch import NO_TIMESTAMP
 from ..layout.record import Headers, headers_bytes
 from .batch_table import BoolArray, ByteArray, Int64Array

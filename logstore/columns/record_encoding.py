@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import LogstoreError, UsageError
-from ..kernels import encode_struct as status
-from ..kernels.encode import encode_batches
-from ..kernels.encode_fields import SLACK_SIZE
-from ..kernels.encode_measure import measure_batches
-from ..kernels.encode_struct import Encoding
+from ..kernels.encode import structs as status
+from ..kernels.encode.batches import encode_batches
+from ..kernels.encode.fields import SLACK_SIZE
+from ..kernels.encode.measure import measure_batches
+from ..kernels.encode.structs import Encoding
 from .batch_table import ByteArray, Int64Array
 from .build_errors import too_large, wrong_offset_delta, wrong_timestamp
 from .record_columns import RecordColumns

@@ -10,9 +10,9 @@ import numpy as np
 from ..codec import decompress
 from ..codec.outcome import Decompressed, array_refusal
 from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
-from ..kernels import decode as fields
-from ..kernels import scan
-from ..kernels.decode_batches import begin_batch
+from ..kernels.decode import records as fields
+from ..kernels.decode.batches import begin_batch
+from ..kernels.scan import batches as scan
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..layout.record import zigzag
 from ..model import Codec
@@ -45,7 +45,7 @@ class RecordTable:
 
     Attributes:
         data: uint8, 1-D: what positions count in, the mapped file or the decompressed stream.
-        matrix: int64, shape (column count, capacity); column numbers are the constants of `kernels.decode`.
+        matrix: int64, shape (column count, capacity); column numbers are the constants of `kernels.decode.records`.
         count: rows that are filled.
     """
 
@@ -124,7 +124,7 @@ class BatchRecords:
     STREAM_SOURCE: ClassVar[int] = fields.STREAM  # how the records of a compressed batch are read
 
     def __init__(self, data: ByteArray, table: BatchTable, row: int, state: Int64Array | None = None) -> None:
-        """`state`: int64 with the slots of `kernels.decode` first; one is made when not given."""
+        """`state`: int64 with the slots of `kernels.decode.records` first; one is made when not given."""
         position = int(table.matrix[scan.POSITION, row])
         size = int(table.matrix[scan.SIZE, row])
         attributes = int(table.matrix[scan.ATTRIBUTES, row])

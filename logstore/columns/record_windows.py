@@ -15,8 +15,8 @@ import numpy as np
 
 from ..codec.streams import Places, decompress_streams
 from ..errors import CorruptRecordError, LogstoreError
-from ..kernels import decode as fields
-from ..kernels.decode_batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches
+from ..kernels.decode import records as fields
+from ..kernels.decode.batches import RECORDS_FULL, WRONG_CHECKSUM, decode_batches
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
@@ -66,7 +66,7 @@ def record_windows(
 
     Args:
         data: uint8, what `batches` was scanned from.
-        rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode_batches.TO_CHECK` are checked as well.
+        rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode.batches.TO_CHECK` are checked as well.
         capacity: records of a window where batches take the fast path; None: `RECORD_COUNT_MAX`.
     """
     if not rows.size:
@@ -136,7 +136,7 @@ def _decoded(
 
     Args:
         content: what the positions of records count in: `data`, or streams.
-        source: PLAIN or STREAM of `kernels.decode`.
+        source: PLAIN or STREAM of `kernels.decode.records`.
         places: where in `content` the records of each row start and end.
     """
     first_row, (starts, ends) = row, places

@@ -12,7 +12,7 @@ import numpy as np
 from ..codec import compress
 from ..errors import UsageError
 from ..jit.kernel import INTERPRETED
-from ..kernels.crc32c import crc32c_range
+from ..kernels.scan.crc32c import crc32c_range
 from ..layout.batch import ATTRIBUTES, CRC, HEADER_SIZE, LOG_OVERHEAD_SIZE, NO_TIMESTAMP
 from ..layout.marker import marker_record
 from ..layout.record import record_bytes

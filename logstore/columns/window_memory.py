@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.copying import SLACK_SIZE
-from ..kernels.decode import COLUMN_COUNT
+from ..kernels.codec.copying import SLACK_SIZE
+from ..kernels.decode.records import COLUMN_COUNT
 from .batch_table import ByteArray, Int64Array
 
 STREAMS_SIZE_MAX = 4 * 1024 * 1024  # bytes; from here on numpy asks for huge pages

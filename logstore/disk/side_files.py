@@ -6,7 +6,7 @@ raises where it does not parse. None writes, none creates a file that is missing
 
 from __future__ import annotations
 
-from ..kernels.crc32c import crc32c
+from ..kernels.scan.crc32c import crc32c
 from ..layout.file_names import base_offset_of
 from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from ..layout.meta_properties import MetaProperties, parse_meta_properties

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..columns.batch_table import Int64Array
-from ..kernels import producer_entries as producers
+from ..kernels.fold import producer_entries as producers
 from .java_tree_bin import UNTREEIFY_COUNT, TreeBin
 
 Entry = tuple[int, int, int]  # number, hash as a signed int, key

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..columns.batch_table import BatchTable
 from ..errors import UsageError
-from ..kernels import scan
+from ..kernels.scan import batches as scan
 from ..layout.batch import MAGIC_V2
 
 

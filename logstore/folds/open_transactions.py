@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
-from ..kernels import fold_transactions as kernel
-from ..kernels import producer_slots as producers
+from ..kernels.fold import producer_slots as producers
+from ..kernels.fold import transactions as kernel
 
 _ROOM_MIN = 16
 _ROOM_LATER_MIN = 1024  # where transactions have come and gone, room is made seldom
@@ -25,7 +25,7 @@ class OpenTransactions:
     """The list of them; the kernels write it.
 
     Attributes:
-        slots: int64, head, end and size, see `kernels.fold_transactions`.
+        slots: int64, head, end and size, see `kernels.fold.transactions`.
         ongoing: int64[capacity, 2]: first offset and producer id of transactions that are not decided, ascending.
     """
 

@@ -1,7 +1,7 @@
 """The arrays behind a producer state, how they grow, and the calls of the kernels that work on them.
 
-Only `producer_state` and `producer_update` use this. All arrays are int64; what is in them, `kernels.producer_entries`
-and `kernels.fold_producers` say.
+Only `producer_state` and `producer_update` use this. All arrays are int64; `kernels.fold.producer_entries` and
+`kernels.fold.producers` say what is in them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import BatchTable, ByteArray, Int64Array
-from ..kernels import producer_entries as fields
-from ..kernels import producer_slots as slot
-from ..kernels.fold_producers import apply_updates, fold_producers
-from ..kernels.producer_slots import ProducerStruct
+from ..kernels.fold import producer_entries as fields
+from ..kernels.fold import producer_slots as slot
+from ..kernels.fold.producer_slots import ProducerStruct
+from ..kernels.fold.producers import apply_updates, fold_producers
 from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
 
@@ -26,7 +26,7 @@ class ProducerBuffers:
     """Entries with their index, the updates of the group under way with theirs, and transactions.
 
     Attributes:
-        slots: int64, see `kernels.producer_slots`.
+        slots: int64, see `kernels.fold.producer_slots`.
         transactions: those that are open.
         struct: all arrays, as the kernels of `fold_producers` take them; others as soon as something was enlarged.
     """

@@ -11,7 +11,7 @@ from ..errors import (
     TransactionCoordinatorFencedError,
     UsageError,
 )
-from ..kernels import producer_slots as slot
+from ..kernels.fold import producer_slots as slot
 from .producer_state import ProducerState
 
 _EPOCH_BUMPING_VERSION = 2  # transaction version whose markers carry a new epoch

@@ -29,10 +29,10 @@ import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
 from ..errors import InvalidProducerEpochError
-from ..kernels import producer_entries as fields
-from ..kernels import producer_slots as slot
-from ..kernels.crc32c import crc32c_range
+from ..kernels.fold import producer_entries as fields
+from ..kernels.fold import producer_slots as slot
 from ..kernels.rules import decrement_sequence
+from ..kernels.scan.crc32c import crc32c_range
 from ..layout import producer_snapshot
 from ..layout.producer_snapshot import ProducerSnapshot
 from .open_transactions import OpenTransactions

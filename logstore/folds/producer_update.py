@@ -27,8 +27,8 @@ from enum import IntEnum
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..errors import LogstoreError
-from ..kernels import producer_slots as slot
-from ..kernels import scan
+from ..kernels.fold import producer_slots as slot
+from ..kernels.scan import batches as scan
 from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from .open_transactions import CompletedTransactions
 from .producer_refusal import refusal

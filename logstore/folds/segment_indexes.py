@@ -19,7 +19,7 @@ import numpy as np
 
 from ..columns.batch_table import BatchTable, Int64Array
 from ..errors import IndexFullError, InvalidOffsetError, LogstoreError, OffsetOverflowError
-from ..kernels import fold_indexes as kernel
+from ..kernels.fold import indexes as kernel
 from ..layout import offset_index, time_index
 
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
@@ -33,7 +33,7 @@ class SegmentIndexes:
 
     Attributes:
         base_offset: of the segment.
-        slots: int64, the state of `kernels.fold_indexes`.
+        slots: int64, the state of `kernels.fold.indexes`.
     """
 
     __slots__ = ("_offset_entries", "_time_entries", "base_offset", "slots")

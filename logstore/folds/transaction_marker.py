@@ -9,8 +9,8 @@ import numpy as np
 from ..columns.batch_table import BatchTable, ByteArray, Int64Array
 from ..columns.record_table import BatchRecords, RecordTable
 from ..errors import InvalidRecordError, LogstoreError
-from ..kernels import decode
-from ..kernels.decode_batches import decode_batches
+from ..kernels.decode import records as decode
+from ..kernels.decode.batches import decode_batches
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import ControlRecordType
 

@@ -65,7 +65,7 @@ def _object_file(level: cpu.Level) -> bytes:
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=level.cpu, features=level.features, opt=3, reloc="pic", codemodel="default"
     )
-    for module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}."):
+    for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
         importlib.import_module(module.name)
     return compile_kernels(KERNELS.values(), machine)
 

@@ -1,7 +1,7 @@
 """Levels of processors: for each the kernels are built once, and the best that this one can run is loaded.
 
-A level is a name of LLVM's with the instructions that kernels use besides (`kernels.crc_folding`). Linux tells what the
-processor has; elsewhere LLVM is asked.
+A level is a name of LLVM's with the instructions that kernels use besides (`kernels.scan.crc_folding`). Linux tells
+what the processor has; elsewhere LLVM is asked.
 """
 
 from __future__ import annotations

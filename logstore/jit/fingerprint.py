@@ -20,7 +20,7 @@ def sources_hash() -> str:
     """A hash of all sources that kernels are made of, in hexadecimal."""
     digest = xxhash.xxh3_64()
     for path in source_paths():
-        digest.update(os.path.basename(path).encode())
+        digest.update(os.path.relpath(path, PACKAGE).encode())
         with open(path, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
@@ -29,7 +29,8 @@ def sources_hash() -> str:
 def source_paths() -> list[str]:
     """Paths of the modules that kernels are made of, sorted."""
     folders = [os.path.join(PACKAGE, folder) for folder in FOLDERS]
-    return [os.path.join(folder, name) for folder in folders for name in sorted(_names(folder)) if name.endswith(".py")]
+    rooms = [room for folder in folders for room, _, _ in os.walk(folder)]
+    return sorted(os.path.join(room, name) for room in rooms for name in _names(room) if name.endswith(".py"))
 
 
 def compiler_versions() -> str:

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from ..disk.names import parent
 from ..errors import KafkaStorageError, LogstoreError
-from ..kernels.append_struct import LogStruct
+from ..kernels.append.structs import LogStruct
 
 
 class Failure:

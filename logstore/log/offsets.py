@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..errors import OffsetOutOfRangeError
 from ..folds.open_transactions import OpenTransactions
-from ..kernels.append_struct import NO_OFFSET, LogStruct
+from ..kernels.append.structs import NO_OFFSET, LogStruct
 from ..view.segments import Segments
 from .segment.log_segment import LogSegment
 

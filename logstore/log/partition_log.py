@@ -20,7 +20,7 @@ from ..disk.lock import invalidate_when_forked
 from ..folds.leader_epochs import LeaderEpochs
 from ..folds.producer_state import ProducerEntry
 from ..folds.verification import VerificationGuard
-from ..kernels.append_struct import LogStruct
+from ..kernels.append.structs import LogStruct
 from ..view.log_view import LogView, ReadableLog
 from ..view.read import ReadBounds
 from .append.appender import Appender

@@ -12,8 +12,8 @@ from ..columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..columns.record_windows import BadBatch
 from ..errors import CorruptRecordError, LogstoreError
-from ..kernels import scan
-from ..kernels.crc32c import crc32c
+from ..kernels.scan import batches as scan
+from ..kernels.scan.crc32c import crc32c
 from ..layout.batch import (
     ATTRIBUTES,
     BATCH_LENGTH,

@@ -17,7 +17,7 @@ from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, Byte
 from ..columns.legacy import legacy_entry, read_legacy_records
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..errors import InvalidRecordError
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout import legacy
 from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 

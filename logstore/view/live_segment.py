@@ -18,7 +18,7 @@ from ..folds import aborted_transactions, segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
 from ..folds.open_transactions import CompletedTransactions
 from ..folds.segment_indexes import SegmentIndexes
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX
 from ..layout.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
 from ..layout.offset_index import OffsetIndex, parse_offset_index

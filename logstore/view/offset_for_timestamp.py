@@ -19,7 +19,7 @@ from ..columns.legacy import legacy_entry, read_legacy_records
 from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
 from ..errors import CorruptIndexError
 from ..folds.leader_epochs import LeaderEpochs
-from ..kernels import scan
+from ..kernels.scan import batches as scan
 from ..layout.batch import MAGIC_V2
 from ..layout.file_names import OFFSET_INDEX_SUFFIX
 from ..model import FetchIsolation

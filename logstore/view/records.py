@@ -29,7 +29,7 @@ from ..columns.record_columns import BytesColumn, RecordColumns
 from ..columns.record_table import RecordTable
 from ..columns.record_windows import BadBatch
 from ..columns.window_scan import PARALLEL_SIZE_MIN
-from ..kernels import scan
+from ..kernels.scan import batches as scan
 from ..layout.batch import LOG_APPEND_TIME_FLAG
 from ..layout.record import headers_bytes
 from ..layout.utf8 import java_utf8

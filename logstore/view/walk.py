@@ -21,7 +21,7 @@ from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
 from ..disk.mapped import MappedFile
-from ..kernels import scan as fields
+from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
 _SEARCH_SIZE = 1 << 20  # bytes looked at in one step of a search

@@ -19,8 +19,8 @@ from ..columns.window_scan import walker
 from ..errors import LogstoreError
 from ..folds import committed_filter
 from ..folds.committed_filter import CommittedFilter
-from ..kernels import scan
-from ..kernels.decode_batches import TO_CHECK
+from ..kernels.decode.batches import TO_CHECK
+from ..kernels.scan import batches as scan
 from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from .batch_checks import first_bad_row, located
 from .read import Fetched

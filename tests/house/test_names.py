@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from tests.house.sources import Module, product_modules, sample
 
 FOLDER_FILES_MAX = 25
-LARGER_FOLDERS = {"logstore/kernels", "logstore/audit", "spark_dumps"}  # to be divided, or to shrink
+LARGER_FOLDERS = {"logstore/audit", "spark_dumps"}  # to be divided, or to shrink
 
 
 def repeated_classes(modules: Iterable[Module]) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.errors import LogstoreError
-from logstore.kernels.crc32c import crc32c
+from logstore.kernels.scan.crc32c import crc32c
 from logstore.layout.file_names import parse_partition_directory
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings, LogLoader

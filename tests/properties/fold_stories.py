@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import BatchTable, scan
 from logstore.folds import open_transactions, producer_buffers
 from logstore.jit.kernel import Kernel
-from logstore.kernels.fold_producers import apply_updates, fold_producers
+from logstore.kernels.fold.producers import apply_updates, fold_producers
 from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 from tests.unit.kernel_forms import run_both_on
 

@@ -14,9 +14,9 @@ from logstore.columns.batch_table import BatchTable
 from logstore.errors import IndexFullError, InvalidOffsetError, LogstoreError, OffsetOverflowError
 from logstore.folds import segment_indexes
 from logstore.folds.segment_indexes import SegmentIndexes, step
-from logstore.kernels import fold_indexes as kernel
-from logstore.kernels import scan
-from logstore.kernels.fold_indexes import fold_indexes
+from logstore.kernels.fold import indexes as kernel
+from logstore.kernels.fold.indexes import fold_indexes
+from logstore.kernels.scan import batches as scan
 from logstore.layout.offset_index import parse_offset_index
 from logstore.layout.time_index import parse_time_index
 from tests.naive import fold_indexes as naive

@@ -15,8 +15,8 @@ from logstore.folds import producer_update
 from logstore.folds.open_transactions import CompletedTransactions
 from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, Duplicate, ProducerUpdate
-from logstore.kernels import producer_entries
-from logstore.kernels.producer_entries import ENTRY_WIDTH, index_entries
+from logstore.kernels.fold import producer_entries
+from logstore.kernels.fold.producer_entries import ENTRY_WIDTH, index_entries
 from logstore.layout.producer_snapshot import parse_producer_snapshot
 from tests.naive import fold_producers as naive
 from tests.naive.encoder import Batch

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.folds.open_transactions import OpenTransactions
-from logstore.kernels import fold_transactions as kernel
+from logstore.kernels.fold import transactions as kernel
 from tests.naive import fold_producers as naive
 
 FAR = 10**6

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
-from logstore.kernels import append_struct as kinds
-from logstore.kernels import scan as fields
+from logstore.kernels.append import structs as kinds
+from logstore.kernels.scan import batches as fields
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.records import RequestColumns

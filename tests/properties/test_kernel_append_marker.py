@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.kernels import append_struct as kinds
-from logstore.kernels import producer_slots
-from logstore.kernels import scan as fields
+from logstore.kernels.append import structs as kinds
+from logstore.kernels.fold import producer_slots
+from logstore.kernels.scan import batches as fields
 from logstore.layout.marker import marker_record
 from tests.naive import append as naive
 from tests.naive import append_marker as twin

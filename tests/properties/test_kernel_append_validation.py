@@ -11,9 +11,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
-from logstore.kernels import append_struct as kinds
-from logstore.kernels import producer_slots
-from logstore.kernels.fold_indexes import SEGMENT_BASE_OFFSET
+from logstore.kernels.append import structs as kinds
+from logstore.kernels.fold import producer_slots
+from logstore.kernels.fold.indexes import SEGMENT_BASE_OFFSET
 from tests.naive.encoder import SOME_TIME, Batch, Rec, compressed, record_bytes
 from tests.naive.validate import CONTROL, Settings, plain_row, stamped
 from tests.properties.kernel_inputs import BYTE_EDGES, consecutive, damaged, headers, ints, longs, records

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.kernels import decode, decode_batches, offset_map
-from logstore.kernels.key_hashes import hash_keys
-from logstore.kernels.scan import COLUMN_COUNT
+from logstore.kernels.decode import batches as decode_batches
+from logstore.kernels.decode import records as decode
+from logstore.kernels.scan.batches import COLUMN_COUNT
+from logstore.kernels.table import offset_map
+from logstore.kernels.table.key_hashes import hash_keys
 from tests.naive import batch as naive_batch
 from tests.naive import offset_map as naive
 from tests.naive.encoder import LOG_APPEND_TIME, Batch, Rec

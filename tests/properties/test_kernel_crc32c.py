@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.kernels.crc32c import FOLDED_SIZE, crc32c, crc32c_range
+from logstore.kernels.scan.crc32c import FOLDED_SIZE, crc32c, crc32c_range
 from tests.naive import checksum
 from tests.unit.crc32c_ways import crcs_of
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.kernels import decode
+from logstore.kernels.decode import records as decode
 from tests.naive.encoder import Batch, record_bytes
 from tests.naive.record import BrokenRecordError, Context, Record, as_long, read_plain, read_stream
 from tests.properties.kernel_inputs import batch_values, ints, longs, record_streams

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.record_table import RecordTable
-from logstore.kernels import decode, dump_lines
+from logstore.kernels.decode import records as decode
+from logstore.kernels.dump import lines as dump_lines
 from tests.naive import batch
 from tests.naive import dump_text as naive
 from tests.naive.encoder import Rec, record_bytes

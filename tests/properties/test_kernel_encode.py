@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_encoding import RecordEncoder
-from logstore.kernels import encode, encode_fields, encode_measure, encode_struct, scan
+from logstore.kernels.encode import batches as encode
+from logstore.kernels.encode import fields as encode_fields
+from logstore.kernels.encode import measure as encode_measure
+from logstore.kernels.encode import structs as encode_struct
+from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import HEADER_SIZE
 from tests.naive import building
 from tests.naive.building import Measured, RefusedError, Row

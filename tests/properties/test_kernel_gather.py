@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.kernels import decode
-from logstore.kernels.gather import (
-    FOUND_COUNT,
-    SLACK_SIZE,
-    VIEW_SIZE,
-    gather_fields,
-    write_record_views,
-)
+from logstore.kernels.decode import records as decode
+from logstore.kernels.table.gather import FOUND_COUNT, SLACK_SIZE, VIEW_SIZE, gather_fields, write_record_views
 from tests.naive import gather
 from tests.unit.kernel_forms import run_both
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_columns import BytesColumn
-from logstore.kernels import record_headers as fields
-from logstore.kernels.encode_fields import SLACK_SIZE
+from logstore.kernels.encode.fields import SLACK_SIZE
+from logstore.kernels.table import headers as fields
 from tests.naive import record_headers
 from tests.properties.kernel_inputs import damaged, headers
 from tests.unit.kernel_forms import run_both

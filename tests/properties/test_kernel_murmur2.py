@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from logstore.client.producer.partitioner import murmur2 as of_one_key
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
-from logstore.kernels.key_hashes import murmur2_key, murmur2_keys
+from logstore.kernels.table.key_hashes import murmur2_key, murmur2_keys
 from tests.naive.murmur2 import murmur2
 from tests.unit.kernel_forms import run_both
 

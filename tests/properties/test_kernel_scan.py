@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.kernels import scan
+from logstore.kernels.scan import batches as scan
 from tests.naive import batch
 from tests.properties.kernel_inputs import damaged, segments
 from tests.unit.kernel_forms import run_both

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.kernels import decode, decode_batches
-from logstore.kernels.compressed_streams import decompress_plain_streams
-from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.codec.copying import SLACK_SIZE
+from logstore.kernels.codec.streams import decompress_plain_streams
+from logstore.kernels.decode import batches as decode_batches
+from logstore.kernels.decode import records as decode
 from logstore.model import Codec
 from tests.naive import lz4, snappy
 from tests.naive.encoder import LOG_APPEND_TIME, Batch

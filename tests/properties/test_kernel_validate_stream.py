@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
-from logstore.kernels import decode
+from logstore.kernels.decode import records as decode
 from logstore.log.append.validate import SkippedRecords
 from tests.naive.encoder import ZSTD, Batch
 from tests.naive.record import BrokenRecordError, Context

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from logstore.codec import compress
 from logstore.codec.streams import decompress_streams
-from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.codec.copying import SLACK_SIZE
 from logstore.model import Codec
 from tests.naive import gzip, zstd
 from tests.unit.kernel_forms import Fenced

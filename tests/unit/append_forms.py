@@ -13,10 +13,12 @@ from logstore.folds.producer_buffers import ProducerBuffers
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.jit.kernel import Kernel
 from logstore.jit.structs import Struct
-from logstore.kernels import append_struct as kinds
-from logstore.kernels import decode, producer_slots, scan
-from logstore.kernels.append_steps import append_request, finish_append
-from logstore.kernels.append_validation import ROW_COUNT
+from logstore.kernels.append import structs as kinds
+from logstore.kernels.append.steps import append_request, finish_append
+from logstore.kernels.append.validation import ROW_COUNT
+from logstore.kernels.decode import records as decode
+from logstore.kernels.fold import producer_slots
+from logstore.kernels.scan import batches as scan
 from tests.unit.kernel_forms import Fenced
 
 ENTRY_ROOM = 64

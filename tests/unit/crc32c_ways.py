@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from logstore.kernels import crc32c
+from logstore.kernels.scan import crc32c
 from tests.unit.kernel_forms import Guarded, run_both
 
 WAYS = {"folding": (1, 1), "instruction": (0, 1), "tables": (0, 0)}  # has_folding, has_crc32c

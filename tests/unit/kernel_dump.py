@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from logstore.columns.record_table import RecordTable, record_error
-from logstore.kernels import decode, dump_lines, dump_state, scan
-from logstore.kernels import dump_text as kernels
-from logstore.kernels.text import SLACK_SIZE
+from logstore.kernels.decode import records as decode
+from logstore.kernels.dump import batches as kernels
+from logstore.kernels.dump import lines as dump_lines
+from logstore.kernels.dump import state as dump_state
+from logstore.kernels.dump.text import SLACK_SIZE
+from logstore.kernels.scan import batches as scan
 from tests.naive import dump_text as naive
 from tests.naive.batch import Row
 from tests.naive.record import Record, as_long

@@ -12,7 +12,7 @@ import pytest
 
 from logstore.codec import compress
 from logstore.codec.streams import decompress_streams
-from logstore.kernels.copying import SLACK_SIZE
+from logstore.kernels.codec.copying import SLACK_SIZE
 from logstore.model import Codec
 from tests.naive import lz4, snappy, zstd
 

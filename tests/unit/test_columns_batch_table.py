@@ -10,7 +10,7 @@ import pytest
 from logstore.columns import batch_table
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, scan, scan_chunk
 from logstore.errors import CorruptRecordError
-from logstore.kernels import scan as fields
+from logstore.kernels.scan import batches as fields
 from tests.naive import batch, legacy
 from tests.naive.checksum import crc32c
 from tests.naive.encoder import LZ4, TRANSACTIONAL, Batch, Rec

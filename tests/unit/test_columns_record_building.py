@@ -20,7 +20,7 @@ from logstore.columns.record_encoding import RecordEncoder
 from logstore.columns.record_table import BatchRecords
 from logstore.columns.small_batch import FEW_RECORDS_MAX, build_batch_from_records, build_marker
 from logstore.errors import InvalidTimestampError, LogstoreError, RecordTooLargeError, UsageError
-from logstore.kernels import scan as fields
+from logstore.kernels.scan import batches as fields
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG
 from logstore.model import Codec, ControlRecordType, TimestampType
 from tests.naive.building import Row, batch_bytes, split

@@ -12,7 +12,7 @@ from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
-from logstore.kernels import decode
+from logstore.kernels.decode import records as decode
 from tests.naive import record_headers
 
 DATA = np.frombuffer(b"abcdefgh", np.uint8)

@@ -11,8 +11,8 @@ import pytest
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords, RecordTable, record_error, unknown_codec
 from logstore.errors import DecompressionError, InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
-from logstore.kernels import decode as fields
-from logstore.kernels.scan import POSITION
+from logstore.kernels.decode import records as fields
+from logstore.kernels.scan.batches import POSITION
 from tests.naive.encoder import (
     GZIP,
     LOG_APPEND_TIME,

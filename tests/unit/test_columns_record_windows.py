@@ -8,7 +8,7 @@ import pytest
 from logstore.columns import record_windows as module
 from logstore.columns.batch_table import scan
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
-from logstore.kernels.decode import TOGETHER
+from logstore.kernels.decode.records import TOGETHER
 from tests.naive import legacy
 from tests.naive.encoder import GZIP, LZ4, NONE, SNAPPY, ZSTD, Batch, Rec, compressed
 

@@ -14,8 +14,8 @@ import pytest
 from logstore.columns import window_memory as module
 from logstore.columns.record_table import RecordTable
 from logstore.columns.window_memory import SPARE_COUNT_MAX, STREAMS_SIZE_MAX, new_matrix, new_stream_buffer
-from logstore.kernels.copying import SLACK_SIZE
-from logstore.kernels.decode import COLUMN_COUNT
+from logstore.kernels.codec.copying import SLACK_SIZE
+from logstore.kernels.decode.records import COLUMN_COUNT
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "a part": lambda buffer: buffer[3:9],

@@ -10,7 +10,7 @@ import pytest
 from logstore.columns import batch_table, window_scan
 from logstore.columns.batch_table import scan
 from logstore.columns.window_scan import scan_windows
-from logstore.kernels import scan as fields
+from logstore.kernels.scan import batches as fields
 from tests.naive.encoder import Batch, Rec
 
 FILE = b"".join(Batch(index, [Rec(b"k", b"v" * (index % 50))]).to_bytes() for index in range(200))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from logstore.kernels.crc32c import FOLDED_SIZE, MASK32
-from logstore.kernels.crc_folding import emit_crc32c_word, emit_folding
-from logstore.kernels.crc_intrinsics import crc32c_instruction, folding_size
+from logstore.kernels.scan.crc32c import FOLDED_SIZE, MASK32
+from logstore.kernels.scan.crc_folding import emit_crc32c_word, emit_folding
+from logstore.kernels.scan.crc_intrinsics import crc32c_instruction, folding_size
 from tests.naive import checksum
 from tests.naive.dice import Dice
 

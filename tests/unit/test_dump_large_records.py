@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.kernels.crc32c import crc32c
+from logstore.kernels.scan.crc32c import crc32c
 from logstore.layout.utf8 import java_utf8
 from logstore_tools.dump import output
 from tests.conformance.dumping import answer

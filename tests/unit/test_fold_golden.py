@@ -15,7 +15,7 @@ from logstore.folds.aborted_transactions import AbortedTransactions
 from logstore.folds.leader_epochs import LeaderEpochs
 from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
-from logstore.kernels import scan as fields
+from logstore.kernels.scan import batches as fields
 from logstore.layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 
 WRITTEN = ["demo", "records", "transactions", "transactions-v1", "transactions-v0", "killed", "groups", "cluster"]

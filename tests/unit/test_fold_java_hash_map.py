@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logstore.folds.java_hash_map import COMPUTE, PUT, iteration_order
-from logstore.kernels import producer_entries as fields
+from logstore.kernels.fold import producer_entries as fields
 
 CROWD = [4096 * (number * 7 % 30) for number in range(30)]  # in two buckets of 64
 SPREAD = list(range(1, 40))  # that make the table grow behind them

@@ -15,8 +15,8 @@ from logstore.jit import cpu
 from logstore.jit.device import BUILDING_VARIABLE
 from logstore.jit.kernel import Kernel
 from logstore.jit.structs import Bytes, Struct, Words, bytes_at, struct, words_at
-from logstore.kernels.crc32c import crc32c_range
-from logstore.kernels.key_hashes import murmur2_keys
+from logstore.kernels.scan.crc32c import crc32c_range
+from logstore.kernels.table.key_hashes import murmur2_keys
 
 _SOURCE = """
 from __future__ import annotations

@@ -177,7 +177,7 @@ def test_a_wheel_brings_a_library_for_each_level(cache: Path, monkeypatch: pytes
 
 
 def test_every_kernel_has_an_address_of_its_own() -> None:
-    import logstore.kernels.dump_text  # noqa: F401  # it imports most others
+    import logstore.kernels.dump.batches  # noqa: F401  # it imports most others
 
     addresses = {library.function_address(name) for name in KERNELS}
     assert len(addresses) == len(KERNELS) >= 8
@@ -207,7 +207,7 @@ def test_threads_that_need_the_kernels_first_load_them_once(monkeypatch: pytest.
 def test_nothing_large_is_imported_to_run_a_kernel() -> None:
     library.library_path()
     script = (
-        "import ctypes, sys; from logstore.kernels.crc32c import crc32c_range;"
+        "import ctypes, sys; from logstore.kernels.scan.crc32c import crc32c_range;"
         "print(crc32c_range(b'123456789', 0, 9));"
         "print(sorted({'numpy', 'numba', 'llvmlite', 'multiprocessing', 'concurrent'} & sys.modules.keys()))"
     )

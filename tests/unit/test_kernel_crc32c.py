@@ -8,13 +8,8 @@ import mmap
 import numpy as np
 import pytest
 
-from logstore.kernels import crc32c as kernels
-from logstore.kernels.crc32c import (
-    BLOCK_SIZE,
-    FOLDED_SIZE,
-    crc32c,
-    crc32c_range,
-)
+from logstore.kernels.scan import crc32c as kernels
+from logstore.kernels.scan.crc32c import BLOCK_SIZE, FOLDED_SIZE, crc32c, crc32c_range
 from tests.naive import checksum
 from tests.naive.dice import Dice
 from tests.unit.crc32c_ways import crcs_of

@@ -7,9 +7,11 @@ import pytest
 
 from logstore.columns.batch_table import scan
 from logstore.columns.record_table import BatchRecords
-from logstore.kernels import decode, dump_lines, dump_state
-from logstore.kernels import dump_text as kernels
-from logstore.kernels.text import literal
+from logstore.kernels.decode import records as decode
+from logstore.kernels.dump import batches as kernels
+from logstore.kernels.dump import lines as dump_lines
+from logstore.kernels.dump import state as dump_state
+from logstore.kernels.dump.text import literal
 from tests.naive import batch
 from tests.naive import dump_text as naive
 from tests.naive.encoder import CONTROL, DELETE_HORIZON, GZIP, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from logstore.jit.kernel import Kernel
-from logstore.kernels.crc32c import crc32c_range
+from logstore.kernels.scan.crc32c import crc32c_range
 from tests.unit.kernel_forms import Fenced, Guarded, StrayIndexError, run_both
 
 DUMP = "from logstore_tools.main import main; main()"
@@ -48,7 +48,7 @@ def test_a_bound_kernel_takes_what_it_keeps_and_the_rest() -> None:
 
 def test_a_bound_kernel_is_the_same_interpreted() -> None:
     script = (
-        "import numpy as np; from logstore.kernels.crc32c import crc32c_range;"
+        "import numpy as np; from logstore.kernels.scan.crc32c import crc32c_range;"
         "data = np.frombuffer(b'123456789', np.uint8);"
         "print(crc32c_range.bound(data, 0).run(9))"
     )
@@ -58,7 +58,7 @@ def test_a_bound_kernel_is_the_same_interpreted() -> None:
 
 
 def test_numba_is_not_imported_to_run_a_compiled_kernel() -> None:
-    script = "import sys; from logstore.kernels.crc32c import crc32c; crc32c(b'x'); print('numba' in sys.modules)"
+    script = "import sys; from logstore.kernels.scan.crc32c import crc32c; crc32c(b'x'); print('numba' in sys.modules)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "0"}
     crc32c_range(np.zeros(1, np.uint8), 0, 1)  # the library is there from now on
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment)

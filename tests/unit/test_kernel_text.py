@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import pytest
 
-from logstore.kernels.text import SLACK_SIZE, literal, put_bytes
+from logstore.kernels.dump.text import SLACK_SIZE, literal, put_bytes
 from logstore.layout.utf8 import java_utf8
 from tests.naive import java_text
 from tests.unit.kernel_dump import printed, printed_number, printed_text

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from logstore.columns.record_table import RecordTable
-from logstore.kernels import decode
-from logstore.kernels import offset_map as fields
+from logstore.kernels.decode import records as decode
+from logstore.kernels.table import offset_map as fields
 from logstore.log.cleaner.offset_map import SLOT_SIZE, OffsetMap
 from tests.naive.dice import Dice
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from logstore.columns.batch_table import scan_chunk
 from logstore.disk.mapped import SEGMENT_SIZE_MAX, MappedFile
 from logstore.errors import CorruptIndexError, CorruptRecordError
-from logstore.kernels.scan import END, HEADER_BEYOND_FILE
+from logstore.kernels.scan.batches import END, HEADER_BEYOND_FILE
 from logstore.layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 
 KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"

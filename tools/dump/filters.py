@@ -16,7 +16,7 @@ from logstore.columns.batch_table import BatchTable, Int64Array
 from logstore.columns.legacy import LegacyRecord
 from logstore.columns.record_table import RecordTable
 from logstore.errors import UsageError
-from logstore.kernels import scan
+from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import DELETE_HORIZON_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID
 
 from .options import FILTER_OPTIONS, DumpOptions

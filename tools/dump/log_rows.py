@@ -13,8 +13,8 @@ from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_reco
 from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX, RecordTable, unknown_codec
 from logstore.columns.record_windows import BadBatch, record_windows
 from logstore.errors import LogstoreError
-from logstore.kernels import scan
 from logstore.kernels.rules import increment_sequence
+from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,

@@ -215,7 +215,7 @@ class DumpOptions:
     @property
     def kernel_flags(self) -> int:
         """What the kernels of `dump_text` print."""
-        from logstore.kernels import dump_state
+        from logstore.kernels.dump import state as dump_state
 
         flags = dump_state.DEEP if self.is_deep else 0
         flags |= dump_state.CONTENTS if self.prints_contents else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from logstore.kernels.text import SLACK_SIZE
+from logstore.kernels.dump.text import SLACK_SIZE
 
 BUFFER_SIZE = 1024 * 1024  # bytes
 

@@ -20,7 +20,10 @@ from logstore.columns.record_table import (
     unknown_codec,
 )
 from logstore.errors import LogstoreError
-from logstore.kernels import decode, dump_state, dump_text, scan
+from logstore.kernels.decode import records as decode
+from logstore.kernels.dump import batches as dump_text
+from logstore.kernels.dump import state as dump_state
+from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2
 
 from .filters import RecordFilter

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ...columns.batch_table import Int64Array
 from ...columns.record_columns import BytesColumn
 from ...errors import UsageError
-from ...kernels.key_hashes import murmur2_key
+from ...kernels.table.key_hashes import murmur2_key
 
 _hash = murmur2_key.bound().run
 

@@ -23,8 +23,8 @@ from ...errors import (
     UnexpectedAppendOffsetError,
 )
 from ...folds.producer_update import AppendOrigin
-from ...kernels import scan as fields
 from ...kernels.primitives import add64
+from ...kernels.scan import batches as fields
 from ...layout import legacy
 from ...layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 from ...model import Codec

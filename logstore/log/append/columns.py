@@ -18,8 +18,8 @@ from ...columns.record_columns import RecordColumns
 from ...errors import RecordTooLargeError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
-from ...kernels import scan as fields
-from ...kernels.append_struct import BUILT
+from ...kernels.append.structs import BUILT
+from ...kernels.scan import batches as fields
 from ...layout.batch import BASE_OFFSET, NO_TIMESTAMP
 from ...model import Codec, TimestampType
 from .analyze import analyze

@@ -15,12 +15,12 @@ import numpy as np
 
 from ...columns.batch_table import ByteArray, Int64Array
 from ...folds.verification import VerificationGuard
-from ...kernels import append_struct as kinds
-from ...kernels import decode
-from ...kernels import scan as fields
-from ...kernels.append_steps import append_request, finish_append
-from ...kernels.append_struct import FastPathStruct, RequestStruct
-from ...kernels.append_validation import ROW_COUNT
+from ...kernels.append import structs as kinds
+from ...kernels.append.steps import append_request, finish_append
+from ...kernels.append.structs import FastPathStruct, RequestStruct
+from ...kernels.append.validation import ROW_COUNT
+from ...kernels.decode import records as decode
+from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...model import Codec, TimestampType
 from ..maintain.flush import flush

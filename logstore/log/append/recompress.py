@@ -12,7 +12,7 @@ from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.record_building import build_batch
 from ...columns.record_table import RecordTable
 from ...errors import InvalidRecordError, RecordTooLargeError
-from ...kernels.crc32c import crc32c_range
+from ...kernels.scan.crc32c import crc32c_range
 from ...layout import batch as layout
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import Codec, TimestampType

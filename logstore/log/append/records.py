@@ -15,8 +15,8 @@ from ...columns.record_columns import BytesColumn, RecordColumns
 from ...errors import UsageError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
-from ...kernels.append_records import COLUMN_COUNT_MAX
-from ...kernels.append_struct import RECORDS
+from ...kernels.append.records import COLUMN_COUNT_MAX
+from ...kernels.append.structs import RECORDS
 from ...layout.batch import NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...layout.record import EncodedHeaders, headers_bytes
 from ...model import Codec

@@ -12,7 +12,7 @@ from ...columns.record_table import DECOMPRESSED_SIZE_MAX
 from ...columns.small_batch import build_marker
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
-from ...kernels import append_struct as kinds
+from ...kernels.append import structs as kinds
 from ...layout.batch import (
     ATTRIBUTES,
     CODEC_MASK,

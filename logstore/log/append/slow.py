@@ -13,8 +13,8 @@ from ...errors import UsageError
 from ...folds import leader_epochs
 from ...folds.open_transactions import CompletedTransactions
 from ...folds.producer_update import Duplicate, ProducerUpdate
-from ...kernels import scan as fields
 from ...kernels.rules import RELATIVE_OFFSET_MAX
+from ...kernels.scan import batches as fields
 from ...layout.batch import NO_PRODUCER_ID, NO_TIMESTAMP
 from ..maintain.flush import flush
 from ..maintain.roll import roll, should_roll

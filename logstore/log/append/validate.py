@@ -16,10 +16,10 @@ from ...columns.batch_table import BatchTable, ByteArray, scan
 from ...columns.record_table import BatchRecords, RecordTable, record_error
 from ...errors import InvalidRecordError, LogstoreError
 from ...folds.producer_update import AppendOrigin
-from ...kernels import decode as fields
-from ...kernels.crc32c import crc32c_range
-from ...kernels.decode import COLUMN_COUNT as RECORD_COLUMN_COUNT
+from ...kernels.decode import records as fields
+from ...kernels.decode.records import COLUMN_COUNT as RECORD_COLUMN_COUNT
 from ...kernels.primitives import add64
+from ...kernels.scan.crc32c import crc32c_range
 from ...layout import batch as layout
 from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID, NO_TIMESTAMP
 from ...model import Codec, TimestampType

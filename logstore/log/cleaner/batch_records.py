@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ...columns.batch_table import BatchTable, ByteArray, Int64Array
 from ...columns.record_table import RecordTable
 from ...columns.record_windows import BadBatch, record_windows
-from ...kernels import decode
-from ...kernels.decode_batches import RECORDS_FULL, decode_batches
+from ...kernels.decode import records as decode
+from ...kernels.decode.batches import RECORDS_FULL, decode_batches
 from ...layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 
 _ROOM_MIN = 65_544  # records; columns of a power of two would share the cache's sets

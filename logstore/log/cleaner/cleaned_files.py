@@ -13,7 +13,7 @@ from ...folds import aborted_transactions, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.open_transactions import CompletedTransactions
 from ...folds.segment_indexes import SegmentIndexes
-from ...kernels import scan as fields
+from ...kernels.scan import batches as fields
 from ...layout.file_names import (
     CLEANED_SUFFIX,
     LOG_SUFFIX,

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_table import RecordTable
-from ...kernels import producer_entries as fields
-from ...kernels import scan
+from ...kernels.fold import producer_entries as fields
+from ...kernels.scan import batches as scan
 from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
 from .batch_records import BatchRun
 from .offset_map import OffsetMap

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
 from ...columns.record_table import RecordTable
 from ...errors import UsageError
-from ...kernels import offset_map as fields
-from ...kernels.key_hashes import hash_keys
-from ...kernels.offset_map import find_offsets, put_offsets
+from ...kernels.table import offset_map as fields
+from ...kernels.table.key_hashes import hash_keys
+from ...kernels.table.offset_map import find_offsets, put_offsets
 from ...layout.batch import MAGIC_V2
 from ..config import DEDUPE_BUFFER_SIZE
 

@@ -14,7 +14,7 @@ from ...columns.batch_table import BatchTable, ByteArray, compute_is_valid, scan
 from ...columns.legacy import valid_row_count
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError
-from ...kernels import scan as fields
+from ...kernels.scan import batches as fields
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX
 from ..segment.log_segment import LogSegment

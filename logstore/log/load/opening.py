@@ -11,7 +11,7 @@ from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
 from ...errors import InconsistentTopicIdError
-from ...kernels.append_struct import LogStruct
+from ...kernels.append.structs import LogStruct
 from ...layout import partition_metadata
 from ...layout.file_names import LOG_SUFFIX
 from ..config import LogConfig

@@ -21,7 +21,7 @@ from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.leader_epochs import LeaderEpochs
 from ...folds.producer_state import ProducerState
 from ...folds.segment_indexes import SegmentIndexes
-from ...kernels import scan as fields
+from ...kernels.scan import batches as fields
 from ...layout.batch import HEADER_SIZE
 from ...layout.file_names import (
     LOG_SUFFIX,

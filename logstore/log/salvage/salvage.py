@@ -24,7 +24,7 @@ from ...disk.seam import SEAM, Seam
 from ...errors import LogstoreError, UsageError
 from ...folds import producer_update
 from ...folds.producer_state import ProducerState
-from ...kernels import scan as fields
+from ...kernels.scan import batches as fields
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, SWAP_SUFFIX, segment_file_name
 from ...view.walk import OFFSET_SPAN, Run, walk

@@ -24,9 +24,9 @@ from ...disk.names import absolute_path, child
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_offset_index
 from ...errors import DataDirectoryError, LogstoreError, UsageError
-from ...kernels import decode as record_fields
-from ...kernels import scan as fields
-from ...kernels.crc32c import crc32c
+from ...kernels.decode import records as record_fields
+from ...kernels.scan import batches as fields
+from ...kernels.scan.crc32c import crc32c
 from ...layout import batch as layout
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name

@@ -17,8 +17,8 @@ from ...folds import aborted_transactions, segment_indexes
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.open_transactions import CompletedTransactions
 from ...folds.segment_indexes import SegmentIndexes
-from ...kernels import scan as fields
-from ...kernels.append_struct import LogStruct
+from ...kernels.append.structs import LogStruct
+from ...kernels.scan import batches as fields
 from ...layout.file_names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,

@@ -21,7 +21,7 @@ from ...disk.mapped import MappedFile
 from ...disk.names import child
 from ...disk.side_files import read_partition_metadata
 from ...errors import CorruptRecordError, DataDirectoryError
-from ...kernels import scan as fields
+from ...kernels.scan import batches as fields
 from ...layout import partition_metadata
 from ...messages.schema import Value
 from ...model import ControlRecordType, FetchIsolation

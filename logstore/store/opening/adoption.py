@@ -25,7 +25,7 @@ from ...disk.seam import Seam
 from ...disk.side_files import read_producer_snapshot
 from ...errors import CorruptSnapshotError, DataDirectoryError, InconsistentTopicIdError, LogstoreError
 from ...folds.transaction_marker import read_marker
-from ...kernels import scan as fields
+from ...kernels.scan import batches as fields
 from ...layout.batch import CODEC_MASK, NO_PRODUCER_ID
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ...layout.kafka_uuid import random_uuid

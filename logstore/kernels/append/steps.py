@@ -1,0 +1,227 @@
+"""An append of a leader in one call: a checked batch, the write, then all that it changes, or nothing.
+
+Whatever is out of the ordinary (a record that is refused, a segment that is full, a sequence that does not follow) is
+left to the slow path, `log.append.slow`, which does the same step by step and has the words for it. Nothing of the
+log's is touched before the write but what is worked out beside it, so nothing has to be taken back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...jit.device import device
+from ...jit.kernel import kernel
+from ...jit.structs import bytes_at, call_write, words_at
+from ...layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP
+from ..encode.fields import put_be64
+from ..fold import indexes as indexes
+from ..fold import producer_slots as producers
+from ..fold.producer_slots import OK
+from ..fold.producers import apply_transactions, apply_update, clear_updates, has_room, work_row
+from ..fold.transactions import DECIDED, ONGOING_END, first_unstable, ongoing_position
+from ..rules import has_segment_room, waited_ms
+from ..scan import batches as scan
+from .records import put_batch_header, put_marker, put_records
+from .structs import (
+    APPENDED,
+    BATCH,
+    BUILT,
+    FLUSH_IS_DUE,
+    MARKER,
+    NO_OFFSET,
+    NOT_FOR_FAST_PATH,
+    RECORDS,
+    UNFINISHED,
+    FastPathStruct,
+    LogStruct,
+    RequestStruct,
+)
+from .validation import validated_size
+
+
+@device
+def _place_built(log: Any, fast: Any, request: Any) -> int:
+    """Let a batch that was built here be at the log's end; returns its bytes, 0 if it is no client's."""
+    row = words_at(fast.row)
+    if row[scan.PARTITION_LEADER_EPOCH] != request.leader_epoch or row[scan.ATTRIBUTES] & CONTROL_FLAG != 0:
+        return 0
+    if row[scan.BASE_OFFSET] != log.log_end_offset:  # batches before it were there already
+        row[scan.BASE_OFFSET] = log.log_end_offset
+        put_be64(bytes_at(request.built), 0, log.log_end_offset)
+    return request.size
+
+
+@device
+def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
+    """Make the batch of the request, with its row, for the log's end; returns its bytes, 0 if that is not for here."""
+    if request.kind == RECORDS or request.kind == MARKER:
+        size = put_records(fast, request, data) if request.kind == RECORDS else put_marker(fast, request, data)
+        return put_batch_header(log, fast, request, size) if size > HEADER_SIZE else 0
+    if request.kind == BUILT:
+        return _place_built(log, fast, request)
+    return validated_size(log, fast, request) if request.kind == BATCH else 0
+
+
+@device
+def _has_segment_room(log: Any, fast: Any, request: Any, size: int) -> bool:
+    """Whether the active segment takes the batch without rolling, and its indexes too."""
+    row, slots = words_at(fast.row), words_at(fast.index_slots)
+    last_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA]
+    waited = waited_ms(log.first_timestamp, row[scan.MAX_TIMESTAMP], fast.segment_created_ms, request.now_ms)
+    relative_offset = last_offset - slots[indexes.SEGMENT_BASE_OFFSET]
+    timestamp_offset = slots[indexes.LARGEST_TIMESTAMP_OFFSET]
+    if row[scan.MAX_TIMESTAMP] > slots[indexes.LARGEST_TIMESTAMP]:
+        timestamp_offset = last_offset
+    offset_count, time_count = slots[indexes.OFFSET_ENTRY_COUNT], slots[indexes.TIME_ENTRY_COUNT]
+    return (
+        has_segment_room(
+            log.segment_size, size, fast.segment_size_max, waited, fast.segment_age_max_ms, relative_offset
+        )
+        and offset_count < min(slots[indexes.OFFSET_ENTRY_COUNT_MAX], fast.offset_entry_room)
+        and time_count < min(slots[indexes.TIME_ENTRY_COUNT_MAX] - 1, fast.time_entry_room)
+        and (offset_count == 0 or last_offset > slots[indexes.LAST_ENTRY_OFFSET])
+        and (time_count == 0 or timestamp_offset >= slots[indexes.LAST_ENTRY_TIMESTAMP_OFFSET])
+    )
+
+
+@device
+def _is_stable_known(log: Any, fast: Any) -> bool:
+    """Whether the first offset of the earliest open transaction is that of a batch: of one that was not loaded."""
+    first = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing))
+    return first == NO_OFFSET or (first >= log.loaded_end_offset and first >= log.log_start_offset)
+
+
+@device
+def _ends_an_open_one(fast: Any) -> bool:
+    """Whether the transaction that a marker commits, if it ends one, is among the open ones; aborts have an index."""
+    slots, completed = words_at(fast.producer_slots), words_at(fast.completed)
+    if slots[producers.COMPLETED_COUNT] == 0:
+        return True
+    transaction_slots, ongoing = words_at(fast.transaction_slots), words_at(fast.ongoing)
+    first_offset = completed[producers.COMPLETED_FIRST_OFFSET]
+    position = ongoing_position(transaction_slots, ongoing, first_offset)
+    return (
+        completed[producers.COMPLETED_IS_ABORTED] == 0
+        and position < transaction_slots[ONGOING_END]
+        and ongoing[2 * position] == first_offset
+        and ongoing[2 * position + 1] != DECIDED
+    )
+
+
+@device
+def _forget_group(fast: Any) -> int:
+    """Forget what was worked out of batches that were not written."""
+    slots = words_at(fast.producer_slots)
+    clear_updates(fast)
+    slots[producers.STARTED_COUNT] = 0
+    slots[producers.COMPLETED_COUNT] = 0
+    slots[producers.APPLIED_COUNT] = 0
+    return OK
+
+
+@device
+def _work_producer(fast: Any, request: Any) -> bool:
+    """Work the batch into its producer's update; False if its producer may not append it, or has done so before."""
+    slots, row = words_at(fast.producer_slots), words_at(fast.row)
+    if row[scan.PRODUCER_ID] <= NO_PRODUCER_ID:
+        return True
+    if row[scan.BASE_SEQUENCE] < 0 and request.origin == producers.CLIENT:
+        return False
+    if not has_room(fast):
+        return False
+    slots[producers.ORIGIN] = request.origin
+    slots[producers.TRANSACTION_VERSION] = request.transaction_version
+    slots[producers.IS_SINGLE] = 0
+    slots[producers.IS_VERIFIED] = request.is_verified
+    slots[producers.LOWEST_SEQUENCE] = request.lowest_sequence
+    slots[producers.SUPPORTS_EPOCH_BUMP] = request.supports_epoch_bump
+    slots[producers.MARKER_ROW] = 0 if request.kind == MARKER else -1
+    slots[producers.MARKER_TYPE] = request.marker_type
+    slots[producers.MARKER_COORDINATOR_EPOCH] = request.coordinator_epoch
+    slots[producers.MARKER_TIMESTAMP] = request.now_ms
+    status = work_row(bytes_at(fast.out), row, 1, 0, fast)
+    slots[producers.MARKER_ROW] = -1
+    return status == OK and _ends_an_open_one(fast)
+
+
+@device
+def _commit_producer(fast: Any) -> int:
+    apply_update(0, fast)
+    apply_transactions(fast)
+    return _forget_group(fast)
+
+
+@device
+def _answer(log: Any, fast: Any, request: Any, end_offset: int) -> int:
+    row = words_at(fast.row)
+    request.first_offset = log.log_end_offset
+    request.last_offset = end_offset - 1
+    request.max_timestamp = row[scan.MAX_TIMESTAMP]
+    request.log_append_time = row[scan.MAX_TIMESTAMP] if fast.is_log_append_time != 0 else NO_TIMESTAMP
+    request.start_offset = log.log_start_offset
+    request.offset_count = end_offset - log.log_end_offset
+    return OK
+
+
+@device
+def _commit(log: Any, fast: Any, request: Any) -> int:
+    """Let the batch count that was written. Returns the status."""
+    row, slots = words_at(fast.row), words_at(fast.producer_slots)
+    end_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA] + 1
+    _answer(log, fast, request, end_offset)
+    if row[scan.PRODUCER_ID] > NO_PRODUCER_ID:
+        _commit_producer(fast)
+    slots[producers.MAP_END_OFFSET] = end_offset
+    indexes.fold_index_rows(
+        row, 1, 0, 1, words_at(fast.index_slots), words_at(fast.offset_entries), words_at(fast.time_entries)
+    )
+    if log.segment_size == 0:
+        log.first_timestamp = row[scan.MAX_TIMESTAMP]
+    log.segment_size += row[scan.SIZE]
+    log.is_timestamp_known = 1
+    log.log_end_offset = end_offset
+    log.first_unstable_offset = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing))
+    log.high_watermark = end_offset  # behind that: readers without the lock see no open transaction
+    log.unfinished_size = 0
+    return FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else APPENDED
+
+
+@kernel(LogStruct, FastPathStruct, RequestStruct, "u8*", waits=True)
+def append_request(log: Any, fast: Any, request: Any, data: Any) -> int:
+    """Append what the request says. Returns a status of `append_struct`.
+
+    data: of RECORDS and of a MARKER, see `put_records` and `put_marker`. The arrays of the structs are as in `scan`,
+    `fold_indexes` and `fold_producers`; the caller holds the log's lock.
+    """
+    if (
+        fast.is_bound == 0
+        or log.unfinished_size != 0
+        or request.log_end_offset != log.log_end_offset
+        or request.leader_epoch != fast.leader_epoch
+    ):
+        return NOT_FOR_FAST_PATH
+    size = _make_batch(log, fast, request, data)
+    if size == 0 or not _has_segment_room(log, fast, request, size) or not _is_stable_known(log, fast):
+        return NOT_FOR_FAST_PATH
+    row = words_at(fast.row)
+    row[scan.POSITION] = 0  # in `out`, for who reads a marker
+    _forget_group(fast)
+    if not _work_producer(fast, request):
+        _forget_group(fast)
+        return NOT_FOR_FAST_PATH
+    row[scan.POSITION] = log.segment_size
+    log.unfinished_size = size
+    batch = bytes_at(fast.out)
+    if request.kind == BUILT:
+        batch = bytes_at(request.built)
+    written_size = call_write(fast.write_address, fast.descriptor, batch, size)
+    if written_size != size:
+        request.written_size = max(written_size, 0)
+        return UNFINISHED
+    return _commit(log, fast, request)
+
+
+@kernel(LogStruct, FastPathStruct, RequestStruct)
+def finish_append(log: Any, fast: Any, request: Any) -> int:
+    """Let the UNFINISHED batch count, the rest of which is written now. Returns a status of `append_struct`."""
+    return _commit(log, fast, request) if log.unfinished_size != 0 else NOT_FOR_FAST_PATH

@@ -1,0 +1,53 @@
+"""Copies in whole words, for decompression: both sides have room behind them that may be read and written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...jit.device import device
+from ..primitives import load64, store64
+
+SLACK_SIZE = 32  # bytes behind the end of either side that a copy may touch
+REFUSED = -1  # what a decoder gives for a stream that is damaged, not plain, or has no room
+
+
+@device
+def copy_words(out: Any, o: int, data: Any, position: int, size: int) -> int:
+    """Copy bytes of another buffer, and up to 31 more; returns the end of them in `out`."""
+    end = o + size
+    store64(out, o, load64(data, position))
+    store64(out, o + 8, load64(data, position + 8))
+    store64(out, o + 16, load64(data, position + 16))
+    store64(out, o + 24, load64(data, position + 24))
+    o += 32
+    position += 32
+    while o < end:
+        store64(out, o, load64(data, position))
+        store64(out, o + 8, load64(data, position + 8))
+        store64(out, o + 16, load64(data, position + 16))
+        store64(out, o + 24, load64(data, position + 24))
+        o += 32
+        position += 32
+    return end
+
+
+@device
+def copy_match(out: Any, o: int, distance: int, size: int) -> int:
+    """Repeat what is `distance` (> 0) bytes back, and up to 15 more; returns the end of it."""
+    end = o + size
+    source = o - distance
+    if distance >= 8:
+        store64(out, o, load64(out, source))
+        store64(out, o + 8, load64(out, source + 8))
+        o += 16
+        source += 16
+        while o < end:
+            store64(out, o, load64(out, source))
+            o += 8
+            source += 8
+        return end
+    while o < end:
+        out[o] = out[source]
+        o += 1
+        source += 1
+    return end

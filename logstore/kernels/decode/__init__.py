@@ -1,0 +1,1 @@
+"""Records of v2 batches to the columns of record tables."""

@@ -1,0 +1,137 @@
+"""Columns of records to batches: which rows go into which batch, and how many bytes it takes (`DefaultRecord`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...jit.device import device
+from ...jit.kernel import kernel
+from ...jit.structs import words_at
+from ...layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE, NO_TIMESTAMP
+from ..primitives import add64
+from ..scan import batches as scan
+from .sizes import INT_MAX, NOT_KNOWN, are_rows_uniform, body_size, content_size, field_of, varint_size
+from .structs import (
+    BAD_OFFSET_DELTA,
+    BAD_TIMESTAMP,
+    BATCH_TOO_LARGE,
+    BATCHES_FULL,
+    OK,
+    OUT_OF_DATA,
+    RECORD_TOO_LARGE,
+    Encoding,
+)
+
+_NO_LIMIT = 1 << 62
+RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
+
+
+@device
+def _wrong_row(encoding: Any, row: int, content: int, timestamp: int, offset_delta: int) -> int:
+    """Which status it is that stops before `row`."""
+    encoding.row = row
+    if content < 0:
+        return OUT_OF_DATA
+    if timestamp < NO_TIMESTAMP:
+        encoding.detail = timestamp
+        return BAD_TIMESTAMP
+    encoding.detail = offset_delta
+    return BAD_OFFSET_DELTA
+
+
+@device
+def _too_large(encoding: Any, row: int, record_size: int, batch_size: int) -> int:
+    """Which status it is that stops before `row`."""
+    encoding.row = row
+    encoding.detail = record_size if record_size > INT_MAX else batch_size
+    return RECORD_TOO_LARGE if record_size > INT_MAX else BATCH_TOO_LARGE
+
+
+@device
+def _size_limit(batch_size_max: int, content: int) -> int:
+    """Bytes that a batch may have: `RecordAccumulator` makes room for its first record at its longest."""
+    if batch_size_max == 0:
+        return _NO_LIMIT
+    return min(max(batch_size_max, HEADER_SIZE + RECORD_OVERHEAD_MAX + content), INT_MAX)
+
+
+@device
+def _end_row(encoding: Any) -> int:
+    """The row behind the next batch, if that is given, or behind all."""
+    if encoding.batch_size_max == 0:
+        end_row = words_at(encoding.row_ends)[encoding.batch_count]
+        if encoding.row < end_row < encoding.row_count:
+            return end_row
+    return encoding.row_count
+
+
+@device
+def _base_timestamp(encoding: Any, first_timestamp: int) -> int:
+    """That of the next batch's first record, or its delete horizon, which is given."""
+    columns, capacity, batch = words_at(encoding.batches), encoding.batch_capacity, encoding.batch_count
+    if columns[scan.ATTRIBUTES * capacity + batch] & DELETE_HORIZON_FLAG == 0:
+        return first_timestamp
+    return columns[scan.BASE_TIMESTAMP * capacity + batch]
+
+
+@device
+def _end_batch(encoding: Any, row: int, size: int, base_timestamp: int, last_delta: int, max_timestamp: int) -> int:
+    """Write down the batch that ends before `row`."""
+    columns, capacity, batch = words_at(encoding.batches), encoding.batch_capacity, encoding.batch_count
+    columns[scan.SIZE * capacity + batch] = size
+    columns[scan.BASE_TIMESTAMP * capacity + batch] = base_timestamp
+    columns[scan.LAST_OFFSET_DELTA * capacity + batch] = last_delta
+    columns[scan.MAX_TIMESTAMP * capacity + batch] = max_timestamp
+    columns[scan.RECORD_COUNT * capacity + batch] = row - encoding.row
+    words_at(encoding.row_ends)[batch] = row
+    encoding.row = row
+    encoding.batch_count = batch + 1
+    return row
+
+
+@kernel(Encoding)
+def measure_batches(encoding: Any) -> int:
+    """Sizes, deltas, timestamps and counts of batches of the rows from `row` on. Returns the status.
+
+    Of the batches from `batch_count` on ATTRIBUTES is read and, with the delete horizon bit, BASE_TIMESTAMP.
+    """
+    # in registers: what is written may be the struct, as far as the compiler knows
+    key_starts, key_ends = words_at(encoding.keys_starts), words_at(encoding.keys_ends)
+    value_starts, value_ends = words_at(encoding.values_starts), words_at(encoding.values_ends)
+    header_starts, header_ends = words_at(encoding.headers_starts), words_at(encoding.headers_ends)
+    keys_size, values_size, headers_size = encoding.keys_size, encoding.values_size, encoding.headers_size
+    key_width, value_width, header_width = encoding.keys_width, encoding.values_width, encoding.headers_width
+    has_timestamps, timestamp, timestamps = encoding.has_timestamps, encoding.timestamp, words_at(encoding.timestamps)
+    has_offset_deltas, offset_deltas = encoding.has_offset_deltas, words_at(encoding.offset_deltas)
+    row, content, are_uniform = encoding.row, NOT_KNOWN, are_rows_uniform(encoding)
+    while row < encoding.row_count:
+        if encoding.batch_count == encoding.batch_capacity:
+            return BATCHES_FULL
+        first_row, end_row = row, _end_row(encoding)
+        timestamp = timestamps[row] if has_timestamps == 1 else timestamp
+        base_timestamp = _base_timestamp(encoding, timestamp)
+        size, size_limit, last_delta, max_timestamp = HEADER_SIZE, _NO_LIMIT, -1, NO_TIMESTAMP
+        while row < end_row:
+            if content == NOT_KNOWN or not are_uniform:
+                content = content_size(
+                    field_of(key_starts, key_ends, row, keys_size, key_width)[1],
+                    field_of(value_starts, value_ends, row, values_size, value_width)[1],
+                    field_of(header_starts, header_ends, row, headers_size, header_width)[1],
+                )
+            timestamp = timestamps[row] if has_timestamps == 1 else timestamp
+            delta = offset_deltas[row] if has_offset_deltas == 1 else row - first_row
+            if content < 0 or timestamp < NO_TIMESTAMP or delta <= last_delta or delta > INT_MAX:
+                return _wrong_row(encoding, row, content, timestamp, delta)
+            body = body_size(add64(timestamp, -base_timestamp), delta, content)
+            size_with = size + varint_size(body) + body
+            if row == first_row:
+                size_limit = _size_limit(encoding.batch_size_max, content)
+            elif size_with > size_limit:
+                break
+            if size_with > INT_MAX:
+                return _too_large(encoding, row, body, size_with)
+            size = size_with
+            last_delta, max_timestamp = delta, max(max_timestamp, timestamp)
+            row += 1
+        _end_batch(encoding, row, size, base_timestamp, last_delta, max_timestamp)
+    return OK
