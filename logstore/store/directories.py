@@ -68,12 +68,27 @@ class PartitionDirectories:
         """Put the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
         self._deleted[self._set_aside(partition, DirectoryKind.DELETE)] = due_ms
 
-    def make_room(self, partition: TopicPartition) -> None:
-        """Put a stray directory of the partition's name aside; raises DataDirectoryError."""
+    def make(self, partition: TopicPartition) -> bool:
+        """Make a partition's directory if it is missing, after a stray one of its name was put aside.
+
+        Returns:
+            Whether one was made; it is safe after `sync`.
+
+        Raises:
+            DataDirectoryError: the disk refuses it.
+        """
         path = self.path(partition)
         if path in self.strays:
             self._set_aside(partition, DirectoryKind.STRAY)
             self.strays.remove(path)
+        if os.path.isdir(path):
+            return False
+        self._seam.make_directory(path)
+        return True
+
+    def sync(self) -> None:
+        """Wait until the names of the directories are on disk; raises DataDirectoryError."""
+        self._seam.sync_directory(self._root)
 
     def abandon(self, partition: TopicPartition) -> None:
         """Let a directory that cannot be put aside be a stray one."""

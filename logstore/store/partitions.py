@@ -113,6 +113,7 @@ class Partitions:
             wanted = self._waiting.get(key)
             if wanted is not None and key not in self._logs:
                 self._waiting[key] = wanted._replace(was_clean=False)  # an interrupt leaves it open by halves
+                self._make_directories([key])
                 with _named(key):
                     self._open(wanted)
             self._waiting.pop(key, None)
@@ -151,6 +152,7 @@ class Partitions:
             LogstoreError: of the first that cannot be opened; the others are closed again.
         """
         wanted = list(wanted)
+        self._make_directories([one.key for one in wanted])
         with ThreadPoolExecutor(self._thread_count, "logstore-recovery") as pool:
             jobs = {pool.submit(self._open, one): one.key for one in wanted}
             try:
@@ -240,9 +242,17 @@ class Partitions:
             del self._leaving[key]
         return failure
 
+    def _make_directories(self, keys: Collection[TopicPartition]) -> None:
+        """Make directories that are missing; one sync of their parent serves all."""
+        made_count = 0
+        for key in keys:
+            with _named(key):
+                made_count += self.directories.make(key)
+        if made_count:
+            self.directories.sync()
+
     def _open(self, wanted: WantedPartition) -> None:
         key = wanted.key
-        self.directories.make_room(key)
         settings = LoadSettings(
             wanted.was_clean,
             self._checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0,
