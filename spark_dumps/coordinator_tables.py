@@ -18,7 +18,7 @@ from logstore.topics import consumer_offsets, transaction_state
 from logstore.topics.consumer_offsets import CommittedOffset, OffsetKey
 from logstore.topics.transaction_state import TransactionMetadata
 from logstore.view.partition_reader import PartitionReader
-from logstore.view.replay import ReplayedMarker, replayed
+from logstore.view.replay import ControlBatch, replayed
 
 from .directories import ListedPartition
 from .options import Options
@@ -50,9 +50,9 @@ def _records(partition: ListedPartition) -> Iterator[_Record]:
     reader = PartitionReader(partition.files.path)
     pending: dict[int, list[_Record]] = {}
     for item in replayed(reader):
-        if isinstance(item, ReplayedMarker):
+        if isinstance(item, ControlBatch):
             decided = pending.pop(item.producer_id, [])
-            yield from decided if item.is_commit else ()
+            yield from decided if item.is_commit() else ()
         elif item.key is not None:
             record = _Record(item.offset, item.key, item.value, is_pending=False)
             if item.producer_id == NO_PRODUCER_ID:

@@ -16,11 +16,11 @@ from logstore.columns.batch_table import Int64Array
 from logstore.disk.side_files import (
     read_leader_epoch_checkpoint,
     read_offset_index,
-    read_partition_metadata,
     read_time_index,
     read_transaction_index,
+    topic_id_of,
 )
-from logstore.layout import leader_epoch_checkpoint, partition_metadata
+from logstore.layout import leader_epoch_checkpoint
 from logstore.view.partition_reader import PartitionReader
 
 from .directories import ListedPartition
@@ -33,11 +33,10 @@ from .tables import Row, microseconds, partition_table
 def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
     bounds = find_bounds(partition, READ_COMMITTED)
     files = partition.files.files
-    metadata = files.get(partition_metadata.FILE_NAME)
     epochs = files.get(leader_epoch_checkpoint.FILE_NAME)
     entries = [] if epochs is None else read_leader_epoch_checkpoint(epochs)
     yield {
-        "topic_id": None if metadata is None else read_partition_metadata(metadata).topic_id,
+        "topic_id": topic_id_of(partition.files.path),
         "path": partition.files.path,
         "segment_count": len(bounds.segments),
         "size": sum(segment.size for segment in bounds.segments),

@@ -12,8 +12,8 @@ from .audit_options import Row, directory_argument, exit_code_of, listing, tell
 from .timestamps import utc_text
 
 if TYPE_CHECKING:
-    from logstore.audit.cluster_log import Topic
     from logstore.audit.coordinator_log import CoordinatorLog
+    from logstore.audit.evidence import Cluster
     from logstore.audit.group_rules import GroupLag
     from logstore.audit.partition import Partition
 
@@ -88,31 +88,30 @@ def topics(directory: str) -> tuple[list[Row], int]:
 
     partitions = open_partitions(data_directory(directory))
     cluster = Cluster(directory)
-    known = {} if cluster.topics is None else cluster.topics.by_name
+    known = [] if cluster.image is None else cluster.image.topics
     by_topic: dict[str, list[Partition]] = {name: [] for name in known}
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
-    rows = [_topic(name, found, known.get(name)) for name, found in sorted(by_topic.items())]
+    rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
     return rows, exit_code_of(directory, cluster.findings)
 
 
-def _topic(name: str, partitions: list[Partition], topic: Topic | None) -> Row:
+def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
     from logstore.audit.partition import unless_gone
     from logstore.disk.mapped import segment_size
-    from logstore.disk.side_files import read_partition_metadata
-    from logstore.layout.partition_metadata import FILE_NAME
+    from logstore.disk.side_files import topic_id_of
 
-    paths = [path for one in partitions if (path := one.files.files.get(FILE_NAME)) is not None]
-    local_id = read_partition_metadata(paths[0]).topic_id if paths else None
+    topic = cluster.topic(name)
+    local_ids = (topic_id for one in partitions if (topic_id := topic_id_of(one.files.path)) is not None)
     logs = [segment.log for one in partitions for segment in one.files.segments]
     return {
         "topic": name,
-        "topicId": local_id if topic is None else topic.topic_id,
+        "topicId": next(local_ids, None) if topic is None else topic.topic_id,
         "partitions": [one.files.partition for one in partitions],
         "partitionCount": None if topic is None else len(topic.partitions),
         "segments": len(logs),
         "bytes": sum(unless_gone(segment_size, log) or 0 for log in logs),
-        "config": {} if topic is None else topic.config,
+        "config": {} if cluster.image is None else cluster.image.topic_config(name),
     }
 
 

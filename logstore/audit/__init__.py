@@ -9,7 +9,7 @@ What every question stands on:
 | `evidence`               | what can be known of a partition: YES, NO, or UNKNOWN, where no rule is asked           |
 | `log_pass`               | one pass over all segments, around damage (`view.walk`), many checks on it    |
 | `stable_reading`         | only what two readings agree on is told of a directory that changes                   |
-| `topic_records`          | records of internal topics: `coordinator_log`, `cluster_log`, `group_log` are of them |
+| `topic_records`          | records of internal topics: `evidence`, `coordinator_log`, `group_log` are of them    |
 
 The questions:
 

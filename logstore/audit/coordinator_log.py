@@ -14,7 +14,6 @@ from ..topics.transaction_state import TOPIC, TransactionMetadata, TransactionSt
 from ..view.replay import ReplayedRecord
 from . import rules
 from .finding import Finding
-from .markers import Marker
 from .partition import Partition, Report
 from .topic_records import topic_records
 
@@ -77,7 +76,7 @@ def read_coordinator_log(
         numbers.add(partition.files.partition)
         report = Report(TOPIC, partition.files.partition)
         for record in topic_records(partition, report):
-            if not isinstance(record, Marker):
+            if isinstance(record, ReplayedRecord):
                 _take(log, partition, record, report)
         findings += report.findings
     expected = range(max(numbers, default=-1) + 1 if partition_count is None else partition_count)

@@ -19,16 +19,19 @@ import numpy as np
 from ..disk.directory import SegmentFiles
 from ..disk.names import child, parent
 from ..disk.side_files import read_meta_properties, read_producer_snapshot
-from ..errors import CorruptSnapshotError, LogstoreError
+from ..errors import CorruptSnapshotError, LogstoreError, SchemaError
 from ..kernels.scan import batches as fields
 from ..layout import meta_properties
 from ..layout.batch import MAGIC_V2
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS
+from ..view.metadata_image import MetadataImage, TopicImage
+from ..view.replay import ReplayedRecord
 from ..view.walk import Damage, Run, Tail, is_ascending
-from .cluster_log import ClusterTopics, read_topics
+from . import rules
 from .finding import Finding, Rule
-from .partition import Partition, open_partition, unless_gone
+from .partition import Partition, Report, open_partition, unless_gone
+from .topic_records import file_records, topic_records
 
 
 class Known(Enum):
@@ -53,16 +56,26 @@ class Cluster:
         self._root = root
 
     @cached_property
-    def _read(self) -> tuple[ClusterTopics | None, list[Finding]]:
+    def _partition(self) -> Partition | None:
         try:
-            partition = open_partition(child(self._root, f"{METADATA_TOPIC}-0"))
+            return open_partition(child(self._root, f"{METADATA_TOPIC}-0"))
         except LogstoreError:
-            return None, []  # `directory-entry` tells of one that cannot be listed
-        return read_topics(partition)
+            return None  # `directory-entry` tells of one that cannot be listed
+
+    @cached_property
+    def has_history(self) -> bool:
+        """Whether the metadata log goes back to its first record; a snapshot does not tell what was before it."""
+        partition = self._partition
+        return partition is not None and partition.first_offset == 0 and bool(partition.files.segments)
+
+    @cached_property
+    def _read(self) -> tuple[MetadataImage | None, list[Finding]]:
+        partition = self._partition
+        return (None, []) if partition is None else _replayed(partition, has_history=self.has_history)
 
     @property
-    def topics(self) -> ClusterTopics | None:
-        """Topics as of the end of the metadata log; None without one."""
+    def image(self) -> MetadataImage | None:
+        """The state as of the end of the metadata log; None without one."""
         return self._read[0]
 
     @property
@@ -80,40 +93,65 @@ class Cluster:
     @cached_property
     def is_whole_broker(self) -> Known:
         """Whether all log dirs of the broker are in this one; `__cluster_metadata` is in the first of several."""
-        if self.topics is not None or self._node_id is None:
+        if self.image is not None or self._node_id is None:
             return Known.YES
         return Known.UNKNOWN
 
+    def topic(self, name: str) -> TopicImage | None:
+        """The topic of this name, None if it is not known."""
+        return None if self.image is None else self.image.topics.get(name)
+
     def partition_count(self, topic: str) -> int | None:
         """Partitions of the topic, None if it is not known."""
-        found = None if self.topics is None else self.topics.by_name.get(topic)
+        found = self.topic(topic)
         return None if found is None else len(found.partitions)
 
     def compaction(self, topic: str) -> Known:
         """Whether the topic is, or ever was, compacted by a policy of its own."""
         if topic in INTERNAL_TOPICS:
             return Known.YES
-        found = None if self.topics is None else self.topics.by_name.get(topic)
-        if self.topics is None or found is None:
+        if self.image is None or topic not in self.image.topics:
             return Known.UNKNOWN
-        if found.was_compacted:
+        if topic in self.image.compacted_topics:
             return Known.YES
-        return Known.NO if self.topics.has_history else Known.UNKNOWN
+        return Known.NO if self.has_history else Known.UNKNOWN
 
     def created_ms(self, topic: str) -> int:
         """When the topic of this name was made; 0 if it is not known."""
-        found = None if self.topics is None else self.topics.by_name.get(topic)
+        found = self.topic(topic)
         return 0 if found is None else found.created_ms
 
     def is_in_sync(self, topic: str, partition: int) -> Known:
         """Whether this broker's replica has all that was committed: it leads, or nobody else is in sync."""
-        if self.topics is None:
-            return Known.UNKNOWN
-        found = self.topics.by_name.get(topic)
+        found = self.topic(topic)
         replica = None if found is None else found.partitions.get(partition)
         if replica is None or self._node_id is None:
             return Known.UNKNOWN
-        return Known.YES if replica.leader == self._node_id or replica.isr == [self._node_id] else Known.NO
+        return Known.YES if replica.leader == self._node_id or replica.isr == (self._node_id,) else Known.NO
+
+
+def _replayed(partition: Partition, *, has_history: bool) -> tuple[MetadataImage, list[Finding]]:
+    """Replay the metadata log, from the newest snapshot on if its beginning was deleted (KIP-630)."""
+    report = Report(*partition.key)
+    image, start = MetadataImage(), 0
+    snapshots = {} if has_history else partition.files.kraft_snapshots
+    if snapshots:
+        (start, _), path = max(snapshots.items())
+        for record in file_records(path, 0, report):
+            if isinstance(record, ReplayedRecord):
+                _replay(image, record._replace(timestamp=0), partition, report)
+    image.is_partial = start < partition.first_offset
+    for record in topic_records(partition, report):
+        if isinstance(record, ReplayedRecord) and record.offset >= start:
+            _replay(image, record, partition, report)
+    return image, report.findings
+
+
+def _replay(image: MetadataImage, record: ReplayedRecord, partition: Partition, report: Report) -> None:
+    try:
+        image.replay(record.value, record.offset, record.timestamp)
+    except SchemaError as error:
+        report.add_error(rules.INTERNAL_RECORD, partition.files.path, error, expected="a metadata record")
 
 
 class Evidence:
@@ -233,5 +271,5 @@ class Evidence:
             return False
         policy = self.cluster.compaction(self._topic)
         if policy is Known.UNKNOWN:
-            return surroundings.has_cleaner_checkpoint and self.cluster.topics is None
+            return surroundings.has_cleaner_checkpoint and self.cluster.image is None
         return policy is Known.NO

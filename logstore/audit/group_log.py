@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..errors import SchemaError
+from ..errors import LogstoreError, SchemaError
 from ..layout.batch import NO_PRODUCER_ID
 from ..topics.consumer_offsets import TOPIC, CommittedOffset, OffsetKey, decode_key, decode_value
-from ..view.replay import ReplayedRecord
+from ..view.replay import ControlBatch, ReplayedRecord
 from . import rules
 from .finding import Finding
-from .markers import Marker
 from .partition import Partition, Report
 from .topic_records import topic_records
 
@@ -62,7 +61,7 @@ def read_group_log(partitions: Iterable[Partition]) -> tuple[GroupLog, list[Find
         report = Report(TOPIC, partition.files.partition)
         one = GroupLog()  # a marker settles what is pending in its own partition
         for record in topic_records(partition, report):
-            if isinstance(record, Marker):
+            if isinstance(record, ControlBatch):
                 _settle(one, record)
             else:
                 _take(one, partition, record, report)
@@ -99,9 +98,13 @@ def _take(log: GroupLog, partition: Partition, record: ReplayedRecord, report: R
         log.pending.setdefault(producer_id, []).append((target, commit))
 
 
-def _settle(log: GroupLog, marker: Marker) -> None:
+def _settle(log: GroupLog, marker: ControlBatch) -> None:
     """As the coordinator does: a commit counts unless a later record has been committed meanwhile."""
+    try:
+        is_commit = marker.is_commit()
+    except LogstoreError:
+        return  # `verify` tells of it
     for target, commit in log.pending.pop(marker.producer_id, []):
-        commits = log.commits.setdefault(target, []) if marker.is_commit else None
+        commits = log.commits.setdefault(target, []) if is_commit else None
         if commits is not None and (not commits or commits[-1].place < commit.place):
             commits.append(commit)

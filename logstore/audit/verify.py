@@ -166,7 +166,7 @@ def findings_around(path: str, ends: Iterable[tuple[Partition, int]], cluster: C
     }
     findings = _entry_findings(directory)
     findings += checkpoint_findings(directory, ranges)
-    known_ids = {} if cluster.topics is None else {one.name: one.topic_id for one in cluster.topics.by_name.values()}
+    known_ids = {} if cluster.image is None else {one.name: one.topic_id for one in cluster.image.topics.values()}
     return findings + topic_id_findings(list(directory.partitions), known_ids)
 
 

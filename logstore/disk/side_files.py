@@ -6,7 +6,9 @@ raises where it does not parse. None writes, none creates a file that is missing
 
 from __future__ import annotations
 
+from ..errors import DataDirectoryError
 from ..kernels.scan.crc32c import crc32c
+from ..layout import partition_metadata
 from ..layout.file_names import base_offset_of
 from ..layout.leader_epoch_checkpoint import parse_leader_epoch_checkpoint
 from ..layout.meta_properties import MetaProperties, parse_meta_properties
@@ -17,8 +19,9 @@ from ..layout.producer_snapshot import CRC_START_POSITION, ProducerSnapshot, par
 from ..layout.quorum_state import QuorumState, parse_quorum_state
 from ..layout.time_index import TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
+from .file_range import is_missing
 from .files import read_file, read_index_file
-from .names import absolute_path, file_name
+from .names import absolute_path, child, file_name
 
 
 def read_offset_index(path: str) -> OffsetIndex:
@@ -59,6 +62,16 @@ def read_leader_epoch_checkpoint(path: str) -> list[tuple[int, int]]:
 def read_partition_metadata(path: str) -> PartitionMetadata:
     """The topic's id."""
     return parse_partition_metadata(read_file(path), path=absolute_path(path))
+
+
+def topic_id_of(directory: str) -> str | None:
+    """The topic's id, by the file in a partition's directory; None without the file."""
+    try:
+        return read_partition_metadata(child(directory, partition_metadata.FILE_NAME)).topic_id
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return None
+        raise
 
 
 def read_meta_properties(path: str) -> MetaProperties:

@@ -202,7 +202,7 @@ class DataDirectory:
         with self.lock:
             self._require_open()
             self._metadata.settle()
-            ids = self._metadata.image.producer_ids
+            ids = self._metadata.producer_ids
             if not ids.left_count:
                 self._metadata.take_producer_id_block(self._metadata.image.brokers[self.node_id].broker_epoch)
             return ids.take()

@@ -7,11 +7,11 @@ import os
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.names import child
 from ..disk.seam import Seam
+from ..disk.side_files import topic_id_of
 from ..layout.file_names import DirectoryKind, directory_name, set_aside_name
 from ..model import TopicPartition
-from .metadata.image import MetadataImage, TopicImage
+from ..view.metadata_image import MetadataImage, TopicImage
 from .metadata.log import DIRECTORY_NAME
-from .metadata.reading import topic_id_of
 
 
 class PartitionDirectories:

@@ -18,10 +18,10 @@ from ..log.load.loader import LoadSettings
 from ..log.load.opening import open_log
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
+from ..view.metadata_image import MetadataImage
 from .broker_config import BrokerConfig, topic_defaults
 from .checkpoints import Checkpoints
 from .directories import PartitionDirectories
-from .metadata.image import MetadataImage
 from .timers import Timers
 
 Progress = Callable[[int, int], object]

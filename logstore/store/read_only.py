@@ -18,18 +18,18 @@ from types import TracebackType
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.file_range import is_missing
 from ..disk.names import absolute_path, child
-from ..disk.side_files import read_meta_properties
+from ..disk.side_files import read_meta_properties, topic_id_of
 from ..errors import DataDirectoryError, OffsetOutOfRangeError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name
 from ..layout.meta_properties import MetaProperties
+from ..view.metadata_image import MetadataImage, PartitionImage, TopicImage
+from ..view.metadata_replay import MetadataState
 from ..view.partition_reader import PartitionReader
-from .metadata.image import MetadataImage, PartitionImage, TopicImage
 from .metadata.log import DIRECTORY_NAME
-from .metadata.reading import MetadataState, topic_id_of
 from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
-_UNKNOWN_PARTITION = PartitionImage((), (), -1, -1)
+_UNKNOWN_PARTITION = PartitionImage((), (), (), -1, -1)
 
 
 class ReadOnlyStore:

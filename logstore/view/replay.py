@@ -1,6 +1,6 @@
-"""All of a coordinator's partition from the beginning, as it is replayed (`CoordinatorLoaderImpl`).
+"""All of an internal topic's partition from the beginning, as it is replayed (`CoordinatorLoaderImpl`).
 
-Records come with the producer of their batch, the markers of transactions between them, in the order of the log.
+Records come with the producer of their batch, control batches between them, in the order of the log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..columns.batch_table import BatchTable, ByteArray, Int64Array
+from ..columns.batch_table import BatchTable, ByteArray, Int64Array, scan
 from ..columns.record_windows import BadBatch, RecordWindow, record_windows
 from ..columns.window_scan import scan_windows
 from ..errors import LogstoreError, SchemaError
@@ -19,7 +19,7 @@ from ..folds.transaction_marker import read_marker
 from ..model import ControlRecordType, FetchIsolation
 from .batch_checks import bad_batch, first_bad_row, located
 from .log_view import ReadableLog
-from .read import INT_MAX, Fetched
+from .read import INT_MAX
 
 
 class ReplayedRecord(NamedTuple):
@@ -32,14 +32,31 @@ class ReplayedRecord(NamedTuple):
     producer_id: int
 
 
-class ReplayedMarker(NamedTuple):
-    """The end of a producer's transaction."""
+class ControlBatch(NamedTuple):
+    """A batch of control records, row `row` of a table of `data`: a transaction marker, or records of KRaft's."""
 
-    producer_id: int
-    is_commit: bool
+    data: ByteArray
+    table: BatchTable
+    row: int
+
+    @property
+    def producer_id(self) -> int:
+        """The producer whose transaction a marker ends."""
+        return int(self.table.producer_id[self.row])
+
+    def is_commit(self) -> bool:
+        """Return whether the marker commits; raises LogstoreError if it does not parse."""
+        return read_marker(self.data, self.table, self.row).type is ControlRecordType.COMMIT
+
+    def records(self) -> Iterator[ReplayedRecord]:
+        """Iterate over the control records; raises LogstoreError."""
+        for item in _records(self.data, self.table, np.array([self.row])):
+            if isinstance(item, LogstoreError):
+                raise item
+            yield item
 
 
-def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord | ReplayedMarker]:
+def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord | ControlBatch]:
     """Yield everything from `first_offset`, or the log's start if that is later, to the log's end as it is now.
 
     Raises:
@@ -53,7 +70,10 @@ def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord
         with closing(scan_windows(fetched.data, 0, fetched.data.size)) as tables:
             for table in tables:
                 bad_row = first_bad_row(fetched, table, position, check_crc=True)
-                yield from _of_rows(fetched, table, bad_row, position)
+                for item in replayed_rows(fetched.data, table, 0, bad_row, position):
+                    if isinstance(item, LogstoreError):
+                        raise located(item, fetched, item.position or 0, item.offset or 0)
+                    yield item
                 if bad_row:
                     next_position = int(table.last_offset[bad_row - 1]) + 1
                 error = bad_batch(fetched, table, bad_row, next_position)
@@ -64,20 +84,33 @@ def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord
         position = next_position
 
 
-def replayed_records(
-    data: ByteArray, table: BatchTable, rows: Int64Array, first_offset: int = 0
-) -> Iterator[ReplayedRecord]:
-    """Yield the records of batches from `first_offset` on.
+def replayed_rows(
+    data: ByteArray, table: BatchTable, first_row: int, row_end: int, first_offset: int = 0
+) -> Iterator[ReplayedRecord | ControlBatch | LogstoreError]:
+    """Yield what the batches of some rows have from `first_offset` on, an error in place of what cannot be read.
+
+    An error has the position and offset of its batch.
+    """
+    row = first_row
+    for control_row in [*(np.flatnonzero(table.is_control[first_row:row_end]) + first_row).tolist(), row_end]:
+        yield from _records(data, table, np.arange(row, control_row), first_offset)
+        if control_row < row_end and table.record_count[control_row] and table.base_offset[control_row] >= first_offset:
+            yield ControlBatch(data, table, control_row)
+        row = control_row + 1
+
+
+def replayed_file(data: ByteArray, path: str) -> Iterator[ReplayedRecord | ControlBatch]:
+    """Yield what a whole file of batches has, up to a batch that is not whole.
 
     Raises:
-        LogstoreError: of a batch that cannot be read, with its position and offset; the ones before it were given.
+        LogstoreError: a batch that cannot be read, with its path, position and offset.
     """
-    for window in record_windows(data, table, rows):
-        if isinstance(window, BadBatch):
-            window.error.position = int(table.position[window.row])
-            window.error.offset = int(table.base_offset[window.row])
-            raise window.error
-        yield from _of_window(window, table.producer_id[window.rows].tolist(), first_offset)
+    table = scan(data)
+    for item in replayed_rows(data, table, 0, len(table)):
+        if isinstance(item, LogstoreError):
+            item.path = path
+            raise item
+        yield item
 
 
 @contextmanager
@@ -91,21 +124,16 @@ def errors_of(path: str, offset: int) -> Iterator[None]:
         raise
 
 
-def _of_rows(
-    fetched: Fetched, table: BatchTable, row_end: int, first_offset: int
-) -> Iterator[ReplayedRecord | ReplayedMarker]:
-    """What the rows up to `row_end` have from `first_offset` on."""
-    is_control = table.is_control[:row_end]
-    row = 0
-    for control_row in [*np.flatnonzero(is_control).tolist(), row_end]:
-        try:
-            yield from replayed_records(fetched.data, table, np.arange(row, control_row), first_offset)
-        except LogstoreError as error:
-            raise located(error, fetched, error.position or 0, error.offset or 0) from error.__cause__
-        if control_row < row_end and table.record_count[control_row] and table.base_offset[control_row] >= first_offset:
-            marker = read_marker(fetched.data, table, control_row)
-            yield ReplayedMarker(int(table.producer_id[control_row]), marker.type is ControlRecordType.COMMIT)
-        row = control_row + 1
+def _records(
+    data: ByteArray, table: BatchTable, rows: Int64Array, first_offset: int = 0
+) -> Iterator[ReplayedRecord | LogstoreError]:
+    for window in record_windows(data, table, rows):
+        if isinstance(window, BadBatch):
+            window.error.position = int(table.position[window.row])
+            window.error.offset = int(table.base_offset[window.row])
+            yield window.error
+        else:
+            yield from _of_window(window, table.producer_id[window.rows].tolist(), first_offset)
 
 
 def _of_window(window: RecordWindow, producer_ids: list[int], first_offset: int) -> Iterator[ReplayedRecord]:

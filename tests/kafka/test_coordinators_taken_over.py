@@ -16,7 +16,7 @@ from logstore.disk.seam import SEAM
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.topics.consumer_offsets import decode_key, decode_value
-from logstore.view.replay import ReplayedMarker, ReplayedRecord, replayed
+from logstore.view.replay import ControlBatch, ReplayedRecord, replayed
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
 from tests.kafka.test_store_against_kafka import ask, warnings
@@ -64,14 +64,12 @@ def described(store: DataDirectory) -> list[list[Any]]:
     for topic in INTERNAL:
         for number in range(2):
             for one in replayed(store.log(topic, number)):
-                lines.append(
-                    [topic, number, *(_marker(one) if isinstance(one, ReplayedMarker) else _record(topic, one))]
-                )
+                lines.append([topic, number, *(_marker(one) if isinstance(one, ControlBatch) else _record(topic, one))])
     return lines
 
 
-def _marker(one: ReplayedMarker) -> list[Any]:
-    return ["marker", one.is_commit]
+def _marker(one: ControlBatch) -> list[Any]:
+    return ["marker", one.is_commit()]
 
 
 def _record(topic: str, one: ReplayedRecord) -> list[Any]:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records, encode_records
-from logstore.coordinator.producer_ids import ProducerIds
+from logstore.coordinator.producer_ids import ProducerIds, block_record
 from logstore.errors import UnstableOffsetCommitError
-from logstore.topics import cluster_metadata, consumer_offsets
+from logstore.topics import consumer_offsets
+from logstore.view.metadata_image import MetadataImage
 from tests.properties.coordinator_author import Author
 from tests.properties.coordinator_rehearsal import Rehearsal
 
@@ -112,13 +113,15 @@ def test_no_producer_id_is_given_twice_whatever_restarts(takes: list[int]) -> No
     log: list[bytes] = []
     given: list[int] = []
     for count in takes:
-        ids = ProducerIds()
-        for record in log:
-            ids.replay(cluster_metadata.decode_value(record).fields)
+        ids, image = ProducerIds(), MetadataImage()
+        for offset, record in enumerate(log):
+            image.replay(record, offset)
         for _ in range(count):
             if ids.left_count == 0 or ids.left_count == 100:
-                log.append(ids.block_record(broker_id=1, broker_epoch=3))
-                ids.block_written()
+                first = image.next_producer_id
+                log.append(block_record(first, broker_id=1, broker_epoch=3))
+                image.replay(log[-1], len(log))
+                ids.add_block(first)
             given.append(ids.take())
     assert len(set(given)) == len(given)
     assert given == sorted(given)

@@ -270,15 +270,25 @@ def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> N
     behind = [Batch(**{**vars(one), "base_offset": 20 + one.base_offset}) for one in story.batches[METADATA]]
     log.rename(log.with_name(f"{20:020d}.log")).write_bytes(b"".join(one.to_bytes() for one in behind))
     (root / METADATA / f"{20:020d}-{1:010d}.checkpoint").write_bytes(content)
-    topics = Cluster(str(root)).topics
-    assert topics is not None
-    assert not topics.has_history
-    assert {name: one.config for name, one in topics.by_name.items()} == {
-        "orders": {"cleanup.policy": "compact"},
-        "later": {},
-    }
-    assert topics.by_name["orders"].created_ms == 0
-    assert topics.by_name["later"].created_ms > 0
+    cluster = Cluster(str(root))
+    assert cluster.image is not None
+    assert not cluster.has_history
+    assert list(cluster.image.topics) == ["orders", "later"]
+    assert cluster.image.topic_config("orders") == {"cleanup.policy": "compact"}
+    assert cluster.created_ms("orders") == 0
+    assert cluster.created_ms("later") > 0
+
+
+def test_an_aborted_metadata_transaction_makes_no_topic(tmp_path: Path) -> None:
+    story = Story()
+    for name, topic_id, kind in (("orders", ID, "EndTransactionRecord"), ("gone", OTHER_ID, "AbortTransactionRecord")):
+        metadata(story, "BeginTransactionRecord")
+        topic_made(story, name, topic_id)
+        metadata(story, kind)
+    cluster = Cluster(str(story.write(tmp_path)))
+    assert cluster.partition_count("orders") == 1
+    assert cluster.partition_count("gone") is None
+    assert cluster.findings == []
 
 
 def test_faults_are_found_beside_a_metadata_log(tmp_path: Path) -> None:

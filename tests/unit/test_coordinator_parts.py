@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records
-from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
+from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from logstore.coordinator.transactions.ending import abort_timed_out
 from logstore.coordinator.transactions.outcomes import (
     Answer,
@@ -33,6 +33,7 @@ from logstore.errors import (
 )
 from logstore.store.internal_topic import partition_for
 from logstore.topics.consumer_offsets import OffsetKey
+from logstore.view.metadata_image import MetadataImage
 
 DAY_MS = 86_400_000
 
@@ -57,20 +58,20 @@ def test_producer_ids_wait_for_a_block() -> None:
     assert ids.left_count == 0
     with pytest.raises(CoordinatorLoadInProgressError, match="Producer ID block is full"):
         ids.take()
-    ids.block_written()
-    ids.block_written()
+    ids.add_block(0)
+    ids.add_block(BLOCK_SIZE)
     assert [ids.take() for _ in range(BLOCK_SIZE + 1)][-1] == BLOCK_SIZE
     assert ids.left_count == BLOCK_SIZE - 1
 
 
 def test_producer_ids_never_go_back_and_end_somewhere() -> None:
-    ids = ProducerIds()
-    ids.replay({"nextProducerId": 5000})
+    image = MetadataImage()
+    image.replay(block_record(4000, broker_id=1, broker_epoch=1), 0)
     with pytest.raises(SchemaError, match="is not greater than current"):
-        ids.replay({"nextProducerId": 5000})
-    ids.replay({"nextProducerId": 2**63 - 1000})
+        image.replay(block_record(4000, broker_id=1, broker_epoch=1), 1)
+    assert image.next_producer_id == 5000
     with pytest.raises(IllegalTransitionError, match="Exhausted all producerIds"):
-        ids.block_record(broker_id=1, broker_epoch=1)
+        block_record(2**63 - 1000, broker_id=1, broker_epoch=1)
 
 
 def test_a_transaction_without_producer_id_is_tried_again() -> None:

@@ -94,7 +94,7 @@ def test_an_interrupted_decision_is_finished_by_the_next_round_or_call(
     assert (store.values("a"), store.values("b")) == ([b"1"], [b"2"])
     assert unfinished(store) == set()
     for name in ("a", "b"):
-        assert [type(one).__name__ for one in replayed(store.log(name, 0))] == ["ReplayedRecord", "ReplayedMarker"]
+        assert [type(one).__name__ for one in replayed(store.log(name, 0))] == ["ReplayedRecord", "ControlBatch"]
     began(store).end(is_commit=False)
     began(store).end(is_commit=True)
     store.close()

@@ -11,9 +11,9 @@ from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
-from logstore.store.metadata.image import MetadataImage, TopicImage
 from logstore.store.metadata.topics import TopicDescription, describe
 from logstore.store.opening.start import open_as
+from logstore.view.metadata_image import MetadataImage, TopicImage
 from tests.recovery.comparison import UnsyncedSeam
 from tests.unit.small_store import START_MS
 

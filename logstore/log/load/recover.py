@@ -14,9 +14,8 @@ import os
 
 from ...disk.names import absolute_path, file_name
 from ...disk.seam import SEAM, Seam
-from ...disk.side_files import read_partition_metadata
+from ...disk.side_files import topic_id_of
 from ...errors import DataDirectoryError, InvalidNameError, UsageError
-from ...layout import partition_metadata
 from ...layout.file_names import DirectoryKind, PartitionDirectory, foreign_directory_text, parse_partition_directory
 from ..segment.writable_folder import WritableFolder
 from .loader import LoadSettings, LogLoader
@@ -45,7 +44,7 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         topic=name.topic,
         partition=name.partition,
         path=path,
-        topic_id=_topic_id(directory),
+        topic_id=topic_id_of(directory.path),
         log_start_offset=loader.start_offset,
         log_end_offset=loader.end_offset,
         last_stable_offset=_last_stable_offset(loader),
@@ -79,11 +78,6 @@ def partition_of(path: str) -> PartitionDirectory:
             advice="a broker deletes it; to have the partition back, rename it to topic-partition first",
         )
     return name
-
-
-def _topic_id(directory: WritableFolder) -> str | None:
-    name = partition_metadata.FILE_NAME
-    return read_partition_metadata(directory.file(name)).topic_id if directory.exists(name) else None
 
 
 def _last_stable_offset(loader: LogLoader) -> int:

@@ -31,7 +31,7 @@ from ...topics.consumer_offsets import (
     encode_value,
 )
 from ...topics.frames import CoordinatorKey, is_known_type, read_type
-from ...view.replay import ReplayedMarker, ReplayedRecord, errors_of, replayed
+from ...view.replay import ControlBatch, ReplayedRecord, errors_of, replayed
 from ..internal_topic import CoordinatorTopic
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class GroupPartition:
         kept = {name for name, group in self.groups.items() if keeps_members and group.members}
         end_offset = log.log_end_offset
         for one in replayed(log, self._next_offset):
-            if isinstance(one, ReplayedMarker):
-                self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit)
+            if isinstance(one, ControlBatch):
+                self.offsets.replay_marker(one.producer_id, is_commit=one.is_commit())
             elif one.key is not None:
                 with errors_of(log.directory.path, one.offset):
                     record_type = read_type(one.key)

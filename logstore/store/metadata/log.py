@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from ...columns.batch_table import ByteArray
-from ...coordinator.producer_ids import BLOCK_SIZE
+from ...coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from ...disk.atomic import replace_file
 from ...disk.checkpoint_writing import quorum_state_bytes
 from ...disk.directory import list_partition_directory
@@ -26,9 +26,9 @@ from ...log.config import parse_config
 from ...log.load.loader import LoadSettings
 from ...log.load.opening import open_log
 from ...topics.cluster_metadata import encode_value
+from ...view.metadata_image import MetadataImage
+from ...view.metadata_replay import NO_OFFSET, MetadataState
 from .batches import Voter, control_batch, data_batch, dynamic_quorum, leader_change
-from .image import MetadataImage
-from .reading import NO_OFFSET, MetadataState
 from .suitability import require_suitable
 from .topics import NodeDirectory
 
@@ -44,6 +44,7 @@ class MetadataLog:
     Attributes:
         log: the partition; never cleaned, and nothing of it is deleted.
         change_count: incremented by every change of `image`, when it is whole.
+        producer_ids: what is left of the blocks that this process took.
     """
 
     def __init__(self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int]) -> None:
@@ -56,6 +57,7 @@ class MetadataLog:
         self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
         self._epoch: int | None = None
         self.change_count = 0
+        self.producer_ids = ProducerIds()
         settings = LoadSettings(False, 0, 0, now_ms(), parse_config(_CONFIG))
         self.log = open_log(self.path, settings, seam=seam, now_ms=now_ms, topic_id=TOPIC_ID)
         self._state = self._read()
@@ -91,17 +93,14 @@ class MetadataLog:
         Raises:
             KafkaStorageError: the log cannot be written.
         """
-        epoch, ids = self.lead(), self.image.producer_ids
-        record = ids.block_record(broker_id=self._node_id, broker_epoch=broker_epoch)
-        self._is_settled = False
-        self._append(data_batch([record], self.next_offset, epoch, self._now_ms()), epoch)
-        ids.block_written()
-        self._is_settled = True
+        first = self.image.next_producer_id
+        self.append([block_record(first, broker_id=self._node_id, broker_epoch=broker_epoch)])
+        self.producer_ids.add_block(first)
 
     def skip_producer_ids(self, highest: int) -> None:
         """Begin the next block above `highest`, up to which ids are in use; raises KafkaStorageError."""
         following = (highest // BLOCK_SIZE + 1) * BLOCK_SIZE
-        if following > self.image.producer_ids.next_producer_id:
+        if following > self.image.next_producer_id:
             broker_epoch = self.image.brokers[self._node_id].broker_epoch
             fields = {"brokerId": self._node_id, "brokerEpoch": broker_epoch, "nextProducerId": following}
             self.append([encode_value("ProducerIdsRecord", fields)])

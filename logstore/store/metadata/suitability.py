@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...errors import DataDirectoryError
 from ...topics.cluster_metadata import encode_value
-from .image import METADATA_VERSION
-from .reading import MetadataState
+from ...view.metadata_image import METADATA_VERSION
+from ...view.metadata_replay import MetadataState
 from .topics import NodeDirectory
 
 #: from feature to the lowest and highest level that Kafka 4.3.1 knows

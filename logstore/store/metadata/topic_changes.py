@@ -17,10 +17,10 @@ from ...layout.kafka_uuid import random_uuid
 from ...layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME, RECOVERY_POINT_FILE_NAME
 from ...log.config import LogConfig
 from ...model import TopicPartition
+from ...view.metadata_image import MetadataImage, TopicImage
 from ..broker_config import BrokerConfig
 from ..checkpoints import Checkpoints
 from ..partitions import Partitions, WantedPartition
-from .image import MetadataImage, TopicImage
 from .log import MetadataLog
 from .topic_configs import broker_defaults, effective_config
 from .topics import (

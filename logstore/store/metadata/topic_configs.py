@@ -18,8 +18,8 @@ from ...errors import InvalidConfigurationError, UsageError
 from ...log.config import LogConfig, parse_config
 from ...messages.schema import Value
 from ...topics.cluster_metadata import encode_value
+from ...view.metadata_image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from ..broker_config import topic_defaults
-from .image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 
 CONFIG_VALUE_LENGTH_MAX = 32_767
 ELR_VERSION = "eligible.leader.replicas.version"

@@ -22,7 +22,7 @@ from ...disk.lock import DataDirectoryLock
 from ...disk.mapped import MappedFile
 from ...disk.names import absolute_path, child
 from ...disk.seam import Seam
-from ...disk.side_files import read_producer_snapshot
+from ...disk.side_files import read_producer_snapshot, topic_id_of
 from ...errors import CorruptSnapshotError, DataDirectoryError, InconsistentTopicIdError, LogstoreError
 from ...folds.transaction_marker import read_marker
 from ...kernels.scan import batches as fields
@@ -33,11 +33,12 @@ from ...layout.marker import COORDINATOR_EPOCH, MARKER_SIZE
 from ...layout.meta_properties import MetaProperties
 from ...topics import transaction_state
 from ...topics.cluster_metadata import encode_value
+from ...view.metadata_image import MetadataImage
+from ...view.metadata_replay import read_metadata
+from ...view.replay import ReplayedRecord, replayed_file
 from ..broker_config import parse_broker_config
 from ..internal_topic import internal_config
-from ..metadata.image import MetadataImage
 from ..metadata.log import DIRECTORY_NAME, MetadataLog
-from ..metadata.reading import entries, read_metadata, topic_id_of
 from ..metadata.topic_configs import config_records
 from ..metadata.topics import NodeDirectory, partition_records, require_valid_name
 from .formatting import NODE_ID, owner, write_bootstrap, write_properties
@@ -213,10 +214,12 @@ class HighestInLogs:
                 self.coordinator_epoch = max(self.coordinator_epoch, _coordinator_epoch(data, table, path))
 
     def _take_transactional_ids(self, data: ByteArray, path: str) -> None:
-        for entry in entries(data, path):
-            if entry.is_control or entry.key is None or transaction_state.unknown_version(entry.key, entry.value):
+        for record in replayed_file(data, path):
+            if not isinstance(record, ReplayedRecord) or record.key is None:
                 continue
-            value = transaction_state.decode_value(entry.value, offset=entry.offset)
+            if transaction_state.unknown_version(record.key, record.value):
+                continue
+            value = transaction_state.decode_value(record.value, offset=record.offset)
             if value is not None:
                 self.producer_id = max(self.producer_id, value.producer_id, value.next_producer_id)
 

@@ -6,11 +6,12 @@ import os
 from dataclasses import dataclass
 
 from ...disk.names import absolute_path, child
+from ...disk.side_files import topic_id_of
 from ...layout import clean_shutdown, meta_properties
 from ...layout.file_names import directory_name
 from ...layout.meta_properties import MetaProperties
+from ...view.metadata_replay import MetadataState, read_metadata
 from ..metadata.log import DIRECTORY_NAME
-from ..metadata.reading import MetadataState, read_metadata, topic_id_of
 from ..metadata.suitability import require_suitable
 from .adoption import AdoptedTopic, adoptable_topics, live_partitions
 from .formatting import owner, place_of
@@ -74,7 +75,7 @@ def inspect(path: str) -> Inspection:
         state.kraft_version,
         dict(image.features),
         {name: len(topic.partitions) for name, topic in sorted(image.topics.items())},
-        image.producer_ids.next_producer_id,
+        image.next_producer_id,
         was_clean,
         tuple(steps),
         tuple(strays),

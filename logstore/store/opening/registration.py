@@ -12,9 +12,9 @@ from ...disk.names import child
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import random_uuid
 from ...topics.cluster_metadata import encode_value
-from ..metadata.image import BROKER_RESOURCE, METADATA_VERSION
+from ...view.metadata_image import BROKER_RESOURCE, METADATA_VERSION
+from ...view.replay import ReplayedRecord, replayed_file
 from ..metadata.log import MetadataLog
-from ..metadata.reading import entries
 from ..metadata.suitability import SUPPORTED_FEATURES, feature_records
 from ..metadata.topics import NodeDirectory
 
@@ -35,7 +35,8 @@ def _bootstrap_records(path: str) -> list[bytes]:
     values = feature_records()
     if os.path.exists(file):
         with MappedFile(file) as snapshot:
-            values = [one.value for one in entries(snapshot.data, file) if not one.is_control and one.value is not None]
+            records = [one for one in replayed_file(snapshot.data, file) if isinstance(one, ReplayedRecord)]
+        values = [one.value for one in records if one.value is not None]
     default = {"resourceType": BROKER_RESOURCE, "resourceName": "", "name": "min.insync.replicas", "value": "1"}
     begin = encode_value("BeginTransactionRecord", {"name": "Bootstrap records"})
     end = encode_value("EndTransactionRecord", {})

@@ -1,4 +1,4 @@
-"""The state after the records of `__cluster_metadata`, as far as a store needs it (`MetadataImage`).
+"""The state after the records of `__cluster_metadata`, as far as a store or an audit needs it (`MetadataImage`).
 
 Records of quotas, ACLs, tokens and credentials concern a broker only: they stay in the log and are ignored.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...coordinator.producer_ids import ProducerIds
-from ...errors import SchemaError
-from ...messages.schema import Value
-from ...topics.cluster_metadata import decode_value
-from ...topics.frames import MetadataRecord
+from ..errors import SchemaError
+from ..messages.schema import Value
+from ..topics.cluster_metadata import decode_value
+from ..topics.frames import MetadataRecord
 
 BROKER_RESOURCE, TOPIC_RESOURCE = 4, 2  # of a ConfigRecord
 METADATA_VERSION = "metadata.version"
@@ -22,9 +21,10 @@ _NO_OP = bytes.fromhex("01140000")  # a broker writes two a second
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """The replicas of a partition, its leader and the epoch of that."""
+    """The replicas of a partition, those in sync, its leader (-1: none) and the epoch of that."""
 
     replicas: tuple[int, ...]
+    isr: tuple[int, ...]
     directories: tuple[str, ...]
     leader: int
     leader_epoch: int
@@ -33,14 +33,16 @@ class PartitionImage:
     def of(cls, fields: Value) -> PartitionImage:
         """Return the image of a PartitionRecord."""
         directories = tuple(fields.get("directories") or ())
-        return cls(tuple(fields["replicas"]), directories, fields["leader"], fields["leaderEpoch"])
+        replicas, isr = tuple(fields["replicas"]), tuple(fields["isr"])
+        return cls(replicas, isr, directories, fields["leader"], fields["leaderEpoch"])
 
     def changed(self, fields: Value) -> PartitionImage:
         """Return the image after a PartitionChangeRecord (`PartitionRegistration.merge`)."""
-        replicas, directories = fields.get("replicas"), fields.get("directories")
+        replicas, isr, directories = fields.get("replicas"), fields.get("isr"), fields.get("directories")
         is_elected = fields["leader"] != NO_LEADER_CHANGE
         return PartitionImage(
             self.replicas if replicas is None else tuple(replicas),
+            self.isr if isr is None else tuple(isr),
             self.directories if directories is None else tuple(directories),
             fields["leader"] if is_elected else self.leader,
             self.leader_epoch + is_elected,
@@ -49,10 +51,15 @@ class PartitionImage:
 
 @dataclass(slots=True)
 class TopicImage:
-    """A topic and its partitions by number."""
+    """A topic and its partitions by number.
+
+    Attributes:
+        created_ms: when it was made; 0 if that was before the oldest record at hand.
+    """
 
     name: str
     topic_id: str
+    created_ms: int = 0
     partitions: dict[int, PartitionImage] = field(default_factory=dict)
 
 
@@ -71,24 +78,29 @@ class MetadataImage:
     Attributes:
         topics, topics_by_id: the same topics, by name and by id.
         removed_topic_ids: of topics that were deleted, as far back as the log goes.
+        compacted_topics: names of those whose `cleanup.policy` has, or once had, compact.
         configs: from (resource type, name) to the configurations that are set; the default of all brokers has the
             name "".
         features: finalized levels by name; a level of 0 is left out.
         brokers: the registered ones, by id.
+        next_producer_id: the first that belongs to no block.
         transaction_start_offset: of an open metadata transaction (KIP-868); None without one.
+        is_partial: records before the first one are missing, so one may be of something that is not there.
     """
 
     topics: dict[str, TopicImage] = field(default_factory=dict)
     topics_by_id: dict[str, TopicImage] = field(default_factory=dict)
     removed_topic_ids: set[str] = field(default_factory=set)
+    compacted_topics: set[str] = field(default_factory=set)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
-    producer_ids: ProducerIds = field(default_factory=ProducerIds)
+    next_producer_id: int = 0
     transaction_start_offset: int | None = None
-    _pending: list[tuple[int, MetadataRecord]] = field(default_factory=list)
+    is_partial: bool = False
+    _pending: list[tuple[MetadataRecord, int, int]] = field(default_factory=list)
 
-    def replay(self, value: bytes | None, offset: int) -> None:
+    def replay(self, value: bytes | None, offset: int, timestamp_ms: int = 0) -> None:
         """Apply a record; those of a metadata transaction wait for its end.
 
         Raises:
@@ -106,36 +118,35 @@ class MetadataImage:
             self.transaction_start_offset = None
             pending, self._pending = self._pending, []
             if kind == "EndTransactionRecord":
-                for pending_offset, pending_record in pending:
-                    self._apply(pending_record, pending_offset)
+                for entry in pending:
+                    self._apply(*entry)
         elif self.transaction_start_offset is not None:
-            self._pending.append((offset, record))
+            self._pending.append((record, offset, timestamp_ms))
         else:
-            self._apply(record, offset)
+            self._apply(record, offset, timestamp_ms)
 
     def topic_config(self, name: str) -> dict[str, str]:
         """Return the configurations that are set for a topic."""
         return dict(self.configs.get((TOPIC_RESOURCE, name), {}))
 
-    def _apply(self, record: MetadataRecord, offset: int) -> None:
-        apply = getattr(self, _METHODS.get(record.message.name, ""), None)
-        if apply is None:
-            return
-        try:
-            apply(record.fields)
-        except KeyError as error:
-            raise SchemaError(
-                f"A {record.message.name} is of something that is not there", offset=offset, found=error.args[0]
-            ) from error
-
-    def _topic(self, fields: Value) -> None:
-        topic = TopicImage(fields["name"], fields["topicId"])
-        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+    def _apply(self, record: MetadataRecord, offset: int, timestamp_ms: int) -> None:
+        kind = record.message.name
+        if kind == "TopicRecord":
+            topic = TopicImage(record.fields["name"], record.fields["topicId"], timestamp_ms)
+            self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        elif kind in _METHODS:
+            try:
+                getattr(self, _METHODS[kind])(record.fields)
+            except KeyError as error:
+                if not self.is_partial:
+                    text = f"A {kind} is of something that is not there"
+                    raise SchemaError(text, offset=offset, found=error.args[0]) from error
 
     def _remove_topic(self, fields: Value) -> None:
         topic = self.topics_by_id.pop(fields["topicId"])
         del self.topics[topic.name]
         self.configs.pop((TOPIC_RESOURCE, topic.name), None)
+        self.compacted_topics.discard(topic.name)
         self.removed_topic_ids.add(topic.topic_id)
 
     def _partition(self, fields: Value) -> None:
@@ -147,12 +158,15 @@ class MetadataImage:
         partitions[number] = partitions[number].changed(fields)
 
     def _config(self, fields: Value) -> None:
-        resource = fields["resourceType"], fields["resourceName"]
-        config = self.configs.setdefault(resource, {})
-        if fields["value"] is None:
-            config.pop(fields["name"], None)
-        else:
-            config[fields["name"]] = fields["value"]
+        resource_type, resource = fields["resourceType"], fields["resourceName"]
+        name, value = fields["name"], fields["value"]
+        config = self.configs.setdefault((resource_type, resource), {})
+        if value is None:
+            config.pop(name, None)
+            return
+        config[name] = value
+        if resource_type == TOPIC_RESOURCE and name == "cleanup.policy" and "compact" in value:
+            self.compacted_topics.add(resource)
 
     def _feature(self, fields: Value) -> None:
         if fields["featureLevel"] == 0:
@@ -173,11 +187,19 @@ class MetadataImage:
         del self.brokers[fields["brokerId"]]
 
     def _producer_ids(self, fields: Value) -> None:
-        self.producer_ids.replay(fields)
+        """Move the next block, as `ProducerIdControlManager.replay` does."""
+        following: int = fields["nextProducerId"]
+        if self.next_producer_id and following <= self.next_producer_id:
+            raise SchemaError(
+                f"Next Producer ID from replayed record ({following}) is not greater than current next Producer ID "
+                f"in block ({self.next_producer_id})",
+                expected=f"above {self.next_producer_id}",
+                found=following,
+            )
+        self.next_producer_id = following
 
 
 _METHODS = {
-    "TopicRecord": "_topic",
     "RemoveTopicRecord": "_remove_topic",
     "PartitionRecord": "_partition",
     "PartitionChangeRecord": "_partition_change",

@@ -1,0 +1,110 @@
+"""Replay of `__cluster_metadata-0`: the newest snapshot, then the log behind it (KIP-630).
+
+    metadata = MetadataState()
+    metadata.read_snapshots(files), metadata.read_log(log)
+
+Control records of KRaft are read beside the image: `kraft.version`, the voters.
+"""
+
+from __future__ import annotations
+
+from ..disk.directory import PartitionFiles, list_partition_directory
+from ..disk.mapped import MappedFile
+from ..errors import CorruptRecordError, OffsetOutOfRangeError
+from ..messages.schema import Value
+from ..model import ControlRecordType
+from ..topics.control_records import read_kraft_record, read_type
+from .log_view import LogView
+from .metadata_image import MetadataImage
+from .partition_reader import PartitionReader
+from .replay import ReplayedRecord, replayed, replayed_file
+
+NO_OFFSET = -1
+
+
+class MetadataState:
+    """The image, and the state of KRaft.
+
+    Attributes:
+        next_offset: behind the last record that was read.
+        leader_epoch: of the last batch.
+        kraft_version: 0 with voters that a configuration names, 1 with voters in the log.
+        voters: of the last VotersRecord, as its fields.
+        voters_offset: where that is in the log; -1 without one, or in a snapshot that stands for an empty log.
+    """
+
+    def __init__(self) -> None:
+        self.image = MetadataImage()
+        self.next_offset = 0
+        self.leader_epoch = 0
+        self.kraft_version = 0
+        self.voters: list[Value] = []
+        self.voters_offset = NO_OFFSET
+
+    def read_snapshots(self, files: PartitionFiles) -> None:
+        """Begin with the newest complete snapshot of the directory, if there is one.
+
+        Raises:
+            LogstoreError: it cannot be read.
+        """
+        if not files.kraft_snapshots:
+            return
+        (self.next_offset, self.leader_epoch), path = max(files.kraft_snapshots.items())
+        # offsets in a snapshot count its own records: what they tell stands before its end offset
+        offset = self.next_offset - 1
+        with MappedFile(path) as snapshot:
+            for item in replayed_file(snapshot.data, path):
+                if isinstance(item, ReplayedRecord):
+                    self.image.replay(item.value, offset)
+                else:
+                    for record in item.records():
+                        self._take_control(record, offset)
+
+    def read_log(self, log: LogView) -> None:
+        """Read the log from `next_offset` on.
+
+        Raises:
+            LogstoreError: a batch that cannot be read, a record that makes no sense; OffsetOutOfRangeError if the log
+                begins behind `next_offset`.
+        """
+        start, end = log.bounds.log_start_offset, log.bounds.log_end_offset
+        if self.next_offset < start:
+            raise OffsetOutOfRangeError(
+                "The metadata log begins behind the records that are known",
+                offset=self.next_offset,
+                expected=f"a log, or a snapshot, that has offset {self.next_offset}",
+                found=f"a log from offset {start} on",
+            )
+        for item in replayed(log, self.next_offset):
+            if isinstance(item, ReplayedRecord):
+                self.image.replay(item.value, item.offset, item.timestamp)
+                self.next_offset = item.offset + 1
+            else:
+                for record in item.records():
+                    self._take_control(record, record.offset)
+                    self.next_offset = record.offset + 1
+        if self.next_offset < end:
+            raise CorruptRecordError(
+                "A metadata log ends before its end offset",
+                offset=self.next_offset,
+                expected=f"records up to offset {end}",
+                found="none",
+            )
+        self.leader_epoch = max(self.leader_epoch, log.epochs.latest_epoch or 0)
+
+    def _take_control(self, record: ReplayedRecord, offset: int) -> None:
+        kind = read_type(record.key or b"")
+        if kind is ControlRecordType.KRAFT_VERSION:
+            _, fields = read_kraft_record(kind, record.value or b"")
+            self.kraft_version = fields["kRaftVersion"]
+        elif kind is ControlRecordType.KRAFT_VOTERS:
+            _, fields = read_kraft_record(kind, record.value or b"")
+            self.voters, self.voters_offset = fields["voters"], offset
+
+
+def read_metadata(directory: str) -> MetadataState:
+    """Read the metadata log in a directory, maybe beside its writer; raises LogstoreError if it cannot be read."""
+    state = MetadataState()
+    state.read_snapshots(list_partition_directory(directory))
+    state.read_log(PartitionReader(directory).view())
+    return state
