@@ -1,8 +1,7 @@
-"""The offsets that groups have committed, and those of transactions that are not decided (`OffsetMetadataManager`).
+"""The offsets of groups as a coordinator asks for them and makes records of them (`OffsetMetadataManager`).
 
-A transactional commit waits for the marker of its producer id in the partition of `__consumer_offsets`. COMMIT makes it
-the committed offset unless a later record has another, ABORT drops it. The state is a fold of the records: its owner
-makes records here, logs them, and replays them with the offsets that they got.
+The state is a fold of the records (`view.group_offsets`): its owner makes records here, logs them, and replays them
+with the offsets that they got.
 
 >>> offsets = GroupOffsets()
 >>> records = commit_records("billing", {("payments", 0): OffsetCommit(17)}, now_ms=5)
@@ -19,12 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from ...errors import OffsetMetadataTooLargeError, UnstableOffsetCommitError
-from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from ...topics.consumer_offsets import CommittedOffset, OffsetKey, encode_key, encode_value
+from ...view.group_offsets import ReplayedOffsets
 
 METADATA_SIZE_MAX = 4096  # `offset.metadata.max.bytes`, which counts UTF-16 units
 
@@ -39,16 +37,6 @@ class OffsetCommit:
     leader_epoch: int = -1
     metadata: str = ""
     topic_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Commit:
-    record_offset: int
-    value: CommittedOffset
-
-
-_Held = TypeVar("_Held")
-_Commits = dict[str, dict[TopicPartition, _Commit]]
 
 
 def commit_records(
@@ -87,44 +75,8 @@ def encode_records(records: Iterable[tuple[OffsetKey, CommittedOffset]]) -> list
     return [(encode_key(key), encode_value(value)) for key, value in records]
 
 
-class GroupOffsets:
+class GroupOffsets(ReplayedOffsets):
     """Committed and undecided offsets of all groups. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self._committed: _Commits = {}
-        self._undecided: dict[int, _Commits] = {}
-        self._open: dict[str, dict[TopicPartition, set[int]]] = {}
-
-    def replay(
-        self,
-        key: OffsetKey,
-        value: CommittedOffset | None,
-        *,
-        record_offset: int,
-        producer_id: int = NO_PRODUCER_ID,
-    ) -> None:
-        """Apply the record at `record_offset`; None is a tombstone, `producer_id` that of a transactional batch."""
-        partition = TopicPartition(key.topic, key.partition)
-        if value is None:
-            self._remove(key.group_id, partition)
-        elif producer_id == NO_PRODUCER_ID:
-            self._committed.setdefault(key.group_id, {})[partition] = _Commit(record_offset, value)
-        else:
-            undecided = self._undecided.setdefault(producer_id, {}).setdefault(key.group_id, {})
-            undecided[partition] = _Commit(record_offset, value)
-            self._open.setdefault(key.group_id, {}).setdefault(partition, set()).add(producer_id)
-
-    def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
-        """Apply the marker of a producer, which may have no undecided offsets here.
-
-        After an interrupt it may be applied again: the offsets stay undecided until all are settled.
-        """
-        for group_id, commits in self._undecided.get(producer_id, {}).items():
-            for partition, commit in commits.items():
-                if is_commit:
-                    self._settle(group_id, partition, commit)
-                self._close(group_id, partition, producer_id)
-        self._undecided.pop(producer_id, None)
 
     def fetch(
         self, group_id: str, partition: TopicPartition, *, require_stable: bool = False
@@ -135,25 +87,25 @@ class GroupOffsets:
         """
         if require_stable and self.has_undecided(group_id, partition):
             raise UnstableOffsetCommitError
-        commit = self._committed.get(group_id, {}).get(partition)
+        commit = self.committed.get(group_id, {}).get(partition)
         return None if commit is None else commit.value
 
     def partitions(self, group_id: str) -> Iterator[TopicPartition]:
         """Iterate over the partitions that the group has a committed offset of."""
-        return iter(self._committed.get(group_id, {}))
+        return iter(self.committed.get(group_id, {}))
 
     def groups(self) -> Iterator[str]:
         """Iterate over the groups with committed or undecided offsets."""
-        return iter(self._committed.keys() | self._open.keys())
+        return iter(self.committed.keys() | self._deciding.keys())
 
     def has_undecided(self, group_id: str, partition: TopicPartition | None = None) -> bool:
         """Return whether an undecided transaction commits for `partition`, or for any partition."""
-        in_group = self._open.get(group_id, {})
+        in_group = self._deciding.get(group_id, {})
         return bool(in_group) if partition is None else partition in in_group
 
     def tombstones(self, group_id: str, partitions: Iterable[TopicPartition] | None = None) -> list[OffsetKey]:
         """Return keys of tombstones for the group's offsets of `partitions` (None: all), undecided ones too."""
-        known = {**self._committed.get(group_id, {}), **self._open.get(group_id, {})}
+        known = {**self.committed.get(group_id, {}), **self._deciding.get(group_id, {})}
         wanted = known if partitions is None else [partition for partition in partitions if partition in known]
         return [OffsetKey(group_id, topic, partition) for topic, partition in wanted]
 
@@ -163,7 +115,7 @@ class GroupOffsets:
         Offsets with another topic id are of a later topic of the same name, and stay.
         """
         found: dict[OffsetKey, None] = {}
-        for commits in (self._committed, *self._undecided.values()):
+        for commits in (self.committed, *self.undecided.values()):
             for group_id, in_group in commits.items():
                 for (name, partition), commit in in_group.items():
                     if name == topic and commit.value.topic_id in (None, topic_id):
@@ -189,40 +141,14 @@ class GroupOffsets:
             return []
         return [
             OffsetKey(group_id, *partition)
-            for partition, commit in self._committed.get(group_id, {}).items()
+            for partition, commit in self.committed.get(group_id, {}).items()
             if not is_subscribed(partition.topic)
             and not self.has_undecided(group_id, partition)
             and _is_expired(commit.value, base_timestamp_ms(commit.value), retention_ms, now_ms)
         ]
-
-    def _settle(self, group_id: str, partition: TopicPartition, commit: _Commit) -> None:
-        """Commit a decided offset, unless a later record of the log has committed another."""
-        in_group = self._committed.setdefault(group_id, {})
-        known = in_group.get(partition)
-        if known is None or commit.record_offset > known.record_offset:
-            in_group[partition] = commit
-
-    def _remove(self, group_id: str, partition: TopicPartition) -> None:
-        _drop(self._committed, group_id, partition)
-        for producer_id in self._open.get(group_id, {}).get(partition, ()):
-            _drop(self._undecided.get(producer_id, {}), group_id, partition)
-        _drop(self._open, group_id, partition)
-
-    def _close(self, group_id: str, partition: TopicPartition, producer_id: int) -> None:
-        producer_ids = self._open.get(group_id, {}).get(partition, set())
-        producer_ids.discard(producer_id)
-        if not producer_ids:
-            _drop(self._open, group_id, partition)
 
 
 def _is_expired(value: CommittedOffset, base_timestamp_ms: int, retention_ms: int, now_ms: int) -> bool:
     if value.expire_timestamp_ms != -1:
         return now_ms >= value.expire_timestamp_ms
     return now_ms - base_timestamp_ms >= retention_ms
-
-
-def _drop(groups: dict[str, dict[TopicPartition, _Held]], group_id: str, partition: TopicPartition) -> None:
-    in_group = groups.get(group_id, {})
-    in_group.pop(partition, None)
-    if not in_group:
-        groups.pop(group_id, None)

@@ -1,0 +1,124 @@
+"""The offsets that groups have committed, and those of transactions that are not decided (`OffsetMetadataManager`).
+
+A fold of the records of `__consumer_offsets`. A transactional commit waits for the marker of its producer id in the
+same partition of the topic: COMMIT makes it the committed offset unless a later record has another, ABORT drops it.
+A tombstone removes an offset at once, undecided ones too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+from ..errors import SchemaError
+from ..layout.batch import NO_PRODUCER_ID
+from ..model import TopicPartition
+from ..topics.consumer_offsets import CommittedOffset, OffsetKey, decode_key, decode_value
+from .replay import ControlBatch, ReplayedRecord
+
+_Held = TypeVar("_Held")
+
+
+class ReplayedCommit(NamedTuple):
+    """A commit of a group for one partition.
+
+    Attributes:
+        value: what the record says.
+        record_offset: of the record in `__consumer_offsets`.
+        producer_id: of the transaction that it came in; -1 if it came in none.
+    """
+
+    value: CommittedOffset
+    record_offset: int
+    producer_id: int
+
+
+Commits = dict[str, dict[TopicPartition, ReplayedCommit]]
+
+
+class ReplayedOffsets:
+    """The offsets of the groups of a partition, or of several. Not thread-safe.
+
+    Attributes:
+        committed: by group and partition.
+        undecided: by producer id, group and partition.
+    """
+
+    def __init__(self) -> None:
+        self.committed: Commits = {}
+        self.undecided: dict[int, Commits] = {}
+        self._deciding: dict[str, dict[TopicPartition, set[int]]] = {}  # whose transactions commit for a partition
+
+    def replay_item(self, item: ReplayedRecord | ControlBatch) -> None:
+        """Apply a record, or a marker of a transaction; records of other kinds change nothing.
+
+        Raises:
+            SchemaError: the record does not parse, or has no key.
+            LogstoreError: the marker does not parse.
+        """
+        if isinstance(item, ControlBatch):
+            self.replay_marker(item.producer_id, is_commit=item.is_commit())
+            return
+        if item.key is None:
+            raise SchemaError("The record has no key", offset=item.offset)
+        key = decode_key(item.key, offset=item.offset)
+        value = decode_value(key, item.value, offset=item.offset)
+        if isinstance(key, OffsetKey):
+            assert value is None or isinstance(value, CommittedOffset)
+            self.replay(key, value, record_offset=item.offset, producer_id=item.producer_id)
+
+    def replay(
+        self,
+        key: OffsetKey,
+        value: CommittedOffset | None,
+        *,
+        record_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """Apply the record at `record_offset`; None is a tombstone, `producer_id` that of a transactional batch."""
+        partition = TopicPartition(key.topic, key.partition)
+        if value is None:
+            self.remove(key.group_id, partition)
+            return
+        commit = ReplayedCommit(value, record_offset, producer_id)
+        if producer_id == NO_PRODUCER_ID:
+            self.put(key.group_id, partition, commit)
+        else:
+            self.undecided.setdefault(producer_id, {}).setdefault(key.group_id, {})[partition] = commit
+            self._deciding.setdefault(key.group_id, {}).setdefault(partition, set()).add(producer_id)
+
+    def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
+        """Apply the marker of a producer, which may have no undecided offsets here.
+
+        After an interrupt it may be applied again: the offsets stay undecided until all are settled.
+        """
+        for group_id, commits in self.undecided.get(producer_id, {}).items():
+            for partition, commit in commits.items():
+                known = self.committed.get(group_id, {}).get(partition)
+                if is_commit and (known is None or commit.record_offset > known.record_offset):
+                    self.put(group_id, partition, commit)
+                self._close(group_id, partition, producer_id)
+        self.undecided.pop(producer_id, None)
+
+    def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
+        """Make a commit the committed offset."""
+        self.committed.setdefault(group_id, {})[partition] = commit
+
+    def remove(self, group_id: str, partition: TopicPartition) -> None:
+        """Forget the offset of a partition, undecided ones too."""
+        _drop(self.committed, group_id, partition)
+        for producer_id in self._deciding.get(group_id, {}).get(partition, ()):
+            _drop(self.undecided.get(producer_id, {}), group_id, partition)
+        _drop(self._deciding, group_id, partition)
+
+    def _close(self, group_id: str, partition: TopicPartition, producer_id: int) -> None:
+        producer_ids = self._deciding.get(group_id, {}).get(partition, set())
+        producer_ids.discard(producer_id)
+        if not producer_ids:
+            _drop(self._deciding, group_id, partition)
+
+
+def _drop(groups: dict[str, dict[TopicPartition, _Held]], group_id: str, partition: TopicPartition) -> None:
+    in_group = groups.get(group_id, {})
+    in_group.pop(partition, None)
+    if not in_group:
+        groups.pop(group_id, None)
