@@ -14,7 +14,8 @@ import logstore
 from benchmarks.measured import Measured, timed
 from benchmarks.sizes import scaled
 from logstore.client.store import Store
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.topics.transaction_state import TransactionState
 
 OPEN_COUNT = scaled(20, 10_000)  # transactional ids with a transaction that goes on
@@ -42,7 +43,7 @@ def filled(root: Path, open_count: int, group_count: int) -> Store:
             guard=guard,
         )
     for number in range(group_count):
-        store.groups.commit(f"group-{number}", {place: OffsetCommit(number)})
+        store.groups.commit(ConsumerGroupMetadata(f"group-{number}"), {place: OffsetAndMetadata(number)})
     return store
 
 
@@ -65,7 +66,7 @@ class Commits:
     def commit(self) -> int:
         """The offset of a group; it is returned."""
         self.count += 1
-        self.store.groups.commit(GROUP, {PLACE: OffsetCommit(self.count)})
+        self.store.groups.commit(ConsumerGroupMetadata(GROUP), {PLACE: OffsetAndMetadata(self.count)})
         return self.count
 
     def found(self) -> int:

@@ -27,13 +27,15 @@ from .clock import now_ms as _now_ms
 
 if TYPE_CHECKING:
     from . import errors
-    from .client.arguments import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp
+    from .client.arguments import OffsetAndTimestamp
     from .client.consumer import Consumer
     from .client.consumer.membership import RebalanceListener
     from .client.consumer.records import ConsumerRecord
     from .client.producer import Producer
     from .client.producer.batch import RecordFuture, RecordMetadata
     from .client.store import Store
+    from .coordinator.groups.membership import ConsumerGroupMetadata
+    from .coordinator.groups.offsets import OffsetAndMetadata
     from .errors import LogstoreError
     from .log.partition_log import PartitionLog
     from .model import TopicPartition
@@ -61,10 +63,10 @@ __all__ = [
 ]
 _MODULES = {
     "Consumer": "client.consumer",
-    "ConsumerGroupMetadata": "client.arguments",
+    "ConsumerGroupMetadata": "coordinator.groups.membership",
     "ConsumerRecord": "client.consumer.records",
     "LogstoreError": "errors",
-    "OffsetAndMetadata": "client.arguments",
+    "OffsetAndMetadata": "coordinator.groups.offsets",
     "OffsetAndTimestamp": "client.arguments",
     "PartitionLog": "log.partition_log",
     "Producer": "client.producer",

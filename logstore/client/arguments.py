@@ -7,33 +7,12 @@ from numbers import Integral
 from operator import index as as_index
 from typing import Any, NamedTuple
 
-from ..coordinator.groups.membership import NO_GENERATION
-from ..coordinator.groups.offsets import OffsetCommit
+from ..coordinator.groups.membership import ConsumerGroupMetadata
+from ..coordinator.groups.offsets import OffsetAndMetadata
 from ..errors import UsageError
 from ..model import TopicPartition
 
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-NO_LEADER_EPOCH = -1
-
-
-class ConsumerGroupMetadata(NamedTuple):
-    """A member of a group in a generation: who read what a producer commits (`ConsumerGroupMetadata`).
-
-    With the group id alone nobody is fenced when the group goes on without the reader.
-    """
-
-    group_id: str
-    generation_id: int = NO_GENERATION
-    member_id: str = ""
-    group_instance_id: str | None = None
-
-
-class OffsetAndMetadata(NamedTuple):
-    """A committed offset, which is the next to be read, and a text beside it (`OffsetAndMetadata`)."""
-
-    offset: int
-    metadata: str = ""
-    leader_epoch: int | None = None
 
 
 class OffsetAndTimestamp(NamedTuple):
@@ -95,7 +74,7 @@ def not_negative(name: str, value: Any, maximum: int) -> int:
     )
 
 
-def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetCommit]:
+def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets as coordinators take them.
 
     Raises:
@@ -103,7 +82,7 @@ def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetCommit]:
     """
     if not isinstance(offsets, Mapping):
         raise UsageError("Offsets are given by partition", expected="a dict", found=repr(offsets))
-    commits: dict[TopicPartition, OffsetCommit] = {}
+    commits: dict[TopicPartition, OffsetAndMetadata] = {}
     for partition, given in offsets.items():
         value = given if isinstance(given, OffsetAndMetadata) else OffsetAndMetadata(given)
         offset = whole_offset(value.offset)
@@ -111,8 +90,7 @@ def offset_commits(offsets: Offsets) -> dict[TopicPartition, OffsetCommit]:
             raise UsageError("Invalid negative offset", found=offset, java_class=ILLEGAL_ARGUMENT)
         if not isinstance(value.metadata, str):
             raise UsageError("The metadata of an offset is a text", expected="a str", found=repr(value.metadata))
-        epoch = NO_LEADER_EPOCH if value.leader_epoch is None else value.leader_epoch
-        commits[topic_partition(partition)] = OffsetCommit(offset, leader_epoch=epoch, metadata=value.metadata)
+        commits[topic_partition(partition)] = value._replace(offset=offset)
     return commits
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from .. import clock
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
 from ..errors import DataDirectoryError, LogstoreError, UnknownTopicIdError, UsageError
@@ -49,6 +50,7 @@ class DataDirectory:
         config: every configuration of the store itself, by Kafka's broker names.
         lock: held while topics change; taken before the lock of a log, never after it.
         now_ms: the clock.
+        ticks_ms: a clock for intervals, which never goes back; a program's own clock is for both.
         groups, transactions: the coordinators of all groups and of all transactional ids.
         is_after_fork: this process is a fork of the one that opened the store; nothing is read or written here.
         is_reconciled: transactions and partitions agree, so that a close may mark the directory as clean.
@@ -73,6 +75,7 @@ class DataDirectory:
         assert properties.node_id is not None
         assert properties.directory_id is not None
         self.path, self.config, self.now_ms = path, config, now_ms
+        self.ticks_ms = clock.monotonic_ms if now_ms is clock.now_ms else now_ms
         self.cluster_id, self.node_id = properties.cluster_id, properties.node_id
         self.directory_id = properties.directory_id
         self.lock = threading.RLock()

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..coordinator.transactions.outcomes import MarkerEntry
 from ..errors import LogstoreError, UnknownTopicOrPartitionError
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
 from .broker_config import DURABLE_COMMITS
-from .metadata.topics import TopicDescription
 
 if TYPE_CHECKING:
     from .data_directory import DataDirectory
@@ -48,7 +48,7 @@ class CoordinatorTopic:
         """Count the partitions, 0 before the topic is made; more that are added later do not count."""
         if self._partition_count == 0:
             with self._store.lock:  # while another thread makes the topic, it has no partitions yet
-                topic = topic_or_none(self._store, self.name)
+                topic = self._store.topics.get(self.name)
             self._partition_count = 0 if topic is None else topic.partition_count
         return self._partition_count
 
@@ -61,7 +61,9 @@ class CoordinatorTopic:
                 self._store.create_topic(self.name, partitions=broker[count_name], config=topic_config)
 
     def partition_of(self, key: str) -> int:
-        """Return the partition of a group or transactional id; the topic must exist."""
+        """Return the partition of a group or transactional id; make the topic for the first one."""
+        if self.partition_count == 0:
+            self.make()
         return partition_for(key, self.partition_count)
 
     def log(self, partition: int) -> PartitionLog:
@@ -148,20 +150,24 @@ def partition_for(key: str, partition_count: int) -> int:
     return (0 if code == _INT_MIN else abs(code)) % partition_count
 
 
-def topic_or_none(store: DataDirectory, name: str) -> TopicDescription | None:
-    """Return a topic; None if it does not exist."""
-    try:
-        return store.describe_topic(name)
-    except UnknownTopicOrPartitionError:
-        return None
-
-
 def log_or_none(store: DataDirectory, topic: str, partition: int) -> PartitionLog | None:
     """Return the log of a partition; None if it does not exist."""
     try:
         return store.log(topic, partition)
     except UnknownTopicOrPartitionError:
         return None
+
+
+def append_marker(log: PartitionLog, marker: MarkerEntry) -> None:
+    """Append the marker of a transaction; raises LogstoreError as `PartitionLog.append_end_transaction`."""
+    log.append_end_transaction(
+        marker.producer_id,
+        marker.producer_epoch,
+        is_commit=marker.is_commit,
+        coordinator_epoch=marker.coordinator_epoch,
+        transaction_version=marker.transaction_version,
+        leader_epoch=log.leader_epoch,
+    )
 
 
 def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None:

@@ -106,7 +106,7 @@ def test_offsets_and_groups_of_real_brokers_are_written_the_same(name: str, gold
                 assert consumer_offsets.encode_value(value) == record.value
                 seen[type(value).__name__] += 1
             if isinstance(key, GroupKey) and isinstance(value, GroupMetadata):
-                group = group_from_record(key, value, now_ms=0)
+                group = group_from_record(key, value, ticks_ms=0)
                 assert (group.generation, group.state is GroupState.STABLE) == (value.generation, bool(value.members))
     assert seen["CommittedOffset"] > 0
     assert any(offsets.fetch(group, one) for group in offsets.groups() for one in offsets.partitions(group))

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
 from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.store.data_directory import DataDirectory
@@ -109,7 +110,7 @@ class Work:
     def commit_offset(self) -> None:
         group = self.dice.choose("gh")
         self.told.offsets.setdefault(group, {-1}).add(self.number)
-        self.store.groups.commit(group, {READ: OffsetCommit(self.number)})
+        self.store.groups.commit(ConsumerGroupMetadata(group), {READ: OffsetAndMetadata(self.number)})
         self.told.offsets[group] = {self.number}
 
     def _topic(self) -> str:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
@@ -103,10 +104,12 @@ class CrashingStore:
         transactions = self.store.transactions
         if self.store.version < 2:
             transactions.add_offsets(name, client.identity, "g")
-        transactions.commit_offsets(name, client.identity, "g", {("in", IDS.index(name)): self._offset(name)})
+        transactions.commit_offsets(
+            name, client.identity, ConsumerGroupMetadata("g"), {("in", IDS.index(name)): self._offset(name)}
+        )
 
-    def _offset(self, name: str) -> OffsetCommit:
-        return OffsetCommit(self.numbers[name])
+    def _offset(self, name: str) -> OffsetAndMetadata:
+        return OffsetAndMetadata(self.numbers[name])
 
 
 def check(root: Path, version: int, story: Story, promise: tuple[int, int]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from logstore.clock import now_ms
-from logstore.coordinator.groups.membership import Joining
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.transaction import from_record
 from logstore.disk.seam import SEAM
 from logstore.store.data_directory import DataDirectory
@@ -42,12 +42,14 @@ def work(store: DataDirectory) -> None:
     for number, value in enumerate((b"plain", b"p1")):
         log = store.log("ledger", number)
         log.append_records([value], [b"k"], producer_id=producer_id, producer_epoch=epoch, base_sequence=0)
-    store.groups.commit("audit", {("ledger", 0): OffsetCommit(1, metadata="half")})
+    store.groups.commit(ConsumerGroupMetadata("audit"), {("ledger", 0): OffsetAndMetadata(1, metadata="half")})
     billing = TransactionalClient(store, "billing")
     store.transactions.add_partitions("billing", billing.identity, [("ledger", 0), ("ledger", 1)])  # in one request
     send(billing, 0, b"paid")
     send(billing, 1, b"q")
-    store.transactions.commit_offsets("billing", billing.identity, "readers", {("ledger", 1): OffsetCommit(2)})
+    store.transactions.commit_offsets(
+        "billing", billing.identity, ConsumerGroupMetadata("readers"), {("ledger", 1): OffsetAndMetadata(2)}
+    )
     billing.end(is_commit=True)
     send(billing, 0, b"never")
     billing.end(is_commit=False)

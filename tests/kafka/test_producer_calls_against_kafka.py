@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.arguments import ConsumerGroupMetadata
 from logstore.client.producer import Producer
 from logstore.client.store import Store
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.errors import LogstoreError
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle

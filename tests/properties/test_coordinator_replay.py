@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records, encode_records
+from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records, encode_records
 from logstore.coordinator.producer_ids import ProducerIds, block_record
 from logstore.errors import UnstableOffsetCommitError
 from logstore.topics import consumer_offsets
@@ -88,7 +88,7 @@ def test_offsets_come_back_from_their_records(steps: list[tuple[str, str, int, i
                 offsets.replay(key, None, record_offset=at)
                 log.append((-1, consumer_offsets.encode_key(key), None, False))
         else:
-            commits = {("t", partition): OffsetCommit(at, metadata="é")}
+            commits = {("t", partition): OffsetAndMetadata(at, metadata="é")}
             records = commit_records(group, commits, now_ms=at)
             pid = producer_id if kind == "transactional" else -1
             offsets.replay(*records[0], record_offset=at, producer_id=pid)

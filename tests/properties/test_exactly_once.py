@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.membership import GroupMemberIdentity, Joining
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import LogstoreError, RebalanceInProgressError, UnstableOffsetCommitError
 from tests.naive.dice import Dice
 from tests.unit.small_store import SmallStore, TransactionalClient
@@ -34,7 +34,7 @@ class Worker:
     store: SmallStore
     slot: str
     number: int
-    member: GroupMemberIdentity = field(init=False)
+    member: ConsumerGroupMetadata = field(init=False)
     client: TransactionalClient = field(init=False)
     partitions: tuple[tuple[str, int], ...] = ()
     positions: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Worker:
     has_sent_offsets: bool = False
 
     def __post_init__(self) -> None:
-        self.member = GroupMemberIdentity(f"{self.slot}-{self.number}")
+        self.member = ConsumerGroupMetadata("g", member_id=f"{self.slot}-{self.number}")
         self.client = TransactionalClient(self.store, self.slot, timeout_ms=60_000)
         self.join()
 
@@ -55,7 +55,7 @@ class Worker:
         """Whether it may read; an open transaction is aborted when the partitions go to others."""
         try:
             if self.partitions:
-                self.store.groups.heartbeat("g", self.member)
+                self.store.groups.heartbeat(self.member)
                 return True
             assignment = self.store.groups.sync("g", self.member.member_id)
         except RebalanceInProgressError:
@@ -64,7 +64,7 @@ class Worker:
             return False
         if assignment is None:
             return False
-        self.member = GroupMemberIdentity(self.member.member_id, assignment.generation)
+        self.member = ConsumerGroupMetadata("g", assignment.generation, self.member.member_id)
         try:
             self.reset(assignment.partitions)
         except UnstableOffsetCommitError:  # somebody's transaction is about to move them
@@ -93,10 +93,10 @@ class Worker:
             self.reset(self.partitions)
 
     def send_offsets(self) -> None:
-        offsets = {place: OffsetCommit(offset) for place, offset in self.positions.items()}
+        offsets = {place: OffsetAndMetadata(offset) for place, offset in self.positions.items()}
         if self.store.version < 2:
             self.store.transactions.add_offsets(self.slot, self.client.identity, "g")
-        self.store.transactions.commit_offsets(self.slot, self.client.identity, "g", offsets, self.member)
+        self.store.transactions.commit_offsets(self.slot, self.client.identity, self.member, offsets)
         self.has_sent_offsets = True
 
     def copy(self, dice: Dice) -> None:

@@ -98,6 +98,8 @@ class SmallStore:
     def now_ms(self) -> int:
         return self.time_ms
 
+    ticks_ms = now_ms
+
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
         assert interval_ms > 0
         self.jobs[name] = function

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.client.arguments import OffsetAndMetadata, OffsetAndTimestamp
+from logstore.client.arguments import OffsetAndTimestamp
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CorruptRecordError, InvalidGroupIdError, UsageError, WakeupError
 from logstore.model import TopicPartition
 

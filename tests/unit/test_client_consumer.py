@@ -10,10 +10,10 @@ from threading import Event, Semaphore
 import pytest
 
 import logstore
-from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
 from logstore.client.consumer.fetcher import Fetcher
 from logstore.client.store import Store
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
     IllegalStateError,
     InvalidGroupIdError,

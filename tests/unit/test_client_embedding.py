@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.store import Store
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import IllegalStateError, UsageError, WakeupError
 from logstore.model import FetchIsolation
 from tests.house.sources import ROOT

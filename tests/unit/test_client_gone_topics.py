@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.arguments import OffsetAndMetadata
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
 
@@ -44,7 +44,7 @@ def values(consumer: Consumer, **how: int) -> list[bytes]:
 @pytest.mark.parametrize("place", [("t", 1), ("nowhere", 0)])
 def test_no_offset_is_committed_of_what_is_not_there(store: Store, place: tuple[str, int]) -> None:
     with pytest.raises(UnknownTopicOrPartitionError, match=f"does not host.*{place[0]}-{place[1]}"):
-        store.groups.commit("g", {place: OffsetCommit(1), T0: OffsetCommit(2)})
+        store.groups.commit(ConsumerGroupMetadata("g"), {place: OffsetAndMetadata(1), T0: OffsetAndMetadata(2)})
     assert set(store.groups.fetch("g")) == {T0}
 
 

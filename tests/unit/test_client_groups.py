@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.client.arguments import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError, RequestTimedOutError
 from logstore.model import TopicPartition
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from logstore.client.arguments import ConsumerGroupMetadata, OffsetAndMetadata
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.states import TransactionManagerState
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
     AbortRequiredError,
     CommitFailedError,

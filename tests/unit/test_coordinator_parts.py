@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from logstore.coordinator.groups.offsets import GroupOffsets, OffsetCommit, commit_records
+from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from logstore.coordinator.transactions.ending import abort_timed_out
 from logstore.coordinator.transactions.outcomes import (
@@ -31,11 +31,13 @@ from logstore.errors import (
     SchemaError,
     TransactionCoordinatorFencedError,
 )
+from logstore.model import TopicPartition
 from logstore.store.internal_topic import partition_for
 from logstore.topics.consumer_offsets import OffsetKey
 from logstore.view.metadata_image import MetadataImage
 
 DAY_MS = 86_400_000
+T0 = TopicPartition("t", 0)
 
 
 def begun(
@@ -138,9 +140,9 @@ def test_what_answers_to_markers_mean() -> None:
 def test_offsets_of_a_deleted_topic_go_but_not_those_of_its_successor() -> None:
     offsets = GroupOffsets()
     for group, topic_id in (("g", None), ("h", "A" * 21 + "Q"), ("i", "B" * 22)):
-        for record in commit_records(group, {("t", 0): OffsetCommit(1, topic_id=topic_id)}, now_ms=0):
+        for record in commit_records(group, {T0: OffsetAndMetadata(1)}, topic_ids={T0: topic_id}, now_ms=0):
             offsets.replay(*record, record_offset=0)
-    [record] = commit_records("j", {("t", 1): OffsetCommit(1)}, now_ms=0)
+    [record] = commit_records("j", {("t", 1): OffsetAndMetadata(1)}, now_ms=0)
     offsets.replay(*record, record_offset=1, producer_id=5)
     keys = offsets.tombstones_of_topic("t", "A" * 21 + "Q")
     assert sorted((key.group_id, key.partition) for key in keys) == [("g", 0), ("h", 0), ("j", 1)]
@@ -150,10 +152,10 @@ def test_offsets_of_a_deleted_topic_go_but_not_those_of_its_successor() -> None:
 
 
 def test_metadata_beside_an_offset_has_a_limit_in_java_characters() -> None:
-    [(key, value)] = commit_records("g", {("t", 0): OffsetCommit(1, metadata="😀" * 2048)}, now_ms=0)
+    [(key, value)] = commit_records("g", {("t", 0): OffsetAndMetadata(1, metadata="😀" * 2048)}, now_ms=0)
     assert (key, len(value.metadata)) == (OffsetKey("g", "t", 0), 2048)
     with pytest.raises(OffsetMetadataTooLargeError, match="shorten the metadata of t-0"):
-        commit_records("g", {("t", 0): OffsetCommit(1, metadata="😀" * 2048 + "x")}, now_ms=0)
+        commit_records("g", {("t", 0): OffsetAndMetadata(1, metadata="😀" * 2048 + "x")}, now_ms=0)
 
 
 def test_the_hash_without_a_positive_is_partition_zero() -> None:

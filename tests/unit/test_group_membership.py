@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupMembership, GroupState, Joining
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, GroupState, Joining
 from logstore.coordinator.groups.records import group_from_record, group_record
 from logstore.errors import (
     FencedInstanceIdError,
@@ -29,7 +29,7 @@ def member(member_id: str, instance: str | None = None, topics: tuple[str, ...] 
 def group_of(*members: Joining) -> GroupMembership:
     group = GroupMembership("g")
     for one in members:
-        group.join(one, now_ms=0)
+        group.join(one, ticks_ms=0)
     group.complete_rebalance(COUNTS, now_ms=0)
     return group
 
@@ -48,102 +48,102 @@ def test_members_share_the_partitions_of_a_generation() -> None:
 
 def test_a_new_member_makes_the_others_join_again() -> None:
     group = group_of(member("m1"))
-    group.join(member("m2"), now_ms=10)
-    assert not group.is_ready(now_ms=10)
+    group.join(member("m2"), ticks_ms=10)
+    assert not group.is_ready(ticks_ms=10)
     with pytest.raises(RebalanceInProgressError):
-        group.heartbeat(GroupMemberIdentity("m1", 1), now_ms=11)
-    group.check_commit(GroupMemberIdentity("m1", 1), is_transactional=False)  # it may finish what it has
-    group.join(member("m1"), now_ms=12)
-    assert group.is_ready(now_ms=12)
+        group.heartbeat(ConsumerGroupMetadata("g", 1, "m1"), ticks_ms=11)
+    group.check_commit(ConsumerGroupMetadata("g", 1, "m1"), is_transactional=False)  # it may finish what it has
+    group.join(member("m1"), ticks_ms=12)
+    assert group.is_ready(ticks_ms=12)
     group.complete_rebalance(COUNTS, now_ms=12)
-    group.heartbeat(GroupMemberIdentity("m1", 2), now_ms=13)
+    group.heartbeat(ConsumerGroupMetadata("g", 2, "m1"), ticks_ms=13)
     assert group.members["m2"].partitions == (("t", 2), ("t", 3))
     for is_transactional in (True, False):
         with pytest.raises(IllegalGenerationError):
-            group.check_commit(GroupMemberIdentity("m1", 1), is_transactional=is_transactional)
+            group.check_commit(ConsumerGroupMetadata("g", 1, "m1"), is_transactional=is_transactional)
 
 
 def test_one_who_does_not_join_again_is_left_behind() -> None:
     group = group_of(member("m1"))
-    group.join(member("m2"), now_ms=10)
-    assert not group.is_ready(now_ms=309)
-    assert group.is_ready(now_ms=310)
+    group.join(member("m2"), ticks_ms=10)
+    assert not group.is_ready(ticks_ms=309)
+    assert group.is_ready(ticks_ms=310)
     group.complete_rebalance(COUNTS, now_ms=310)
     assert list(group.members) == ["m2"]
     assert group.leader == "m2"
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit(GroupMemberIdentity("m1", 1), is_transactional=True)
+        group.check_commit(ConsumerGroupMetadata("g", 1, "m1"), is_transactional=True)
 
 
 def test_joining_again_without_a_change_changes_nothing() -> None:
     group = group_of(member("m1"), member("m2"))
-    group.join(member("m1"), now_ms=5)
+    group.join(member("m1"), ticks_ms=5)
     assert group.state is GroupState.STABLE
-    group.join(member("m2", topics=("t", "u")), now_ms=6)
+    group.join(member("m2", topics=("t", "u")), ticks_ms=6)
     assert group.state is GroupState.PREPARING_REBALANCE
-    assert not group.is_ready(now_ms=6)  # m1 has not heard of it
+    assert not group.is_ready(ticks_ms=6)  # m1 has not heard of it
 
 
 def test_the_silent_and_the_leaving_are_removed() -> None:
     group = group_of(member("m1"), member("m2"), member("m3"))
-    group.heartbeat(GroupMemberIdentity("m1", 1), now_ms=60)
-    assert group.remove_silent(now_ms=100) == ["m2", "m3"]
-    group.leave("m1", now_ms=101)
-    assert group.is_ready(now_ms=101)
+    group.heartbeat(ConsumerGroupMetadata("g", 1, "m1"), ticks_ms=60)
+    assert group.remove_silent(ticks_ms=100) == ["m2", "m3"]
+    group.leave("m1", ticks_ms=101)
+    assert group.is_ready(ticks_ms=101)
     group.complete_rebalance(COUNTS, now_ms=102)
     assert (group.state, group.generation, group.protocol, group.leader) == (GroupState.EMPTY, 2, None, None)
     assert group.state_timestamp_ms == 102
     with pytest.raises(UnknownMemberIdError):
-        group.leave("m1", now_ms=103)
+        group.leave("m1", ticks_ms=103)
 
 
 def test_a_static_member_comes_back_to_its_place_and_shuts_the_old_one_out() -> None:
     group = group_of(member("m1", "i1"), member("m2"))
-    group.join(member("m9", "i1"), now_ms=5)
+    group.join(member("m9", "i1"), ticks_ms=5)
     assert (group.state, group.generation, group.leader) == (GroupState.STABLE, 1, "m9")
     assert group.members["m9"].partitions == (("t", 0), ("t", 1))
     with pytest.raises(FencedInstanceIdError):
-        group.heartbeat(GroupMemberIdentity("m1", 1, "i1"), now_ms=6)
+        group.heartbeat(ConsumerGroupMetadata("g", 1, "m1", "i1"), ticks_ms=6)
     with pytest.raises(FencedInstanceIdError):
-        group.check_commit(GroupMemberIdentity("m1", 1, "i1"), is_transactional=True)
+        group.check_commit(ConsumerGroupMetadata("g", 1, "m1", "i1"), is_transactional=True)
     with pytest.raises(UnknownMemberIdError):
-        group.check_commit(GroupMemberIdentity("m9", 1, "i2"), is_transactional=True)
+        group.check_commit(ConsumerGroupMetadata("g", 1, "m9", "i2"), is_transactional=True)
 
 
 def test_more_partitions_begin_a_rebalance() -> None:
     group = group_of(member("m1"))
-    group.request_rebalance(now_ms=7)
-    group.join(member("m1"), now_ms=8)
+    group.request_rebalance(ticks_ms=7)
+    group.join(member("m1"), ticks_ms=8)
     group.complete_rebalance({"t": 6}, now_ms=8)
     assert len(group.members["m1"].partitions) == 6
     empty = GroupMembership("e")
-    empty.request_rebalance(now_ms=1)
+    empty.request_rebalance(ticks_ms=1)
     assert empty.state is GroupState.EMPTY
 
 
 def test_the_assignor_that_most_prefer_is_taken() -> None:
     group = GroupMembership("g")
     for number, assignors in enumerate([("range", "sticky"), ("sticky", "range"), ("sticky",)]):
-        group.join(Joining(f"m{number}", ("t",), assignors=assignors), now_ms=0)
+        group.join(Joining(f"m{number}", ("t",), assignors=assignors), ticks_ms=0)
     group.complete_rebalance(COUNTS, now_ms=0)
     assert group.protocol == "sticky"
     with pytest.raises(InconsistentGroupProtocolError):
-        group.join(Joining("m9", ("t",), assignors=("range",)), now_ms=1)
+        group.join(Joining("m9", ("t",), assignors=("range",)), ticks_ms=1)
     with pytest.raises(InconsistentGroupProtocolError):
-        GroupMembership("h").join(Joining("m1", ("t",), assignors=("mine",)), now_ms=1)
+        GroupMembership("h").join(Joining("m1", ("t",), assignors=("mine",)), ticks_ms=1)
     with pytest.raises(InvalidGroupIdError):
-        GroupMembership("").join(member("m1"), now_ms=1)
+        GroupMembership("").join(member("m1"), ticks_ms=1)
 
 
 def test_commits_without_a_member() -> None:
     empty, full = GroupMembership("e"), group_of(member("m1"))
-    empty.check_commit(ANYBODY, is_transactional=False)
-    full.check_commit(ANYBODY, is_transactional=True)
+    empty.check_commit(ConsumerGroupMetadata("g"), is_transactional=False)
+    full.check_commit(ConsumerGroupMetadata("g"), is_transactional=True)
     with pytest.raises(UnknownMemberIdError) as unknown:
-        full.check_commit(ANYBODY, is_transactional=False)
+        full.check_commit(ConsumerGroupMetadata("g"), is_transactional=False)
     assert unknown.value.recovery is Recovery.ABORT
     with pytest.raises(UnknownMemberIdError):
-        empty.check_commit(GroupMemberIdentity("m1", 0), is_transactional=True)
+        empty.check_commit(ConsumerGroupMetadata("g", 0, "m1"), is_transactional=True)
 
 
 def test_a_group_comes_back_from_its_record() -> None:
@@ -151,28 +151,28 @@ def test_a_group_comes_back_from_its_record() -> None:
     key, value = group_record(group)
     assert decode_key(encode_key(key)) == key
     assert decode_value(key, encode_value(value)) == value
-    again = group_from_record(key, value, now_ms=50)
+    again = group_from_record(key, value, ticks_ms=50)
     assert (again.generation, again.state, again.leader) == (1, GroupState.STABLE, "m1")
     assert again.members["m2"].partitions == group.members["m2"].partitions
-    again.heartbeat(GroupMemberIdentity("m1", 1, "i1"), now_ms=60)
+    again.heartbeat(ConsumerGroupMetadata("g", 1, "m1", "i1"), ticks_ms=60)
     assert group_record(again) == (key, value)
-    again.remove_all(now_ms=61)
+    again.remove_all(ticks_ms=61)
     again.complete_rebalance(COUNTS, now_ms=61)
     key, value = group_record(again)
     assert (value.generation, value.protocol, value.members, value.protocol_type) == (2, None, (), "consumer")
-    assert group_from_record(key, value, now_ms=0).state is GroupState.EMPTY
+    assert group_from_record(key, value, ticks_ms=0).state is GroupState.EMPTY
 
 
 def test_when_offsets_begin_to_expire() -> None:
     group = GroupMembership("g")
     assert base(group) == 1000  # a simple group: since the commit
-    group.join(member("m1"), now_ms=5)
+    group.join(member("m1"), ticks_ms=5)
     assert base(group) is None
     group.complete_rebalance(COUNTS, now_ms=6)
     assert base(group) == 1000
     assert group.is_subscribed("t")
     assert not group.is_subscribed("u")
-    group.remove_all(now_ms=7)
+    group.remove_all(ticks_ms=7)
     group.complete_rebalance(COUNTS, now_ms=8)
     assert base(group) == 8  # an empty group: since it is empty
     group.state_timestamp_ms = -1

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from logstore.columns.window_scan import scan_windows
-from logstore.coordinator.groups.membership import GroupMemberIdentity, Joining
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transaction import log_record
 from logstore.errors import (
@@ -182,10 +182,10 @@ def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
     store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000))
     assignment = store.groups.sync("g", "m")
     assert assignment is not None
-    member = GroupMemberIdentity("m", assignment.generation)
+    member = ConsumerGroupMetadata("g", assignment.generation, "m")
     for number in range(3):
         store.time_ms += 8_000
-        store.groups.commit("g", {PLACE: OffsetCommit(number)}, member)
+        store.groups.commit(member, {PLACE: OffsetAndMetadata(number)})
         store.groups.remove_silent()
     assert set(store.groups.describe("g").members) == {"m"}
     store.time_ms += 10_000
@@ -198,9 +198,9 @@ def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -
     store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000))
     assignment = store.groups.sync("g", "m")
     assert assignment is not None
-    member, client = GroupMemberIdentity("m", assignment.generation), TransactionalClient(store, "x")
+    member, client = ConsumerGroupMetadata("g", assignment.generation, "m"), TransactionalClient(store, "x")
     store.time_ms += 8_000
-    store.transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(1)}, member)
+    store.transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(1)})
     store.time_ms += 2_000
     store.groups.remove_silent()
     assert not store.groups.describe("g").members
@@ -210,18 +210,18 @@ def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -
 def test_a_zombie_is_told_whether_its_group_is_known(is_transactional: bool, tmp_path: Path) -> None:
     """A group that only commits is a classic group without members to Kafka, so `validateMember` refuses first."""
     store = opened(tmp_path)
-    zombie = GroupMemberIdentity("m", 3)
+    zombie = ConsumerGroupMetadata("g", 3, "m")
     client = TransactionalClient(store, "x")
 
     def commit() -> None:
         if is_transactional:
-            store.transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(9)}, zombie)
+            store.transactions.commit_offsets("x", client.identity, zombie, {PLACE: OffsetAndMetadata(9)})
         else:
-            store.groups.commit("g", {PLACE: OffsetCommit(9)}, zombie)
+            store.groups.commit(zombie, {PLACE: OffsetAndMetadata(9)})
 
     with pytest.raises(IllegalGenerationError):
         commit()
-    store.groups.commit("g", {PLACE: OffsetCommit(1)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(1)})
     with pytest.raises(UnknownMemberIdError):
         commit()
     committed = store.groups.fetch("g")[PLACE]

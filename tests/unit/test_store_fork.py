@@ -61,7 +61,7 @@ def writing():
         store.next_producer_id,
         store.run_due,
         lambda: store.log("t", 0),
-        lambda: store.groups.commit("group", {}) or store.log("t", 0),
+        lambda: store.groups.commit(logstore.ConsumerGroupMetadata("group"), {}) or store.log("t", 0),
     )
     log.close()
     lingering.close()
@@ -162,15 +162,15 @@ def test_a_child_has_no_member_and_no_transaction_of_its_parent(tmp_path: Path) 
     """A heartbeat wrote nothing, so it succeeded; and locks of the coordinators were held for ever."""
     middle = """
 from logstore.coordinator.groups.membership import Joining
-from logstore.coordinator.groups.membership import GroupMemberIdentity
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 
 store.groups.join("g", Joining(member_id="m", topics=("t",)))
-member = GroupMemberIdentity("m", store.groups.sync("g", "m").generation)
+member = ConsumerGroupMetadata("g", store.groups.sync("g", "m").generation, "m")
 identity = store.transactions.init_producer_id("x", 1000)
 is_held, is_done = threading.Event(), threading.Event()
 
 def hold():
-    with store.groups._partitions.of("g").lock, store.transactions._state_of("x")._lock:
+    with store.groups._partition_of("g").lock, store.transactions._state_of("x")._lock:
         is_held.set()
         is_done.wait(60)
 
@@ -178,12 +178,12 @@ thread = threading.Thread(target=hold)
 thread.start()
 is_held.wait()
 in_child(lambda: raised(
-    lambda: store.groups.heartbeat("g", member),
+    lambda: store.groups.heartbeat(member),
     lambda: store.transactions.end_transaction("x", identity, is_commit=False),
 ))
 is_done.set()
 thread.join()
-store.groups.heartbeat("g", member)
+store.groups.heartbeat(member)
 store.groups.leave("g", "m")
 store.groups.delete("g")
 """

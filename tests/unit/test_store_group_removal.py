@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.membership import GroupMembership, Joining
-from logstore.coordinator.groups.offsets import OffsetCommit, commit_records
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, Joining
+from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records
 from logstore.errors import KafkaStorageError
 from logstore.store.groups.partition import GroupPartition
 from logstore.topics.consumer_offsets import OffsetKey
@@ -30,8 +30,8 @@ def commit_many(store: SmallStore, group_id: str = LARGE, topic: str = "in") -> 
     """More offsets than one batch of tombstones can name, without the partitions; each batch has a part of them."""
     for first in range(0, OFFSET_COUNT, 1_000):
         places = [(topic, number) for number in range(first, first + 1_000)]
-        records = commit_records(group_id, dict.fromkeys(places, OffsetCommit(1)), now_ms=store.time_ms)
-        store.groups._partitions.of(group_id).write(records)
+        records = commit_records(group_id, dict.fromkeys(places, OffsetAndMetadata(1)), now_ms=store.time_ms)
+        store.groups._partition_of(group_id).write(records)
 
 
 def reopened_groups(store: SmallStore) -> list[str]:
@@ -77,7 +77,7 @@ def test_a_deleted_topic_may_have_more_offsets_than_fit_a_batch(tmp_path: Path) 
     store = opened(tmp_path)
     commit_many(store)
     store.create_topic("other", partitions=1, config={})
-    store.groups.commit(LARGE, {("other", 0): OffsetCommit(1)})
+    store.groups.commit(ConsumerGroupMetadata(LARGE), {("other", 0): OffsetAndMetadata(1)})
     store.groups.topic_deleted("in", topic_id_of("in"))
     assert set(store.groups.fetch(LARGE)) == {("other", 0)}
 
@@ -87,7 +87,7 @@ def test_what_was_logged_before_a_failure_is_gone_and_the_rest_is_left(
 ) -> None:
     store = opened(tmp_path)
     commit_many(store)
-    partition = store.groups._partitions.of(LARGE)
+    partition = store.groups._partition_of(LARGE)
     append = partition._topic.append
     sizes: list[int] = []
 
@@ -114,7 +114,7 @@ def test_a_partition_that_cannot_be_written_does_not_keep_a_deleted_topics_offse
     store = opened(tmp_path)
     first, second = group_ids_of(store)
     for group_id in (first, second):
-        store.groups.commit(group_id, {("in", 0): OffsetCommit(1)})
+        store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
     let_fail(store, 0)
     with pytest.raises(KafkaStorageError):
         store.groups.topic_deleted("in", topic_id_of("in"))
@@ -128,7 +128,7 @@ def test_a_group_whose_offsets_cannot_be_removed_does_not_keep_others(
     store = SmallStore(tmp_path, internal_partitions=1).start()
     store.create_topic("in", partitions=1, config={})
     for group_id in ("g1", "g2"):
-        store.groups.commit(group_id, {("in", 0): OffsetCommit(1)})
+        store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
     remove = GroupPartition.remove
 
     def remove_some(partition: GroupPartition, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from logstore.columns.small_batch import build_batch_from_records
-from logstore.coordinator.groups.membership import ANYBODY, GroupMemberIdentity, GroupState, Joining
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupState, Joining, Member
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
     FencedInstanceIdError,
     GroupIdNotFoundError,
@@ -22,7 +22,6 @@ from logstore.errors import (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
-from logstore.store.groups.coordinator import GroupAssignment
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
 from logstore.view.replay import ReplayedRecord, replayed
@@ -49,15 +48,15 @@ def committed(store: SmallStore, group_id: str = "g", place: tuple[str, int] = P
     return None if found is None else found.offset
 
 
-def joined(store: SmallStore, *member_ids: str, topics: tuple[str, ...] = ("in",)) -> list[GroupMemberIdentity]:
+def joined(store: SmallStore, *member_ids: str, topics: tuple[str, ...] = ("in",)) -> list[ConsumerGroupMetadata]:
     """All of them in one generation."""
     for member_id in member_ids:
         store.groups.join("g", Joining(member_id=member_id, topics=topics))
     found = [assigned(store, member_id) for member_id in member_ids]
-    return [GroupMemberIdentity(name, one.generation) for name, one in zip(member_ids, found, strict=True)]
+    return [ConsumerGroupMetadata("g", one.generation, name) for name, one in zip(member_ids, found, strict=True)]
 
 
-def assigned(store: SmallStore, member_id: str) -> GroupAssignment:
+def assigned(store: SmallStore, member_id: str) -> Member:
     assignment = store.groups.sync("g", member_id)
     assert assignment is not None
     return assignment
@@ -78,8 +77,10 @@ def group_log(store: SmallStore, group_id: str = "g") -> list[tuple[str, object]
 def test_a_commit_is_there_after_a_restart(store: SmallStore) -> None:
     assert store.groups.fetch("g") == {}
     assert committed(store) is None
-    store.groups.commit("g", {PLACE: OffsetCommit(7, 3, "note"), ("in", 1): OffsetCommit(1)})
-    store.groups.commit("g", {("in", 1): OffsetCommit(2)})
+    store.groups.commit(
+        ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7, "note", 3), ("in", 1): OffsetAndMetadata(1)}
+    )
+    store.groups.commit(ConsumerGroupMetadata("g"), {("in", 1): OffsetAndMetadata(2)})
     store = again(store)
     found = store.groups.fetch("g")
     assert {place: one.offset for place, one in found.items() if one is not None} == {PLACE: 7, ("in", 1): 2}
@@ -90,7 +91,7 @@ def test_a_commit_is_there_after_a_restart(store: SmallStore) -> None:
 
 
 def test_the_topic_is_made_as_a_broker_makes_it(store: SmallStore) -> None:
-    store.groups.commit("g", {PLACE: OffsetCommit(7)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
     assert store.topics["__consumer_offsets"].config == {
         "cleanup.policy": "compact",
         "compression.type": "producer",
@@ -101,21 +102,21 @@ def test_the_topic_is_made_as_a_broker_makes_it(store: SmallStore) -> None:
 def test_metadata_that_is_too_long_is_refused(store: SmallStore) -> None:
     store.config["offset.metadata.max.bytes"] = 3
     with pytest.raises(OffsetMetadataTooLargeError):
-        store.groups.commit("g", {PLACE: OffsetCommit(7, metadata="long")})
+        store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7, metadata="long")})
     assert committed(store) is None
 
 
 def test_offsets_of_a_topic_that_was_made_anew_do_not_count(store: SmallStore) -> None:
-    store.groups.commit("g", {PLACE: OffsetCommit(7)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
     store.log(*PLACE).topic_id = "AAAAAAAAAAAAAAAAAAAAAQ"
     assert committed(store) is None
-    store.groups.commit("g", {PLACE: OffsetCommit(1)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(1)})
     assert committed(store) == 1
 
 
 def test_offsets_of_a_deleted_topic_are_forgotten(store: SmallStore) -> None:
     store.create_topic("other", partitions=1, config={})
-    store.groups.commit("g", {PLACE: OffsetCommit(7), ("other", 0): OffsetCommit(8)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7), ("other", 0): OffsetAndMetadata(8)})
     store.groups.topic_deleted("in", topic_id_of("in"))
     assert set(store.groups.fetch("g")) == {("other", 0)}
     assert set(again(store).groups.fetch("g")) == {("other", 0)}
@@ -127,20 +128,20 @@ def test_members_share_the_partitions(store: SmallStore) -> None:
     store.groups.join("g", Joining(member_id="m2", topics=("in",)))
     assert store.groups.sync("g", "m2") is None
     with pytest.raises(RebalanceInProgressError):
-        store.groups.heartbeat("g", alone)
+        store.groups.heartbeat(alone)
     with pytest.raises(RebalanceInProgressError):
         store.groups.sync("g", "m1")
-    store.groups.commit("g", {PLACE: OffsetCommit(7)}, alone)
+    store.groups.commit(alone, {PLACE: OffsetAndMetadata(7)})
     first, second = joined(store, "m1", "m2")
-    assert first.generation == alone.generation + 1
+    assert first.generation_id == alone.generation_id + 1
     assert assigned(store, "m1").partitions == (("in", 0), ("in", 1))
     assert assigned(store, "m2").partitions == (("in", 2),)
-    store.groups.heartbeat("g", second)
+    store.groups.heartbeat(second)
     with pytest.raises(IllegalGenerationError):
-        store.groups.commit("g", {PLACE: OffsetCommit(8)}, alone)
+        store.groups.commit(alone, {PLACE: OffsetAndMetadata(8)})
     assert committed(store) == 7
     store.groups.leave("g", "m1")
-    assert joined(store, "m2")[0].generation == first.generation + 1
+    assert joined(store, "m2")[0].generation_id == first.generation_id + 1
     assert len(assigned(store, "m2").partitions) == 3
 
 
@@ -154,13 +155,13 @@ def test_every_generation_is_logged_before_anybody_hears_of_it(store: SmallStore
 def test_a_silent_member_is_left_behind(store: SmallStore) -> None:
     first, second = joined(store, "m1", "m2")
     store.time_ms += 44_000
-    store.groups.heartbeat("g", second)
+    store.groups.heartbeat(second)
     store.time_ms += 2_000
     store.jobs["group-rebalance"]()
     with pytest.raises(UnknownMemberIdError):
-        store.groups.heartbeat("g", first)
+        store.groups.heartbeat(first)
     with pytest.raises(RebalanceInProgressError):
-        store.groups.heartbeat("g", second)
+        store.groups.heartbeat(second)
     joined(store, "m2")
     assert len(assigned(store, "m2").partitions) == 3
     store.time_ms += 46_000
@@ -202,7 +203,7 @@ def test_an_error_of_another_group_is_not_raised_from_a_heartbeat(
     log.failure.error = KafkaStorageError("the disk is full")
     log.invalidate_fast_path()
     store.groups.abandon(other, "n1")
-    store.groups.heartbeat("g", member)
+    store.groups.heartbeat(member)
     assert f"Group {other} cannot be written" in caplog.text
     with pytest.raises(KafkaStorageError):
         store.groups.remove_silent()  # it is tried again, and told of
@@ -214,12 +215,12 @@ def test_an_error_of_another_group_is_not_raised_from_a_heartbeat(
 
 def test_a_group_begins_without_members_and_in_a_later_generation(store: SmallStore) -> None:
     (zombie,) = joined(store, "m1")
-    store.groups.commit("g", {PLACE: OffsetCommit(7)}, zombie)
+    store.groups.commit(zombie, {PLACE: OffsetAndMetadata(7)})
     store = again(store)
     with pytest.raises(UnknownMemberIdError):
-        store.groups.commit("g", {PLACE: OffsetCommit(8)}, zombie)
+        store.groups.commit(zombie, {PLACE: OffsetAndMetadata(8)})
     (member,) = joined(store, "m1")
-    assert member.generation > zombie.generation + 1
+    assert member.generation_id > zombie.generation_id + 1
     assert committed(store) == 7
     generations = [value for _, value in group_log(store) if isinstance(value, GroupMetadata)]
     assert [len(one.members) for one in generations] == [1, 0, 1]
@@ -227,11 +228,11 @@ def test_a_group_begins_without_members_and_in_a_later_generation(store: SmallSt
 
 def test_a_static_member_takes_its_place_again(store: SmallStore) -> None:
     store.groups.join("g", Joining(member_id="m1", topics=("in",), group_instance_id="i"))
-    old = GroupMemberIdentity("m1", assigned(store, "m1").generation, "i")
+    old = ConsumerGroupMetadata("g", assigned(store, "m1").generation, "m1", "i")
     store.groups.join("g", Joining(member_id="m2", topics=("in",), group_instance_id="i"))
-    assert assigned(store, "m2").generation == old.generation
+    assert assigned(store, "m2").generation == old.generation_id
     with pytest.raises(FencedInstanceIdError):
-        store.groups.commit("g", {PLACE: OffsetCommit(8)}, old)
+        store.groups.commit(old, {PLACE: OffsetAndMetadata(8)})
 
 
 def test_a_topic_with_more_partitions_is_shared_anew(store: SmallStore) -> None:
@@ -239,7 +240,7 @@ def test_a_topic_with_more_partitions_is_shared_anew(store: SmallStore) -> None:
     store.create_topic("later", partitions=1, config={})
     store.groups.topic_changed("later")
     with pytest.raises(RebalanceInProgressError):
-        store.groups.heartbeat("g", member)
+        store.groups.heartbeat(member)
     joined(store, "m1", topics=("in", "later"))
     assert ("later", 0) in assigned(store, "m1").partitions
 
@@ -259,7 +260,7 @@ def test_nobody_joins_a_group_of_another_protocol(store: SmallStore) -> None:
 
 
 def test_records_of_unknown_types_are_passed_over(store: SmallStore) -> None:
-    store.groups.commit("g", {PLACE: OffsetCommit(7)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
     log = store.log("__consumer_offsets", store.groups.partition_of("g"))
     log.append_as_leader(build_batch_from_records([(b"\x00\x63what", b"\x00\x00", store.now_ms(), ())]))
     assert committed(again(store)) == 7
@@ -270,41 +271,43 @@ def test_a_zombie_cannot_commit_offsets_in_a_transaction(store: SmallStore) -> N
     (member,) = joined(store, "m1")
     client = TransactionalClient(store, "x")
     transactions = store.transactions
-    transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(7)}, member)
+    transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(7)})
     client.end(is_commit=True)
     assert committed(store) == 7
     joined(store, "m2", "m1")
     with pytest.raises(IllegalGenerationError):
-        transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(8)}, member)
+        transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(8)})
     number = store.groups.partition_of("g")
     assert transactions.describe("x").partitions == {
         ("__consumer_offsets", number)
     }  # as with Kafka, before it is refused
     with pytest.raises(IllegalGenerationError):
-        transactions.commit_offsets("x", client.identity, "new", {PLACE: OffsetCommit(8)}, member)
+        transactions.commit_offsets("x", client.identity, member, {PLACE: OffsetAndMetadata(8)})
     newer = TransactionalClient(store, "x")
-    for who in (member, ANYBODY):
+    for who in (member, ConsumerGroupMetadata("g")):
         with pytest.raises(InvalidProducerEpochError):
-            transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(8)}, who)
-    transactions.commit_offsets("x", newer.identity, "g", {PLACE: OffsetCommit(9)})
+            transactions.commit_offsets("x", client.identity, who, {PLACE: OffsetAndMetadata(8)})
+    transactions.commit_offsets("x", newer.identity, ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(9)})
     newer.end(is_commit=False)
     assert committed(store) == committed(again(store)) == 7
 
 
 def test_a_later_commit_is_not_undone_by_an_older_transaction(store: SmallStore) -> None:
     client = TransactionalClient(store, "x")
-    store.transactions.commit_offsets("x", client.identity, "g", {PLACE: OffsetCommit(7)})
-    store.groups.commit("g", {PLACE: OffsetCommit(9)})
+    store.transactions.commit_offsets("x", client.identity, ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
+    store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(9)})
     client.end(is_commit=True)
     assert committed(store) == committed(again(store)) == 9
 
 
 def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
     (member,) = joined(store, "m1")
-    store.groups.commit("g", {PLACE: OffsetCommit(7)}, member)
-    store.groups.commit("simple", {PLACE: OffsetCommit(7)})
+    store.groups.commit(member, {PLACE: OffsetAndMetadata(7)})
+    store.groups.commit(ConsumerGroupMetadata("simple"), {PLACE: OffsetAndMetadata(7)})
     client = TransactionalClient(store, "x")
-    store.transactions.commit_offsets("x", client.identity, "waiting", {PLACE: OffsetCommit(7)})
+    store.transactions.commit_offsets(
+        "x", client.identity, ConsumerGroupMetadata("waiting"), {PLACE: OffsetAndMetadata(7)}
+    )
     store.time_ms += 7 * DAY_MS
     store.jobs["group-metadata-expiration"]()
     assert (committed(store), committed(store, "simple")) == (7, None)
@@ -324,7 +327,7 @@ def test_offsets_expire_when_nobody_keeps_them_up(store: SmallStore) -> None:
 def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
     store.create_topic("other", partitions=1, config={})
     (member,) = joined(store, "m1")
-    store.groups.commit("g", {PLACE: OffsetCommit(7), ("other", 0): OffsetCommit(1)}, member)
+    store.groups.commit(member, {PLACE: OffsetAndMetadata(7), ("other", 0): OffsetAndMetadata(1)})
     with pytest.raises(NonEmptyGroupError):
         store.groups.delete("g")
     with pytest.raises(GroupSubscribedToTopicError):
@@ -339,12 +342,21 @@ def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
     assert list(again(store).groups.group_ids()) == []
 
 
+def test_a_step_of_the_wall_clock_expels_nobody(store: SmallStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    (member,) = joined(store, "m1")
+    ticks_ms = store.ticks_ms()
+    monkeypatch.setattr(store, "ticks_ms", lambda: ticks_ms)
+    store.time_ms += DAY_MS
+    store.jobs["group-rebalance"]()
+    store.groups.heartbeat(member)
+
+
 def test_only_members_commit_for_a_group_that_has_some(store: SmallStore) -> None:
     joined(store, "m1")
     with pytest.raises(UnknownMemberIdError):
-        store.groups.commit("g", {PLACE: OffsetCommit(7)}, ANYBODY)
+        store.groups.commit(ConsumerGroupMetadata("g"), {PLACE: OffsetAndMetadata(7)})
     with pytest.raises(UnknownMemberIdError):
-        store.groups.heartbeat("nowhere", GroupMemberIdentity("m1", 1))
+        store.groups.heartbeat(ConsumerGroupMetadata("nowhere", 1, "m1"))
     with pytest.raises(UnknownMemberIdError):
         store.groups.leave("nowhere", "m1")
     with pytest.raises(UnknownMemberIdError):

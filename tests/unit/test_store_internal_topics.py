@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import logstore
-from logstore.coordinator.groups.membership import Joining
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import InvalidPartitionsError, InvalidTopicError, LogstoreError, UnknownTopicOrPartitionError
 from logstore.store.partitions import Partitions
 
@@ -50,7 +50,7 @@ def test_topics_of_coordinators_are_neither_deleted_nor_given_partitions(tmp_pat
     with logstore.open(tmp_path, config=config) as store:
         store.create_topic("t")
         identity = store.transactions.init_producer_id("one", 60_000)
-        store.groups.commit("group", {("t", 0): OffsetCommit(17)})
+        store.groups.commit(ConsumerGroupMetadata("group"), {("t", 0): OffsetAndMetadata(17)})
         with pytest.raises(InvalidTopicError, match=f"Deletion of internal topic {topic} is prohibited"):
             store.delete_topic(topic)
         with pytest.raises(InvalidPartitionsError, match=f"of internal topic {topic} cannot be changed"):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.replay import ReplayedRecord, replayed
@@ -64,7 +65,9 @@ def test_a_new_producer_fences_the_one_that_was_there(taken: Taken) -> None:
     client = TransactionalClient(store, "left-open")
     assert client.identity == (9, 2)
     client.send("orders", b"from here")
-    store.transactions.commit_offsets("left-open", client.identity, "copiers", {("payments", 0): OffsetCommit(99)})
+    store.transactions.commit_offsets(
+        "left-open", client.identity, ConsumerGroupMetadata("copiers"), {("payments", 0): OffsetAndMetadata(99)}
+    )
     client.end(is_commit=True)
     assert store.values("orders") == [*before, b"from here"]
     found = store.groups.fetch("copiers", require_stable=True)

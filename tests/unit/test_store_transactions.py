@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transaction import from_record, log_record
 from logstore.errors import (
@@ -110,7 +111,7 @@ def test_offsets_are_committed_with_the_transaction(version: int, tmp_path: Path
     if version < 2:
         store.transactions.add_offsets("x", client.identity, "g")
     client.send("b", b"1")
-    store.transactions.commit_offsets("x", client.identity, "g", {place: OffsetCommit(7)})
+    store.transactions.commit_offsets("x", client.identity, ConsumerGroupMetadata("g"), {place: OffsetAndMetadata(7)})
     assert store.groups.fetch("g", [place]) == {place: None}
     with pytest.raises(UnstableOffsetCommitError):
         store.groups.fetch("g", [place], require_stable=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import logstore
-from logstore.coordinator.groups.offsets import OffsetCommit
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.disk.seam import Seam
 from logstore.errors import SchemaError
 from logstore.store.opening.adoption import adopt
@@ -27,7 +28,7 @@ def written(path: Path, topic: str, key: bytes, value: bytes | None) -> None:
     with logstore.open(path, config=CONFIG) as store:
         store.create_topic("t", partitions=1)
         assert store.transactions.init_producer_id("a", 60_000) == (0, 0)
-        store.groups.commit("group", {("t", 0): OffsetCommit(17)})
+        store.groups.commit(ConsumerGroupMetadata("group"), {("t", 0): OffsetAndMetadata(17)})
         store.log(topic, 0).append_records([value], [key])
 
 

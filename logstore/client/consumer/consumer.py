@@ -23,14 +23,14 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
+from ...coordinator.groups.membership import ConsumerGroupMetadata
+from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import IllegalStateError, InvalidGroupIdError, UnstableOffsetCommitError, UsageError
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
 from ..arguments import (
     ILLEGAL_ARGUMENT,
-    ConsumerGroupMetadata,
-    OffsetAndMetadata,
     OffsetAndTimestamp,
     Offsets,
     offset_commits,

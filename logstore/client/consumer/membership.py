@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from ... import clock
-from ...coordinator.groups.membership import ANYBODY, NO_GENERATION, GroupMemberIdentity, Joining
-from ...coordinator.groups.offsets import OffsetCommit
+from ...coordinator.groups.membership import NO_GENERATION, ConsumerGroupMetadata, Joining
+from ...coordinator.groups.offsets import NO_LEADER_EPOCH, OffsetAndMetadata
 from ...errors import (
     CommitFailedError,
     IllegalGenerationError,
@@ -28,7 +28,7 @@ from ...errors import (
 )
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
-from ..arguments import NO_LEADER_EPOCH, ConsumerGroupMetadata, OffsetAndMetadata, offset_commits
+from ..arguments import offset_commits
 from .config import ConsumerConfig
 from .positions import Positions
 from .subscription import SubscriptionState
@@ -85,9 +85,7 @@ class Membership:
     @property
     def metadata(self) -> ConsumerGroupMetadata:
         """What a producer shows with the offsets."""
-        member = self._identity
-        instance_id = self._config["group.instance.id"]
-        return ConsumerGroupMetadata(self._group_id, member.generation, member.member_id, instance_id)
+        return self._identity._replace(group_instance_id=self._config["group.instance.id"])
 
     def poll(self, listener: RebalanceListener | None) -> None:
         """Be alive, take part in a rebalance, and let the positions be those of the assignment.
@@ -127,14 +125,14 @@ class Membership:
         if self._member_id and self._config["group.instance.id"] is None:
             self._store.groups.abandon(self._group_id, self._member_id)
 
-    def commit(self, commits: Mapping[TopicPartition, OffsetCommit]) -> None:
+    def commit(self, commits: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """Commit offsets for the group; raises as `Consumer.commit`."""
         if self._positions.subscription.is_shared and self._partitions is None:
             raise RebalanceInProgressError(_REBALANCING) if self._is_joining else CommitFailedError(_NO_MEMBER)
         if not commits:
             return
         try:
-            self._store.groups.commit(self._group_id, commits, self._identity)
+            self._store.groups.commit(self._identity, commits)
         except (UnknownMemberIdError, IllegalGenerationError) as error:
             raise CommitFailedError(_SHUT_OUT) from error
 
@@ -183,11 +181,12 @@ class Membership:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     @property
-    def _identity(self) -> GroupMemberIdentity:
-        """Who commits: the member, or anybody while the consumer is not in its group."""
+    def _identity(self) -> ConsumerGroupMetadata:
+        """Who commits: the member, or nobody in particular while the consumer is not in its group."""
         if self._generation == NO_GENERATION:
-            return ANYBODY
-        return GroupMemberIdentity(self._member_id, self._generation, self._config["group.instance.id"])
+            return ConsumerGroupMetadata(self._group_id)
+        instance_id = self._config["group.instance.id"]
+        return ConsumerGroupMetadata(self._group_id, self._generation, self._member_id, instance_id)
 
     def _wanted_topics(self) -> frozenset[str]:
         state, topics = self._positions.subscription, self._store.topics
@@ -201,7 +200,7 @@ class Membership:
         """Tell the group that the member is alive; if it has to join again its partitions are given back."""
         is_lost = False
         try:
-            self._store.groups.heartbeat(self._group_id, self._identity)
+            self._store.groups.heartbeat(self._identity)
             if topics == self._topics and not self._must_rejoin:
                 return False
         except RebalanceInProgressError:
@@ -264,17 +263,17 @@ class Membership:
     def _has_synced(self) -> bool:
         """Take the assignment, if everybody has joined; a member that was left behind has to join again."""
         try:
-            assignment = self._store.groups.sync(self._group_id, self._member_id)
+            member = self._store.groups.sync(self._group_id, self._member_id)
         except RebalanceInProgressError:
             self._is_joining = False
             return False
         except UnknownMemberIdError:
             self._forget()
             return False
-        if assignment is None:
+        if member is None:
             return False
-        self._generation, self._is_joining, self._has_taken_over = assignment.generation, False, False
-        self._partitions = tuple(TopicPartition(*partition) for partition in assignment.partitions)
+        self._generation, self._is_joining, self._has_taken_over = member.generation, False, False
+        self._partitions = member.partitions
         return True
 
     def _forget(self) -> None:

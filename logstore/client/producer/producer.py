@@ -31,6 +31,7 @@ from typing import Any
 
 from ... import clock
 from ...clock import time_ns
+from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...errors import (
     IllegalStateError,
     LogstoreError,
@@ -44,7 +45,7 @@ from ...errors import (
 from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
 from ...store.data_directory import DataDirectory
-from ..arguments import ConsumerGroupMetadata, Offsets, checked_group, not_negative
+from ..arguments import Offsets, checked_group, not_negative
 from ..lifetime import close_in_with
 from ..serializers import Serializer, serialized
 from .batch import RecordFuture

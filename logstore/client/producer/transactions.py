@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ... import clock
-from ...coordinator.groups.membership import GroupMemberIdentity
+from ...coordinator.groups.membership import ConsumerGroupMetadata
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity
 from ...errors import (
     AbortRequiredError,
@@ -34,7 +34,7 @@ from ...errors import (
 from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
 from ...store.data_directory import DataDirectory
-from ..arguments import ConsumerGroupMetadata, Offsets, offset_commits
+from ..arguments import Offsets, offset_commits
 from .config import ProducerConfig
 from .retry import RETRIABLE, Backoff, raise_storage_error
 from .states import CLOSED, ERRORS, ONGOING, SOURCES, UNANSWERED, TransactionManagerState
@@ -93,14 +93,13 @@ class TransactionManager:
     def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         """Let offsets of a group be committed with the transaction."""
         commits = offset_commits(offsets)
-        member = GroupMemberIdentity(group.member_id, group.generation_id, group.group_instance_id)
 
         def commit() -> None:
             name, coordinator = self._transactional_id, self._store.transactions
             if not self._store.transactions.has_epoch_bump:
                 coordinator.add_offsets(name, self.identity, group.group_id)
             self._begun = (self.number, self.identity)
-            coordinator.commit_offsets(name, self.identity, group.group_id, commits, member)
+            coordinator.commit_offsets(name, self.identity, group, commits)
 
         self._refuse_inside()
         self._refuse_offsets()

@@ -2,10 +2,11 @@
 
 A member that joins, leaves or changes its topics begins a rebalance. The others hear of it at their next heartbeat,
 finish what they have (they may still commit) and join again. When all have joined, or their time is up, there is a new
-generation. The coordinator assigns partitions itself; in Kafka's classic protocol the first member does.
+generation. The coordinator assigns partitions itself; in Kafka's classic protocol the first member does. Silence and
+waiting are counted in `ticks_ms`, by a clock that never goes back.
 
 >>> group = GroupMembership("billing")
->>> group.join(Joining(member_id="m1", topics=("t",)), now_ms=5)
+>>> group.join(Joining(member_id="m1", topics=("t",)), ticks_ms=5)
 >>> group.complete_rebalance({"t": 3}, now_ms=5)
 >>> group.generation, list(map(str, group.members["m1"].partitions))
 (1, ['t-0', 't-1', 't-2'])
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 from ...errors import (
     FencedInstanceIdError,
@@ -71,17 +73,17 @@ class Joining:
     held: tuple[TopicPartition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMemberIdentity:
-    """The member that commits for a group or is alive (`ConsumerGroupMetadata`)."""
+class ConsumerGroupMetadata(NamedTuple):
+    """A member of a group in a generation: who commits, or read what a producer commits (`ConsumerGroupMetadata`).
 
+    With the group id alone it is nobody: no member, who may commit for a group that has none. Nobody is fenced when the
+    group goes on without the reader.
+    """
+
+    group_id: str
+    generation_id: int = NO_GENERATION
     member_id: str = ""
-    generation: int = NO_GENERATION
     group_instance_id: str | None = None
-
-
-#: no member; may commit for a group that has none
-ANYBODY = GroupMemberIdentity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Member:
     """A member of a group; with `has_joined` it is ready for the next generation."""
 
     joining: Joining
-    last_heartbeat_ms: int
+    last_heartbeat_ms: int  # in ticks
     has_joined: bool = False
     partitions: tuple[TopicPartition, ...] = ()
     generation: int = NO_GENERATION
@@ -109,8 +111,8 @@ class Member:
 class GroupMembership:
     """The members of one group. Not thread-safe.
 
-    `protocol_type` is None for a group that only commits offsets; `state_timestamp_ms` (-1: unknown) is when the group
-    entered its state.
+    `protocol_type` is None for a group that only commits offsets; `state_timestamp_ms` (-1: unknown) is when it began
+    its generation.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -122,7 +124,7 @@ class GroupMembership:
         self.leader: str | None = None
         self.state_timestamp_ms = -1
         self.members: dict[str, Member] = {}
-        self._rebalance_begin_ms = 0
+        self._rebalance_begin_ms = 0  # in ticks
 
     def copied(self) -> GroupMembership:
         """Return a copy to change and then put in the place of this one, so that an interrupted change is no change."""
@@ -130,7 +132,7 @@ class GroupMembership:
         copied.members = dict(self.members)
         return copied
 
-    def join(self, joining: Joining, *, now_ms: int) -> None:
+    def join(self, joining: Joining, *, ticks_ms: int) -> None:
         """Let a member join, or join again; `complete_rebalance` then puts it into a generation.
 
         A static member that comes back under another member id takes its old place, and the old id is fenced.
@@ -146,18 +148,20 @@ class GroupMembership:
         known = self._replaced(joining) or self.members.get(joining.member_id)
         is_same = known is not None and _without_ids(known.joining) == _without_ids(joining)
         if self.state is not GroupState.STABLE or not is_same:
-            self._begin_rebalance(now_ms)
-        member = Member(joining, now_ms) if known is None else replace(known, joining=joining, last_heartbeat_ms=now_ms)
+            self._begin_rebalance(ticks_ms)
+        member = Member(joining, ticks_ms)
+        if known is not None:
+            member = replace(known, joining=joining, last_heartbeat_ms=ticks_ms)
         is_rebalancing = self.state is GroupState.PREPARING_REBALANCE
         self.members[joining.member_id] = replace(member, has_joined=is_rebalancing)
 
-    def keep_alive(self, member_id: str, *, now_ms: int) -> None:
+    def keep_alive(self, member_id: str, *, ticks_ms: int) -> None:
         """Note that a member is alive, if there is such a member."""
         member = self.members.get(member_id)
         if member is not None:
-            self.members[member_id] = replace(member, last_heartbeat_ms=now_ms)
+            self.members[member_id] = replace(member, last_heartbeat_ms=ticks_ms)
 
-    def heartbeat(self, member: GroupMemberIdentity, *, now_ms: int) -> None:
+    def heartbeat(self, member: ConsumerGroupMetadata, *, ticks_ms: int) -> None:
         """Note that a member is alive.
 
         Raises:
@@ -165,43 +169,43 @@ class GroupMembership:
             RebalanceInProgressError: it has to join again.
         """
         self._check_member(member.member_id, member.group_instance_id)
-        if member.generation != self.generation:
+        if member.generation_id != self.generation:
             raise IllegalGenerationError
-        self.keep_alive(member.member_id, now_ms=now_ms)
+        self.keep_alive(member.member_id, ticks_ms=ticks_ms)
         if self.state is GroupState.PREPARING_REBALANCE:
             raise RebalanceInProgressError
 
-    def leave(self, member_id: str, *, now_ms: int) -> None:
+    def leave(self, member_id: str, *, ticks_ms: int) -> None:
         """Remove a member that leaves; raises UnknownMemberIdError."""
         self._check_member(member_id, None)
-        self._remove([member_id], now_ms)
+        self._remove([member_id], ticks_ms)
 
-    def remove_silent(self, *, now_ms: int) -> list[str]:
+    def remove_silent(self, *, ticks_ms: int) -> list[str]:
         """Remove the members that were silent for their session timeout; return their member ids."""
         silent = [
             member_id
             for member_id, member in self.members.items()
-            if now_ms - member.last_heartbeat_ms >= member.joining.session_timeout_ms
+            if ticks_ms - member.last_heartbeat_ms >= member.joining.session_timeout_ms
         ]
-        self._remove(silent, now_ms)
+        self._remove(silent, ticks_ms)
         return silent
 
-    def remove_all(self, *, now_ms: int) -> None:
+    def remove_all(self, *, ticks_ms: int) -> None:
         """Remove all members: the process that they were in has ended."""
-        self._remove(list(self.members), now_ms)
+        self._remove(list(self.members), ticks_ms)
 
-    def request_rebalance(self, *, now_ms: int) -> None:
+    def request_rebalance(self, *, ticks_ms: int) -> None:
         """Begin a rebalance, because the partitions of a topic have changed."""
         if self.members:
-            self._begin_rebalance(now_ms)
+            self._begin_rebalance(ticks_ms)
 
-    def is_ready(self, *, now_ms: int) -> bool:
+    def is_ready(self, *, ticks_ms: int) -> bool:
         """Return whether `complete_rebalance` is due: all members have joined, or the time for it is up."""
         if self.state is not GroupState.PREPARING_REBALANCE:
             return False
         longest_ms = max((member.joining.rebalance_timeout_ms for member in self.members.values()), default=0)
         has_all = all(member.has_joined for member in self.members.values())
-        return has_all or now_ms >= self._rebalance_begin_ms + longest_ms
+        return has_all or ticks_ms >= self._rebalance_begin_ms + longest_ms
 
     def complete_rebalance(self, partition_counts: Mapping[str, int], *, now_ms: int) -> None:
         """Begin the next generation and assign partitions; without members the group becomes empty.
@@ -231,19 +235,19 @@ class GroupMembership:
             for member_id, member in self.members.items()
         }
 
-    def check_commit(self, member: GroupMemberIdentity, *, is_transactional: bool) -> None:
+    def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool) -> None:
         """Refuse a commit from outside of the group's generation (`ClassicGroup.validateOffsetCommit`).
 
-        `ANYBODY` may commit for an empty group, and in a transaction for any group.
+        Nobody in particular may commit for an empty group, and in a transaction for any group.
 
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError.
         """
-        if member.generation < 0 and self.state is GroupState.EMPTY:
+        if member.generation_id < 0 and self.state is GroupState.EMPTY:
             return
-        if member.generation >= 0 or member.member_id or member.group_instance_id is not None:
+        if member.generation_id >= 0 or member.member_id or member.group_instance_id is not None:
             self._check_member(member.member_id, member.group_instance_id)
-            if member.generation != self.generation:
+            if member.generation_id != self.generation:
                 raise IllegalGenerationError
         elif not is_transactional and self.state is not GroupState.EMPTY:
             raise UnknownMemberIdError
@@ -295,19 +299,18 @@ class GroupMembership:
         if member_id not in self.members:
             raise UnknownMemberIdError
 
-    def _begin_rebalance(self, now_ms: int) -> None:
+    def _begin_rebalance(self, ticks_ms: int) -> None:
         if self.state is GroupState.PREPARING_REBALANCE:
             return
         self.members = {member_id: replace(member, has_joined=False) for member_id, member in self.members.items()}
         self.state = GroupState.PREPARING_REBALANCE
-        self.state_timestamp_ms = now_ms
-        self._rebalance_begin_ms = now_ms
+        self._rebalance_begin_ms = ticks_ms
 
-    def _remove(self, member_ids: list[str], now_ms: int) -> None:
+    def _remove(self, member_ids: list[str], ticks_ms: int) -> None:
         for member_id in member_ids:
             del self.members[member_id]
         if member_ids:
-            self._begin_rebalance(now_ms)
+            self._begin_rebalance(ticks_ms)
 
     def _voted(self) -> str:
         """Of the assignors that all members have, return the one that most prefer; the first of equals."""
@@ -326,7 +329,7 @@ def _without_ids(joining: Joining) -> Joining:
 
 
 def check_offset_commit(
-    group: GroupMembership | None, member: GroupMemberIdentity, *, has_offsets: bool, is_transactional: bool
+    group: GroupMembership | None, member: ConsumerGroupMetadata, *, has_offsets: bool, is_transactional: bool
 ) -> None:
     """Refuse a commit from outside of the group's generation (`OffsetMetadataManager.validateOffsetCommit`).
 
@@ -340,5 +343,5 @@ def check_offset_commit(
     """
     if group is not None:
         group.check_commit(member, is_transactional=is_transactional)
-    elif member.generation >= 0:
+    elif member.generation_id >= 0:
         raise UnknownMemberIdError if has_offsets else IllegalGenerationError

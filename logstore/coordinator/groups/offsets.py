@@ -4,7 +4,7 @@ The state is a fold of the records (`view.group_offsets`): its owner makes recor
 with the offsets that they got.
 
 >>> offsets = GroupOffsets()
->>> records = commit_records("billing", {("payments", 0): OffsetCommit(17)}, now_ms=5)
+>>> records = commit_records("billing", {("payments", 0): OffsetAndMetadata(17)}, now_ms=5)
 >>> offsets.replay(records[0][0], records[0][1], record_offset=0, producer_id=4000)
 >>> offsets.fetch("billing", ("payments", 0), require_stable=True)
 Traceback (most recent call last):
@@ -17,7 +17,7 @@ logstore.errors.UnstableOffsetCommitError: There are unstable offsets that need 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...errors import OffsetMetadataTooLargeError, UnstableOffsetCommitError
 from ...model import TopicPartition
@@ -25,28 +25,30 @@ from ...topics.consumer_offsets import CommittedOffset, OffsetKey, encode_key, e
 from ...view.group_offsets import ReplayedOffsets
 
 METADATA_SIZE_MAX = 4096  # `offset.metadata.max.bytes`, which counts UTF-16 units
+NO_LEADER_EPOCH = -1
 
 Record = tuple[bytes, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommit:
-    """A consumer's commit for one partition: the next offset to read."""
+class OffsetAndMetadata(NamedTuple):
+    """A committed offset, which is the next to be read, and a text beside it (`OffsetAndMetadata`)."""
 
     offset: int
-    leader_epoch: int = -1
     metadata: str = ""
-    topic_id: str | None = None
+    leader_epoch: int | None = None
 
 
 def commit_records(
     group_id: str,
-    commits: Mapping[TopicPartition, OffsetCommit],
+    commits: Mapping[TopicPartition, OffsetAndMetadata],
     *,
     now_ms: int,
+    topic_ids: Mapping[TopicPartition, str | None] | None = None,
     metadata_size_max: int = METADATA_SIZE_MAX,
 ) -> list[tuple[OffsetKey, CommittedOffset]]:
     """Return the records of a commit; those of a transactional one go into a batch of its producer.
+
+    `topic_ids`: by partition, where the commit tells which topic it is for.
 
     Raises OffsetMetadataTooLargeError for a text that is too long: nothing is committed then. Kafka commits the other
     partitions and names this one in its answer.
@@ -56,17 +58,17 @@ def commit_records(
             raise OffsetMetadataTooLargeError(advice=f"shorten the metadata of {topic}-{partition}")
     return [
         (
-            OffsetKey(group_id, topic, partition),
+            OffsetKey(group_id, *place),
             CommittedOffset(
                 offset=commit.offset,
-                leader_epoch=commit.leader_epoch,
+                leader_epoch=NO_LEADER_EPOCH if commit.leader_epoch is None else commit.leader_epoch,
                 metadata=commit.metadata,
                 commit_timestamp_ms=now_ms,
                 expire_timestamp_ms=-1,
-                topic_id=commit.topic_id,
+                topic_id=(topic_ids or {}).get(place),
             ),
         )
-        for (topic, partition), commit in commits.items()
+        for place, commit in commits.items()
     ]
 
 

@@ -39,8 +39,8 @@ def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
     return GroupKey(group.group_id), value
 
 
-def group_from_record(key: GroupKey, value: GroupMetadata, *, now_ms: int) -> GroupMembership:
-    """Return the group of a record, all members alive at `now_ms`.
+def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> GroupMembership:
+    """Return the group of a record, all members alive at `ticks_ms`.
 
     Of a group of another protocol type than `consumer` only the member ids are known. Raises SchemaError for a broken
     subscription or assignment.
@@ -67,7 +67,7 @@ def group_from_record(key: GroupKey, value: GroupMetadata, *, now_ms: int) -> Gr
             rebalance_timeout_ms=one.rebalance_timeout_ms,
         )
         partitions = _flat(assignment.get("assignedPartitions", []))
-        group.members[one.member_id] = Member(joining, now_ms, partitions=partitions, generation=value.generation)
+        group.members[one.member_id] = Member(joining, ticks_ms, partitions=partitions, generation=value.generation)
     return group
 
 

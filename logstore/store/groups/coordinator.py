@@ -1,10 +1,10 @@
 """The group coordinator of a store: offsets and members of groups, bound to logs (`GroupCoordinatorService`).
 
     groups = GroupCoordinator(store)
-    groups.commit("billing", {("payments", 0): OffsetCommit(17)})
+    groups.commit(ConsumerGroupMetadata("billing"), {("payments", 0): OffsetAndMetadata(17)})
     groups.fetch("billing", [("payments", 0)])[("payments", 0)].offset
     groups.join("billing", Joining(member_id="m1", topics=("payments",)))
-    assignment = groups.sync("billing", "m1")
+    member = groups.sync("billing", "m1")
 
 Members are consumers of this process, so that groups have none when the store is opened. A member that has joined gets
 its partitions from `sync` as soon as all others have joined too, or their time is up. No call waits, so that consumers
@@ -16,56 +16,184 @@ of one thread can take turns. A member that hears of a rebalance by `heartbeat` 
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...coordinator.groups.membership import GroupMemberIdentity, GroupMembership, GroupState, Joining
+from ...coordinator.groups.membership import (
+    ConsumerGroupMetadata,
+    GroupMembership,
+    GroupState,
+    Joining,
+    Member,
+)
+from ...coordinator.groups.offsets import OffsetAndMetadata, commit_records
+from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import (
     GroupIdNotFoundError,
-    InvalidGroupIdError,
+    GroupSubscribedToTopicError,
     KafkaStorageError,
     NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+from ...folds.verification import VerificationGuard
 from ...model import TopicPartition
-from ..internal_topic import for_each_then_raise, topic_or_none
-from .commits import GroupCommits
+from ...topics.consumer_offsets import TOPIC, CommittedOffset
+from ..internal_topic import CoordinatorTopic, for_each_then_raise, log_or_none
+from ..metadata.topics import unknown_topic
 from .partition import GroupPartition
 
 if TYPE_CHECKING:
     from ..data_directory import DataDirectory
 
 _REBALANCE_CHECK_INTERVAL_MS = 1000
+_MINUTE_MS = 60_000
 _LOGGER = logging.getLogger("logstore")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupAssignment:
-    """The partitions of a member in a generation; `protocol` is the name of the assignor."""
-
-    generation: int
-    partitions: tuple[TopicPartition, ...]
-    protocol: str
-
-
-class GroupCoordinator(GroupCommits):
+class GroupCoordinator:
     """All groups of a store; see the module. Calls may come from any thread."""
 
     def __init__(self, store: DataDirectory) -> None:
-        """Nothing is read yet."""
-        super().__init__(store)
+        """Nothing is made or read yet: a partition is loaded when the first of its groups is asked for."""
+        self._store = store
+        self._topic = CoordinatorTopic(store, TOPIC)
+        self._loaded: dict[int, GroupPartition] = {}
+        self._loading = threading.Lock()
         self._abandoned: deque[tuple[str, str]] = deque()
 
     def start(self) -> None:
         """Begin to remove silent members and expired offsets."""
+        expiry_interval_ms = self._store.config["offsets.retention.check.interval.ms"]
         self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
-        self._store.schedule(
-            "group-metadata-expiration", self._store.config["offsets.retention.check.interval.ms"], self.remove_expired
-        )
+        self._store.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
+
+    def partition_of(self, group_id: str) -> int:
+        """Return the partition of `__consumer_offsets` that keeps a group; make the topic for the first one."""
+        return self._topic.partition_of(group_id)
+
+    def commit(self, member: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Commit offsets, the next ones to read.
+
+        Raises:
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group.
+            OffsetMetadataTooLargeError: see `commit_records`.
+            UnknownTopicOrPartitionError: some partitions do not exist; the others are committed.
+            KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
+        """
+        partition = self._partition_of(member.group_id)
+        with partition.lock:
+            now_ms = self._store.now_ms()
+            partition.check_commit(member, is_transactional=False, ticks_ms=self._store.ticks_ms())
+            logs = {place: log_or_none(self._store, *place) for place in offsets}
+            # the ids of topics, as the Java client of 4.3.1 adds them
+            topic_ids = {place: log.topic_id for place, log in logs.items() if log is not None}
+            records = commit_records(
+                member.group_id,
+                {place: commit for place, commit in offsets.items() if place in topic_ids},
+                topic_ids=topic_ids,
+                now_ms=now_ms,
+                metadata_size_max=self._store.config["offset.metadata.max.bytes"],
+            )
+            if records:
+                partition.write(records)
+        _require_known(logs)
+
+    def commit_transactional(
+        self,
+        member: ConsumerGroupMetadata,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        identity: ProducerIdentity,
+        guard: VerificationGuard | None,
+    ) -> None:
+        """Log offsets that wait for the marker of their transaction; see `TransactionCoordinator.commit_offsets`.
+
+        Raises:
+            UnknownTopicOrPartitionError: some partitions do not exist; nothing is logged.
+            LogstoreError: as `commit`, and `GroupPartition.write_undecided`.
+        """
+        partition = self._partition_of(member.group_id)
+        now_ms = self._store.now_ms()
+        with partition.lock:
+            partition.check_commit(member, is_transactional=True, ticks_ms=self._store.ticks_ms())
+            _require_known({place: log_or_none(self._store, *place) for place in offsets})
+            size_max = self._store.config["offset.metadata.max.bytes"]
+            records = commit_records(member.group_id, offsets, now_ms=now_ms, metadata_size_max=size_max)
+            partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
+
+    def write_marker(self, number: int, marker: MarkerEntry) -> None:
+        """Write the marker of a transaction to a partition of `__consumer_offsets`, which settles its offsets.
+
+        Raises:
+            LogstoreError: as `PartitionLog.append_end_transaction`.
+        """
+        partition = self._partition(number)
+        with partition.lock:
+            partition.write_marker(marker)
+
+    def fetch(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
+    ) -> dict[TopicPartition, CommittedOffset | None]:
+        """Return the committed offsets of partitions, by default of all that have one; None where nothing is committed.
+
+        An offset of a topic that was deleted and made anew under its name does not count.
+
+        Raises:
+            UnstableOffsetCommitError: with `require_stable`, a transaction is about to replace one of them.
+        """
+        if self._topic.partition_count == 0:
+            return dict.fromkeys(partitions or (), None)
+        partition = self._partition_of(group_id)
+        with partition.lock:
+            offsets = partition.offsets
+            wanted = list(offsets.partitions(group_id) if partitions is None else partitions)
+            return {
+                place: self._of_this_topic(place, offsets.fetch(group_id, place, require_stable=require_stable))
+                for place in wanted
+            }
+
+    def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Forget committed offsets (`OffsetDelete`).
+
+        Raises:
+            GroupIdNotFoundError: there is no such group.
+            GroupSubscribedToTopicError: a member reads one of the topics; nothing is forgotten.
+        """
+        wanted = list(partitions)
+        partition = self._known(group_id)
+        with partition.lock:
+            group = partition.groups.get(group_id)
+            for topic, _ in wanted:
+                if group is not None and group.is_subscribed(topic):
+                    raise GroupSubscribedToTopicError(found=topic)
+            partition.remove(partition.offsets.tombstones(group_id, wanted))
+
+    def topic_deleted(self, topic: str, topic_id: str | None) -> None:
+        """Forget the offsets of a topic that was deleted, in all groups.
+
+        Raises:
+            LogstoreError: of the first partition that cannot be read or written; the others have been seen to.
+        """
+
+        def remove(number: int) -> None:
+            partition = self._partition(number)
+            with partition.lock:
+                partition.remove(partition.offsets.tombstones_of_topic(topic, topic_id))
+
+        for_each_then_raise(range(self._topic.partition_count), remove)
+
+    def remove_expired(self) -> None:
+        """Forget offsets whose `offsets.retention.minutes` are over; to be called now and then.
+
+        Raises:
+            LogstoreError: of the first group that cannot be read or written; the others have been seen to.
+        """
+        retention_ms, now_ms = self._store.config["offsets.retention.minutes"] * _MINUTE_MS, self._store.now_ms()
+        numbers = range(self._topic.partition_count)
+        for_each_then_raise(numbers, lambda number: self._partition(number).remove_expired(retention_ms, now_ms))
 
     def join(self, group_id: str, joining: Joining) -> None:
         """Let a member join, or join again; `sync` tells when it has its partitions.
@@ -74,19 +202,16 @@ class GroupCoordinator(GroupCommits):
             InvalidGroupIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
             GroupIdNotFoundError: the group is of a protocol that this coordinator does not speak.
         """
-        if not group_id:
-            raise InvalidGroupIdError
         self._remove_abandoned()
-        partition = self._partitions.of(group_id)
+        partition = self._partition_of(group_id)
         with partition.lock:
-            if group_id in partition.other_group_ids:
-                raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
-            group = (partition.groups.get(group_id) or GroupMembership(group_id)).copied()
-            group.join(joining, now_ms=self._store.now_ms())
+            partition.require_classic(group_id)
+            group = partition.group(group_id).copied()
+            group.join(joining, ticks_ms=self._store.ticks_ms())
             partition.groups[group_id] = group
 
-    def sync(self, group_id: str, member_id: str) -> GroupAssignment | None:
-        """Return the partitions of a member that has joined; None while others have yet to join. It is alive.
+    def sync(self, group_id: str, member_id: str) -> Member | None:
+        """Return a member that has joined, with its partitions; None while others have yet to join. It is alive.
 
         The first call after all have joined begins the next generation, which is logged before anybody hears of it.
 
@@ -95,24 +220,23 @@ class GroupCoordinator(GroupCommits):
             RebalanceInProgressError: it has to join again.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
-        partition = self._partitions.of(group_id)
+        partition = self._partition_of(group_id)
         with partition.lock:
-            group = partition.groups.get(group_id)
-            if group is None or member_id not in group.members:
+            group = partition.group(group_id)
+            if member_id not in group.members:
                 raise UnknownMemberIdError
-            group.keep_alive(member_id, now_ms=self._store.now_ms())
+            group.keep_alive(member_id, ticks_ms=self._store.ticks_ms())
             group = self._rebalanced(partition, group)
             member = group.members.get(member_id)
             if member is None:
                 raise UnknownMemberIdError
-            if group.state is not GroupState.STABLE:
-                if not member.has_joined:
-                    raise RebalanceInProgressError
-                return None
-            assert group.protocol is not None
-            return GroupAssignment(group.generation, member.partitions, group.protocol)
+            if group.state is GroupState.STABLE:
+                return member
+            if not member.has_joined:
+                raise RebalanceInProgressError
+            return None
 
-    def heartbeat(self, group_id: str, member: GroupMemberIdentity) -> None:
+    def heartbeat(self, member: ConsumerGroupMetadata) -> None:
         """Note that a member is alive.
 
         Raises:
@@ -120,12 +244,9 @@ class GroupCoordinator(GroupCommits):
             RebalanceInProgressError: it has to join again.
         """
         self._remove_abandoned()
-        partition = self._partitions.of(group_id)
+        partition = self._partition_of(member.group_id)
         with partition.lock:
-            group = partition.groups.get(group_id)
-            if group is None:
-                raise UnknownMemberIdError
-            group.heartbeat(member, now_ms=self._store.now_ms())
+            partition.group(member.group_id).heartbeat(member, ticks_ms=self._store.ticks_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
         """Remove a member that leaves; the others share its partitions.
@@ -134,13 +255,10 @@ class GroupCoordinator(GroupCommits):
             UnknownMemberIdError: the group does not have it.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
-        partition = self._partitions.of(group_id)
+        partition = self._partition_of(group_id)
         with partition.lock:
-            known = partition.groups.get(group_id)
-            if known is None:
-                raise UnknownMemberIdError
-            group = known.copied()
-            group.leave(member_id, now_ms=self._store.now_ms())
+            group = partition.group(group_id).copied()
+            group.leave(member_id, ticks_ms=self._store.ticks_ms())
             partition.groups[group_id] = group
             if not group.members:
                 self._rebalanced(partition, group)
@@ -158,29 +276,24 @@ class GroupCoordinator(GroupCommits):
         Raises:
             LogstoreError: of the first group that cannot be written; the others have been seen to.
         """
-
         self._remove_abandoned()
-
-        def remove(partition: GroupPartition) -> None:
-            with partition.lock:
-                groups = [one for one in partition.groups.values() if one.state is not GroupState.EMPTY]
-                for_each_then_raise(groups, lambda group: self._remove_silent_of(partition, group))
-
-        for_each_then_raise(self._partitions.loaded(), remove)
+        for_each_then_raise(list(self._loaded), self._remove_silent_of)  # no other partition has members
 
     def topic_changed(self, topic: str) -> None:
         """Let the groups that read a topic rebalance: it is new, or has more partitions."""
-        for partition in self._partitions.loaded():
+        for number in list(self._loaded):
+            partition = self._partition(number)
             with partition.lock:
                 for known in list(partition.groups.values()):
                     if known.is_subscribed(topic):
                         group = known.copied()
-                        group.request_rebalance(now_ms=self._store.now_ms())
+                        group.request_rebalance(ticks_ms=self._store.ticks_ms())
                         partition.groups[group.group_id] = group
 
     def group_ids(self) -> Iterator[str]:
         """Iterate over all groups that have offsets, members or a record of their own."""
-        for partition in self._partitions:
+        for number in range(self._topic.partition_count):
+            partition = self._partition(number)
             with partition.lock:
                 known = {*partition.offsets.groups(), *partition.groups, *partition.other_group_ids}
             yield from sorted(known)
@@ -193,7 +306,7 @@ class GroupCoordinator(GroupCommits):
         """
         partition = self._known(group_id)
         with partition.lock:
-            return (partition.groups.get(group_id) or GroupMembership(group_id)).copied()
+            return partition.group(group_id).copied()
 
     def delete(self, group_id: str) -> None:
         """Forget a group with all its offsets (`DeleteGroups`).
@@ -205,12 +318,42 @@ class GroupCoordinator(GroupCommits):
         """
         partition = self._known(group_id)
         with partition.lock:
-            if group_id in partition.other_group_ids:
-                raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
-            group = partition.groups.get(group_id)
-            if group is not None and group.members:
+            partition.require_classic(group_id)
+            if partition.group(group_id).members:
                 raise NonEmptyGroupError
             partition.remove(partition.offsets.tombstones(group_id), [group_id])
+
+    def _partition_of(self, group_id: str) -> GroupPartition:
+        return self._partition(self.partition_of(group_id))
+
+    def _partition(self, number: int) -> GroupPartition:
+        """Return a partition by its number, loaded; raises LogstoreError as `GroupPartition.load`."""
+        partition = self._loaded.get(number)
+        if partition is None:
+            with self._loading:
+                partition = self._loaded.get(number)
+                if partition is None:
+                    partition = GroupPartition(self._topic, number)
+                    partition.load(now_ms=self._store.now_ms(), ticks_ms=self._store.ticks_ms())
+                    self._loaded[number] = partition
+        partition.settle(self._store.ticks_ms)
+        return partition
+
+    def _known(self, group_id: str) -> GroupPartition:
+        """Return the partition of a group that has offsets, members or a record; raises GroupIdNotFoundError."""
+        if self._topic.partition_count:
+            partition = self._partition_of(group_id)
+            with partition.lock:
+                if group_id in partition.groups or any(partition.offsets.partitions(group_id)):
+                    return partition
+        raise GroupIdNotFoundError(f"Group {group_id} not found.")
+
+    def _of_this_topic(self, place: TopicPartition, committed: CommittedOffset | None) -> CommittedOffset | None:
+        """Return None for an offset of an earlier topic of the same name (`isMismatchedTopicId`)."""
+        if committed is None or committed.topic_id is None:
+            return committed
+        log = log_or_none(self._store, *place)
+        return committed if log is None or log.topic_id in (None, committed.topic_id) else None
 
     def _remove_abandoned(self) -> None:
         while self._abandoned:
@@ -218,27 +361,37 @@ class GroupCoordinator(GroupCommits):
                 group_id, member_id = self._abandoned.popleft()
                 try:
                     self.leave(group_id, member_id)
-                except (
-                    KafkaStorageError
-                ) as error:  # of another group than that of whoever calls; `remove_silent` goes on
+                except KafkaStorageError as error:  # not of the caller's group; `remove_silent` goes on
                     _LOGGER.warning("Group %s cannot be written and is tried again later: %s", group_id, error)
 
-    def _remove_silent_of(self, partition: GroupPartition, known: GroupMembership) -> None:
-        group = known.copied()
-        if group.remove_silent(now_ms=self._store.now_ms()):
-            partition.groups[group.group_id] = group
-        self._rebalanced(partition, group)
+    def _remove_silent_of(self, number: int) -> None:
+        partition = self._partition(number)
+
+        def remove(known: GroupMembership) -> None:
+            group = known.copied()
+            if group.remove_silent(ticks_ms=self._store.ticks_ms()):
+                partition.groups[group.group_id] = group
+            self._rebalanced(partition, group)
+
+        with partition.lock:
+            for_each_then_raise([one for one in partition.groups.values() if one.state is not GroupState.EMPTY], remove)
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
         """Begin the next generation if that is due, its record first; return the group."""
-        now_ms = self._store.now_ms()
-        if not group.is_ready(now_ms=now_ms):
+        if not group.is_ready(ticks_ms=self._store.ticks_ms()):
             return group
         following = group.copied()
+        topics = self._store.topics
         read = {topic for member in group.members.values() for topic in member.joining.topics}
-        topics = {name: topic_or_none(self._store, name) for name in read}
-        counts = {name: topic.partition_count for name, topic in topics.items() if topic is not None}
-        following.complete_rebalance(counts, now_ms=now_ms)
+        counts = {name: topics[name].partition_count for name in read & topics.keys()}
+        following.complete_rebalance(counts, now_ms=self._store.now_ms())
         partition.write_group(following)
         partition.groups[group.group_id] = following
         return following
+
+
+def _require_known(logs: Mapping[TopicPartition, object]) -> None:
+    """Raise for missing partitions (`KafkaApis.handleOffsetCommitRequest`, `handleTxnOffsetCommitRequest`)."""
+    unknown = [f"{topic}-{partition}" for (topic, partition), log in logs.items() if log is None]
+    if unknown:
+        raise unknown_topic(", ".join(unknown))

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
 
 from ...columns.small_batch import build_batch_from_records
-from ...coordinator.groups.membership import GroupMembership
+from ...coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, check_offset_commit
 from ...coordinator.groups.offsets import GroupOffsets, encode_records
 from ...coordinator.groups.records import group_from_record, group_record
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
+from ...errors import GroupIdNotFoundError
 from ...folds.producer_update import AppendOrigin
 from ...folds.verification import VerificationGuard
-from ...log.append.request import AppendInfo
 from ...topics.consumer_offsets import (
-    TOPIC,
     CommittedOffset,
     GroupKey,
     GroupMetadata,
@@ -32,10 +30,7 @@ from ...topics.consumer_offsets import (
 )
 from ...topics.frames import CoordinatorKey, is_known_type, read_type
 from ...view.replay import ControlBatch, ReplayedRecord, errors_of, replayed
-from ..internal_topic import CoordinatorTopic
-
-if TYPE_CHECKING:
-    from ..data_directory import DataDirectory
+from ..internal_topic import CoordinatorTopic, append_marker, for_each_then_raise
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
@@ -44,7 +39,7 @@ _OTHER_GROUPS = frozenset({"ConsumerGroupMetadataKey", "ShareGroupMetadataKey", 
 
 
 class GroupPartition:
-    """The groups of a partition; the caller of a method holds `lock`.
+    """The groups of a partition; the caller of a method holds `lock`, unless it takes that itself.
 
     Attributes:
         offsets: committed and undecided ones.
@@ -63,7 +58,7 @@ class GroupPartition:
         self._next_offset = 0  # what is below is replayed
         self._is_settled = True
 
-    def load(self, now_ms: int) -> None:
+    def load(self, *, now_ms: int, ticks_ms: int) -> None:
         """Replay the log, and remove the members that are in it: their process is gone.
 
         Records of a type that only a newer Kafka knows are passed over, those of such a version are not
@@ -73,14 +68,14 @@ class GroupPartition:
             SchemaError, LogstoreError: a record or batch that cannot be read, with the path of the partition and its
                 offset; or a log that cannot be written.
         """
-        self._replay_log(now_ms)
+        self._replay_log(ticks_ms)
         for group in list(self.groups.values()):
             if group.members:
-                group.remove_all(now_ms=now_ms)
+                group.remove_all(ticks_ms=ticks_ms)
                 group.complete_rebalance({}, now_ms=now_ms)
                 self.write_group(group)
 
-    def settle(self, now_ms: Callable[[], int]) -> None:
+    def settle(self, ticks_ms: Callable[[], int]) -> None:
         """Replay what an interrupted call has logged.
 
         A group that has members stays as they know it: its next generation is logged again.
@@ -90,10 +85,10 @@ class GroupPartition:
         """
         if not self._is_settled:
             with self.lock:
-                self._replay_log(now_ms(), keeps_members=True)
+                self._replay_log(ticks_ms(), keeps_members=True)
                 self._is_settled = True
 
-    def _replay_log(self, now_ms: int, *, keeps_members: bool = False) -> None:
+    def _replay_log(self, ticks_ms: int, *, keeps_members: bool = False) -> None:
         log, unknown_types = self._topic.log(self.number), set()
         kept = {name for name, group in self.groups.items() if keeps_members and group.members}
         end_offset = log.log_end_offset
@@ -104,7 +99,7 @@ class GroupPartition:
                 with errors_of(log.directory.path, one.offset):
                     record_type = read_type(one.key)
                     if is_known_type(_TABLE, record_type):
-                        self._replay(one, now_ms, kept)
+                        self._replay(one, ticks_ms, kept)
                     else:
                         unknown_types.add(record_type)
         for record_type in sorted(unknown_types):
@@ -115,7 +110,27 @@ class GroupPartition:
             )
         self._next_offset = end_offset
 
-    def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> AppendInfo:
+    def group(self, group_id: str) -> GroupMembership:
+        """Return a group as it stands; one that is not known has no members."""
+        return self.groups.get(group_id) or GroupMembership(group_id)
+
+    def require_classic(self, group_id: str) -> None:
+        """Raise GroupIdNotFoundError for a group of a protocol that this coordinator does not speak."""
+        if group_id in self.other_group_ids:
+            raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
+
+    def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
+        """Refuse a commit as `check_offset_commit` does; a member that commits is alive.
+
+        Not one that commits in a transaction: its producer may go on without it (`OffsetMetadataManager`).
+        """
+        group = self.groups.get(member.group_id)
+        has_offsets = self.offsets.has_undecided(member.group_id) or any(self.offsets.partitions(member.group_id))
+        check_offset_commit(group, member, has_offsets=has_offsets, is_transactional=is_transactional)
+        if group is not None and not is_transactional:
+            group.keep_alive(member.member_id, ticks_ms=ticks_ms)
+
+    def write(self, records: Sequence[tuple[OffsetKey, CommittedOffset]]) -> None:
         """Log committed offsets as one batch.
 
         Raises:
@@ -127,7 +142,6 @@ class GroupPartition:
         for offset, (key, value) in enumerate(records, info.first_offset):
             self.offsets.replay(key, value, record_offset=offset)
         self._end()
-        return info
 
     def write_undecided(
         self,
@@ -136,7 +150,7 @@ class GroupPartition:
         *,
         guard: VerificationGuard | None,
         now_ms: int,
-    ) -> AppendInfo:
+    ) -> None:
         """Log offsets of a transaction, which wait for its marker. Each batch has the sequence 0, as Kafka's.
 
         Raises:
@@ -156,27 +170,17 @@ class GroupPartition:
         for offset, (key, value) in enumerate(records, info.first_offset):
             self.offsets.replay(key, value, record_offset=offset, producer_id=identity.producer_id)
         self._end()
-        return info
 
-    def write_marker(self, marker: MarkerEntry) -> AppendInfo:
+    def write_marker(self, marker: MarkerEntry) -> None:
         """Log the marker of a transaction, which settles the offsets that wait for it.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
         """
         self._is_settled = False
-        log = self._topic.log(self.number)
-        info = log.append_end_transaction(
-            marker.producer_id,
-            marker.producer_epoch,
-            is_commit=marker.is_commit,
-            coordinator_epoch=marker.coordinator_epoch,
-            transaction_version=marker.transaction_version,
-            leader_epoch=log.leader_epoch,
-        )
+        append_marker(self._topic.log(self.number), marker)
         self.offsets.replay_marker(marker.producer_id, is_commit=marker.is_commit)
         self._end()
-        return info
 
     def write_group(self, group: GroupMembership) -> None:
         """Log a group as it is now.
@@ -202,9 +206,28 @@ class GroupPartition:
                 self._forget(removed[key])
         self._end()
 
-    def has_offsets(self, group_id: str) -> bool:
-        """Return whether offsets of the group are committed, or wait for a transaction."""
-        return self.offsets.has_undecided(group_id) or any(self.offsets.partitions(group_id))
+    def remove_expired(self, retention_ms: int, now_ms: int) -> None:
+        """Forget offsets of all groups whose retention is over, and groups of which nothing is left.
+
+        Raises:
+            LogstoreError: of the first group that cannot be written; the others have been seen to.
+        """
+
+        def remove(group_id: str) -> None:
+            group = self.group(group_id)
+            expired = self.offsets.expired(
+                group_id,
+                base_timestamp_ms=group.expiry_base(),
+                is_subscribed=group.is_subscribed,
+                retention_ms=retention_ms,
+                now_ms=now_ms,
+            )
+            left = set(self.offsets.partitions(group_id)) - {(key.topic, key.partition) for key in expired}
+            is_over = not left and not group.members and not self.offsets.has_undecided(group_id)
+            self.remove(expired, [group_id] if is_over else [])
+
+        with self.lock:
+            for_each_then_raise({*self.offsets.groups(), *self.groups}, remove)
 
     def _end(self) -> None:
         """Note that everything that was logged is replayed."""
@@ -217,7 +240,7 @@ class GroupPartition:
         else:
             self.groups.pop(key.group_id, None)
 
-    def _replay(self, record: ReplayedRecord, now_ms: int, kept: Collection[str]) -> None:
+    def _replay(self, record: ReplayedRecord, ticks_ms: int, kept: Collection[str]) -> None:
         assert record.key is not None
         key = decode_key(record.key, offset=record.offset)
         value = decode_value(key, record.value, offset=record.offset)
@@ -228,64 +251,9 @@ class GroupPartition:
             if key.group_id in kept:
                 return
             if isinstance(value, GroupMetadata):
-                self.groups[key.group_id] = group_from_record(key, value, now_ms=now_ms)
+                self.groups[key.group_id] = group_from_record(key, value, ticks_ms=ticks_ms)
             else:
                 self.groups.pop(key.group_id, None)
         elif isinstance(key, CoordinatorKey) and key.message.name in _OTHER_GROUPS:
             group_id = key.fields["groupId"]
             (self.other_group_ids.discard if value is None else self.other_group_ids.add)(group_id)
-
-
-class GroupPartitions:
-    """The partitions of `__consumer_offsets`, each loaded when the first of its groups is asked for."""
-
-    def __init__(self, store: DataDirectory) -> None:
-        """Nothing is made or read yet."""
-        self._store = store
-        self._topic = CoordinatorTopic(store, TOPIC)
-        self._loaded: dict[int, GroupPartition] = {}
-        self._loading = threading.Lock()
-
-    def number_of(self, group_id: str) -> int:
-        """Return the number of a group's partition; make the topic for the first one."""
-        if self._topic.partition_count == 0:
-            self._topic.make()
-        return self._topic.partition_of(group_id)
-
-    def of(self, group_id: str) -> GroupPartition:
-        """Return the partition of a group; make the topic for the first one."""
-        return self[self.number_of(group_id)]
-
-    def find(self, group_id: str) -> GroupPartition | None:
-        """Return the partition of a group; None before the topic is made."""
-        return self[self._topic.partition_of(group_id)] if self._topic.partition_count else None
-
-    def __getitem__(self, number: int) -> GroupPartition:
-        """Return a partition by its number, loaded.
-
-        Raises:
-            LogstoreError: as `GroupPartition.load`; it is tried again the next time.
-        """
-        partition = self._loaded.get(number)
-        if partition is None:
-            with self._loading:
-                partition = self._loaded.get(number)
-                if partition is None:
-                    partition = GroupPartition(self._topic, number)
-                    partition.load(self._store.now_ms())
-                    self._loaded[number] = partition
-        partition.settle(self._store.now_ms)
-        return partition
-
-    def loaded(self) -> list[GroupPartition]:
-        """Return the loaded partitions; no other has members."""
-        return [self[number] for number in list(self._loaded)]
-
-    def __iter__(self) -> Iterator[GroupPartition]:
-        """Iterate over all partitions, loaded; none before the topic is made."""
-        for number in self.numbers():
-            yield self[number]
-
-    def numbers(self) -> range:
-        """Return the numbers of all partitions; none before the topic is made."""
-        return range(self._topic.partition_count)

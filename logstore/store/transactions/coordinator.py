@@ -5,7 +5,7 @@
     identity = transactions.init_producer_id("billing", 60_000)
     guard = transactions.begin_append("billing", identity, TopicPartition("orders", 0), sequence=0)
     store.log("orders", 0).append_records(…, is_transactional=True, guard=guard)
-    transactions.commit_offsets("billing", identity, "group", {TopicPartition("payments", 0): OffsetCommit(17)})
+    transactions.commit_offsets("billing", identity, ConsumerGroupMetadata("group"), {place: OffsetAndMetadata(17)})
     identity = transactions.end_transaction("billing", identity, is_commit=True)
 
 A request is logged before it is answered. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers
@@ -24,8 +24,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ...coordinator.groups.membership import ANYBODY, GroupMemberIdentity
-from ...coordinator.groups.offsets import OffsetCommit
+from ...coordinator.groups.membership import ConsumerGroupMetadata
+from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...coordinator.transactions import requests
 from ...coordinator.transactions.ending import end_transaction
 from ...coordinator.transactions.outcomes import NO_IDENTITY, ProducerIdentity, TransactionRules
@@ -40,7 +40,6 @@ from ...errors import (
 )
 from ...folds.verification import VerificationGuard
 from ...layout.batch import NO_SEQUENCE
-from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
 from ...topics.transaction_state import TOPIC
@@ -219,13 +218,12 @@ class TransactionCoordinator:
         self,
         transactional_id: str,
         identity: ProducerIdentity,
-        group_id: str,
-        offsets: Mapping[TopicPartition, OffsetCommit],
-        member: GroupMemberIdentity = ANYBODY,
+        member: ConsumerGroupMetadata,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
         *,
         transaction_version: int | None = None,
-    ) -> AppendInfo:
-        """Offsets that are committed when the transaction is (`TxnOffsetCommit`).
+    ) -> None:
+        """Commit offsets with the transaction (`TxnOffsetCommit`).
 
         Raises:
             LogstoreError: as `begin_append`, which comes first: the group's partition is in the transaction then.
@@ -233,11 +231,11 @@ class TransactionCoordinator:
                 any more: its transaction has to be aborted.
             OffsetMetadataTooLargeError: see `commit_records`.
         """
-        partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
+        partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(member.group_id))
         guard = self.begin_append(
             transactional_id, identity, partition, sequence=NO_SEQUENCE, transaction_version=transaction_version
         )
-        return self._groups.commit_transactional(group_id, offsets, identity, member=member, guard=guard)
+        self._groups.commit_transactional(member, offsets, identity, guard)
 
     def end_transaction(
         self,

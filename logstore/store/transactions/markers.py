@@ -13,16 +13,15 @@ from ...coordinator.transactions.orphans import has_marker
 from ...coordinator.transactions.outcomes import Completion, MarkerEntry, MarkerOutcome, marker_outcome
 from ...coordinator.transactions.table import TransactionTable
 from ...errors import LogstoreError
-from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
-from ..internal_topic import CoordinatorTopic, log_or_none
+from ..internal_topic import CoordinatorTopic, append_marker, log_or_none
 
 if TYPE_CHECKING:
     from ..data_directory import DataDirectory
 
 #: writes a marker to a partition of `__consumer_offsets`, which settles the offsets that wait for it
-WriteOffsetsMarker = Callable[[int, MarkerEntry], AppendInfo]
+WriteOffsetsMarker = Callable[[int, MarkerEntry], None]
 
 
 class MarkerWriter:
@@ -33,8 +32,8 @@ class MarkerWriter:
         self._topic = topic
         self._write_offsets_marker = write_offsets_marker
 
-    def write(self, partition: TopicPartition, marker: MarkerEntry) -> AppendInfo | None:
-        """Write a marker to one partition; return None if that was deleted.
+    def write(self, partition: TopicPartition, marker: MarkerEntry) -> None:
+        """Write a marker to one partition, unless that was deleted.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -42,22 +41,15 @@ class MarkerWriter:
         topic, number = partition
         log = log_or_none(self._store, topic, number)
         if log is None:
-            return None
+            return
         try:
             if topic == OFFSETS_TOPIC:
-                return self._write_offsets_marker(number, marker)
-            return log.append_end_transaction(
-                marker.producer_id,
-                marker.producer_epoch,
-                is_commit=marker.is_commit,
-                coordinator_epoch=marker.coordinator_epoch,
-                transaction_version=marker.transaction_version,
-                leader_epoch=log.leader_epoch,
-            )
+                self._write_offsets_marker(number, marker)
+            else:
+                append_marker(log, marker)
         except LogstoreError:
             if log_or_none(self._store, topic, number) is log:
                 raise
-            return None
 
     def sync(self, partitions: Iterable[TopicPartition]) -> None:
         """Wait until the partitions are on the disk, if writes are to be durable."""
