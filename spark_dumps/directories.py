@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
-from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, parse_partition_directory
+from logstore.layout.file_names import LOG_SUFFIX, DirectoryKind, directory_name, parse_partition_directory
 from logstore.layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME
 
 from .options import Mode, Options, TopicChoice
@@ -34,6 +34,11 @@ class ListedPartition:
         """(topic, partition)."""
         return self.topic, self.partition
 
+    @property
+    def name(self) -> str:
+        """As in Kafka's messages."""
+        return directory_name(self.topic, self.partition)
+
 
 def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: bool) -> list[ListedPartition]:
     """The chosen live partitions below `paths`, by topic and partition.
@@ -55,7 +60,7 @@ def find_partitions(paths: Iterable[str], choice: TopicChoice, *, is_strict: boo
                 twin = found.setdefault(partition.key, partition)
                 if twin.files.path != partition.files.path:
                     raise UsageError(
-                        f"{partition.topic}-{partition.partition} is there twice",
+                        f"{partition.name} is there twice",
                         expected="one replica of each partition",
                         found=f"{twin.files.path} and {partition.files.path}",
                         advice="read one broker's directories at a time",

@@ -23,9 +23,9 @@ from logstore.disk.side_files import (
 from logstore.layout import leader_epoch_checkpoint
 from logstore.view.partition_reader import PartitionReader
 
+from .bounds import find_bounds
 from .directories import ListedPartition
 from .options import READ_COMMITTED, Options
-from .ranges import find_bounds
 from .schemas import columns_of
 from .tables import Row, microseconds, partition_table
 

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import InputPartition
 from logstore.columns.batch_table import BatchTable, Int64Array, scan_chunk
 from logstore.disk.mapped import MappedFile
 
-from .ranges import PartitionRange
+from .bounds import PartitionRange
 from .segments import PlannedSegment
 
 Head = tuple[int, int, int]
@@ -75,8 +75,9 @@ def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> 
 
 def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegment, int, int]]:
     """(range, segment, start, end) of all bytes that may hold an offset of the range."""
-    for number, segment in enumerate(one.segments):
-        following = one.segments[number + 1].files.base_offset if number + 1 < len(one.segments) else None
+    segments = one.bounds.segments
+    for number, segment in enumerate(segments):
+        following = segments[number + 1].files.base_offset if number + 1 < len(segments) else None
         if following is not None and following <= one.first_offset:
             continue
         if segment.files.base_offset >= one.end_offset:
@@ -85,18 +86,19 @@ def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegm
         with MappedFile(segment.files.log) as log:
             if one.first_offset > segment.files.base_offset:
                 start = segment.entries.position_at_or_before(log, one.first_offset)
-            if one.end_offset < (one.log_end_offset if following is None else following):
+            if one.end_offset < (one.bounds.log_end_offset if following is None else following):
                 end = segment.entries.position_behind(log, one.end_offset)
         if start < end:
             yield one, segment, start, end
 
 
 def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, size: int) -> Iterator[Slice]:
+    partition = one.bounds.partition
     with MappedFile(segment.files.log) as log:
         for first, last in pairwise(segment.cuts(log, start, end, size)):
             yield Slice(
-                topic=one.partition.topic,
-                partition=one.partition.partition,
+                topic=partition.topic,
+                partition=partition.partition,
                 path=segment.files.log,
                 base_offset=segment.files.base_offset,
                 start=first,
@@ -110,10 +112,9 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
 
 
 def _aborted(one: PartitionRange, segment: PlannedSegment) -> Int64Array:
-    if one.committed is None:
-        return np.empty((0, 3), np.int64)
-    bases = [other.files.base_offset for other in one.segments if other.files.base_offset > segment.files.base_offset]
-    return one.committed.aborted_between(segment.files.base_offset, min([*bases, one.end_offset]))
+    base_offset = segment.files.base_offset
+    bases = [other.files.base_offset for other in one.bounds.segments if other.files.base_offset > base_offset]
+    return one.bounds.aborted_between(base_offset, min([*bases, one.end_offset]))
 
 
 def head_at(log: MappedFile, position: int, end: int) -> Head:

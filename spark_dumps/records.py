@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array, scan_chunk
+from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from logstore.columns.legacy import fill_legacy_is_valid
 from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.layout.batch import MAGIC_V2, TRANSACTIONAL_FLAG
-from logstore.view.walk import find_batch
+from logstore.view.walk import tables_around_damage
 
-from .arrow_records import ArrowRecords
+from .arrow_records import KeptRecords, record_batch
+from .bounds import find_range
 from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, head_of, plan_tasks
-from .ranges import find_range
 from .schemas import HEADERS, columns_of
 from .tables import Table
 
@@ -83,28 +83,25 @@ def _records(
 def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
     """(bytes of the file, batches) of a slice with their checksums computed; in between, what is no batch.
 
-    Behind such a place it goes on at the next good batch, which it searches byte by byte.
+    Behind such a place it goes on at the next good batch.
 
     Raises:
         DataDirectoryError: the segment is gone, or another one than at planning.
     """
     with _opened(one) as log:
-        position = one.start
-        while position < one.end:
-            table = scan_chunk(log.data, position, one.end, check_crc=True)
-            if position == one.start and head_of(table) != one.head:
+        before: BatchTable | None = None
+        for table in tables_around_damage(log, one.start, one.end, one.base_offset, check_crc=True):
+            if before is None and head_of(table) != one.head:
                 raise DataDirectoryError("the segment is not the one that was planned", path=one.path, advice=_ADVICE)
+            if before is not None and not before.has_more:
+                yield log.data, _stop(one, before)
             fill_legacy_is_valid(log.data, table)
             yield log.data, table
-            log.release(position, table.next_position)
-            position = table.next_position
-            if not table.has_more and position < one.end:
-                data = log.data[: one.end]
-                following = find_batch(data, position + 1, one.base_offset)
-                if following is None and one.is_tail and _is_unwritten(data, table):
-                    return
-                yield log.data, _stop(one, table)
-                position = following or one.end
+            before = table
+        if before is None or before.has_more or before.next_position == one.end:
+            return
+        if not (one.is_tail and _is_unwritten(log.data[: one.end], before)):
+            yield log.data, _stop(one, before)
 
 
 def wanted(one: Slice, table: BatchTable) -> BoolArray:
@@ -139,7 +136,7 @@ def _arrow(one: Slice, table: BatchTable, window: RecordWindow, schema: pa.Schem
     is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
     kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
     if is_kept.any():
-        yield ArrowRecords(window, table, kept, one.topic, one.partition).batch(schema)
+        yield record_batch(KeptRecords(window, table, kept, one.topic, one.partition), schema)
 
 
 def _opened(one: Slice) -> MappedFile:

@@ -20,7 +20,7 @@ from logstore.disk.mapped import MappedFile, segment_size
 from logstore.disk.names import file_name
 from logstore.layout.file_names import base_offset_of
 from logstore.layout.offset_index import ENTRY_SIZE, parse_offset_index
-from logstore.view.walk import find_batch
+from logstore.view.walk import tables_around_damage
 
 from .directories import ListedPartition
 
@@ -100,14 +100,8 @@ class PlannedSegment:
 
     def tables(self, log: MappedFile, start: int, *, check_crc: bool = False) -> Iterator[BatchTable]:
         """The headers of the batches from byte `start` on; what is no batch is passed over."""
-        position, end = start, min(self.size, log.size)
-        while position < end:
-            table = scan_chunk(log.data, position, end, check_crc=check_crc)
-            yield table
-            log.release(position, table.next_position)
-            position = table.next_position
-            if not table.has_more and position < end:
-                position = find_batch(log.data[:end], position + 1, self.files.base_offset) or end
+        end = min(self.size, log.size)
+        return tables_around_damage(log, start, end, self.files.base_offset, check_crc=check_crc)
 
 
 def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:

@@ -17,12 +17,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from logstore.errors import UsageError
+from logstore.layout.file_names import directory_name
 from logstore.view.partition_reader import PartitionReader
 
+from .bounds import PartitionBounds, PartitionRange, find_bounds, resolve
 from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
-from .ranges import PartitionBounds, PartitionRange, find_bounds, resolve
 from .records import TABLE, read_task
 from .tables import check_columns
 
@@ -69,7 +70,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for key, bounds in self._bounds().items():
             begin = begins.setdefault(key, bounds.start_offset)
             if bounds.log_end_offset < begin:
-                self._lose(f"{name_of(key)} ends at offset {bounds.log_end_offset}", begin)
+                self._lose(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", begin)
             end = bounds.end_offset if self._target is None else min(bounds.end_offset, self._target.get(key, 0))
             ends[key] = max(begin, end)
         return as_json(limited(begins, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends)
@@ -104,12 +105,12 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> list[PartitionRange]:
         """What is there of [begin, end_offset) of a partition; `begin` None is its start."""
         if bounds is None:
-            self._lose(f"{name_of(key)} is gone", begin)
+            self._lose(f"{directory_name(*key)} is gone", begin)
             return []
         if begin is not None and begin < bounds.start_offset:
-            self._lose(f"{name_of(key)} starts at offset {bounds.start_offset}", begin)
+            self._lose(f"{directory_name(*key)} starts at offset {bounds.start_offset}", begin)
         if end_offset > bounds.log_end_offset:
-            self._lose(f"{name_of(key)} ends at offset {bounds.log_end_offset}", end_offset)
+            self._lose(f"{directory_name(*key)} ends at offset {bounds.log_end_offset}", end_offset)
         first = max(begin or 0, bounds.start_offset)
         return [bounds.range(first, end_offset, self._options.mode)] if first < end_offset else []
 
@@ -158,8 +159,3 @@ def as_offsets(offsets: OffsetsJson) -> dict[Key, int]:
         for topic, by_partition in offsets.items()
         for partition, offset in by_partition.items()
     }
-
-
-def name_of(key: Key) -> str:
-    """As in Kafka's messages."""
-    return f"{key[0]}-{key[1]}"

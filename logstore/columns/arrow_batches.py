@@ -69,8 +69,8 @@ def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_vie
     columns = [
         _int64s(records.offset[kept], pa.int64(), None),
         _timestamps(records.timestamp[kept]),
-        _bytes(records.data, records.key_position[kept], records.key_size[kept]),
-        _bytes(records.data, records.value_position[kept], records.value_size[kept]),
+        binary_array(records.data, records.key_position[kept], records.key_size[kept]),
+        binary_array(records.data, records.value_position[kept], records.value_size[kept]),
         _headers(records, kept),
     ]
     return pa.record_batch(columns, schema=record_schema())
@@ -140,7 +140,12 @@ def _timestamps(times_ms: Int64Array) -> Array:
     return _int64s(times_ms, pa.timestamp("ms", "UTC"), _bits(times_ms != NO_TIMESTAMP))
 
 
-def _bytes(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
+def binary_array(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
+    """The fields at some positions, copied, as a `binary` array; size -1 is null.
+
+    Raises:
+        UsageError: a field that is not there; more than 2 GiB.
+    """
     import pyarrow as pa
 
     positions, sizes = np.ascontiguousarray(positions), np.ascontiguousarray(sizes)
@@ -148,20 +153,6 @@ def _bytes(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
     if not is_valid.any():
         return pa.nulls(sizes.size, pa.binary())
     return pa.Array.from_buffers(pa.binary(), sizes.size, [_bits(is_valid), *_gathered(data, positions, sizes)])
-
-
-def gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tuple[npt.NDArray[np.int32], ByteArray]:
-    """The fields at some positions one behind the other: int32[n + 1] offsets, and uint8 content.
-
-    Args:
-        positions, sizes: int64[n], contiguous; size -1 null.
-
-    Raises:
-        UsageError: a field that is not there; more than 2 GiB.
-    """
-    offsets, content = _gathered(data, positions, sizes)
-    ends = np.frombuffer(offsets, np.int32)
-    return ends, np.frombuffer(content, np.uint8)[: ends[-1]]
 
 
 def _gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tuple[Any, Any]:
@@ -189,7 +180,7 @@ def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
     count = len(headers.keys)
     key_buffers = _gathered(headers.keys.data, headers.keys.starts, headers.keys.sizes)
     keys = pa.Array.from_buffers(pa.string(), count, [None, *key_buffers])
-    values = _bytes(headers.values.data, headers.values.starts, headers.values.sizes)
+    values = binary_array(headers.values.data, headers.values.starts, headers.values.sizes)
     structs = pa.StructArray.from_arrays([keys, values], fields=list(kind.value_type))
     bounds = np.concatenate([headers.starts[:1], headers.ends]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind)

@@ -51,12 +51,13 @@ class PartitionReader(ReadableLog):
         path: absolute.
     """
 
-    def __init__(self, path: str, *, holds_files: bool = True) -> None:
+    def __init__(self, path: str, *, holds_files: bool = True, log_start_offset: int | None = None) -> None:
         """Look at the directory for the first time; reads the last segment, see `follower`.
 
         Args:
             holds_files: segments stay open, so that what is deleted can be read until the next `refresh`; False for
                 whoever has very many of these and reads little.
+            log_start_offset: by the data directory's checkpoint, for who reads that once for all its partitions.
 
         Raises:
             InvalidNameError: the directory's name is no partition's.
@@ -75,7 +76,7 @@ class PartitionReader(ReadableLog):
         self._topic_partition = f"{name.topic}-{name.partition}"
         self._directory = PartitionFolder(self.path)
         self._follower = LogFollower(self._directory, self._topic_partition, holds_files=holds_files)
-        self.refresh()
+        self.refresh(log_start_offset)
 
     @property
     def bounds(self) -> ReadBounds:
@@ -92,17 +93,20 @@ class PartitionReader(ReadableLog):
         """Why the log is taken to end though its file goes on; None if it does not, or only with part of a batch."""
         return self._follower.problem
 
-    def refresh(self) -> None:
+    def refresh(self, log_start_offset: int | None = None) -> None:
         """See what was written, rolled, cleaned and deleted since.
+
+        Args:
+            log_start_offset: as when the reader was made.
 
         Raises:
             LogstoreError: as when the reader was made; what was seen before stays.
         """
         for _ in range(_TRY_COUNT_MAX):
             try:
-                log_start_offset = self._log_start_offset()
-                self._follower.update(log_start_offset)
-                self._view = self._look(log_start_offset)
+                start = self._log_start_offset() if log_start_offset is None else log_start_offset
+                self._follower.update(start)
+                self._view = self._look(start)
                 return
             except DirectoryChangedError:
                 continue

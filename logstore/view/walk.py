@@ -161,6 +161,27 @@ def _fits(offset: int, base_offset: int) -> bool:
     return 0 <= offset - base_offset < OFFSET_SPAN
 
 
+def tables_around_damage(
+    log: MappedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
+) -> Iterator[BatchTable]:
+    """Yield the headers of the batches in a part of a segment; pages are given back behind each table.
+
+    Lengths are trusted whatever the checksum says. Behind a table that ends at what is no batch the next good one is
+    searched; there may be none.
+
+    Args:
+        start: byte of a batch.
+        end: byte that no batch reaches past; at most the size of the file.
+    """
+    while start < end:
+        table = scan_chunk(log.data, start, end, check_crc=check_crc)
+        yield table
+        log.release(start, table.next_position)
+        start = table.next_position
+        if not table.has_more and start < end:
+            start = find_batch(log.data[:end], start + 1, base_offset) or end
+
+
 def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:
     """Where the next good batch of magic 2 starts, at `position` or behind it; None if there is none.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import DataDirectoryError, UsageError
-from spark_dumps import ranges
+from spark_dumps import bounds
 from spark_dumps.directories import ListedPartition
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, write_partition, write_segment
@@ -72,13 +72,13 @@ def test_a_log_that_was_truncated_is_an_error(tmp_path: Path) -> None:
 
 def test_planning_lists_again_when_a_file_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_partition(tmp_path)[0]
-    real = ranges.plan_segments
+    real = bounds.plan_segments
 
     def take_away(partition: ListedPartition) -> object:
         path.unlink(missing_ok=True)
         return real(partition)
 
-    monkeypatch.setattr(ranges, "plan_segments", take_away)
+    monkeypatch.setattr(bounds, "plan_segments", take_away)
     assert Planned(tmp_path).offsets() == ALL[200:]
 
 
@@ -90,7 +90,7 @@ def test_planning_gives_up_on_a_directory_that_does_not_hold_still(
     def fail(partition: ListedPartition) -> None:
         raise DataDirectoryError("gone", path="0.log")
 
-    monkeypatch.setattr(ranges, "plan_segments", fail)
+    monkeypatch.setattr(bounds, "plan_segments", fail)
     with pytest.raises(DataDirectoryError, match=r"0\.log"):
         Planned(tmp_path)
 

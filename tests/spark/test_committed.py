@@ -11,7 +11,7 @@ from logstore.columns.batch_table import scan
 from logstore.errors import CorruptRecordError
 from logstore.folds import producer_update
 from logstore.folds.producer_state import ProducerState
-from spark_dumps import committed
+from spark_dumps import bounds
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
 
@@ -31,7 +31,7 @@ def write_opened(partition: Path, *, has_snapshot: bool) -> None:
 
 @pytest.fixture
 def nothing_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committed, "PartitionReader", None)
+    monkeypatch.setattr(bounds, "PartitionReader", None)
 
 
 @pytest.mark.usefixtures("nothing_is_followed")

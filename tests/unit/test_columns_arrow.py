@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from logstore.columns.any_columns import record_columns
-from logstore.columns.arrow_batches import gathered, record_batch
+from logstore.columns.arrow_batches import binary_array, record_batch
 from logstore.columns.batch_table import ByteArray, scan
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
@@ -236,4 +236,4 @@ def test_a_table_that_does_not_fit_is_refused() -> None:
         with pytest.raises(UsageError, match="does not fit its data"):
             record_batch(short, is_view=is_view)
     with pytest.raises(UsageError, match="at most 2 GiB"):
-        gathered(records.data, np.zeros(2, np.int64), np.full(2, 2**30 + 1))
+        binary_array(records.data, np.zeros(2, np.int64), np.full(2, 2**30 + 1))

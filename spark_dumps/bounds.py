@@ -1,0 +1,303 @@
+"""Where a partition begins and ends, what of it is decided, and the offsets that the options ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
+from logstore.columns.record_windows import RecordWindow, record_windows
+from logstore.disk.mapped import MappedFile
+from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
+from logstore.errors import CorruptIndexError, CorruptRecordError, CorruptSnapshotError, DataDirectoryError, UsageError
+from logstore.folds import aborted_transactions, producer_update
+from logstore.folds.aborted_transactions import AbortedTransactions
+from logstore.folds.producer_state import ProducerState
+from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.layout.producer_snapshot import ProducerSnapshot
+from logstore.layout.transaction_index import TransactionIndex
+from logstore.view.partition_reader import PartitionReader
+
+from .directories import ListedPartition, relist
+from .options import EARLIEST, LATEST, READ_COMMITTED, Bound, Mode, Options
+from .segments import PlannedSegment, plan_segments
+
+LISTING_COUNT_MAX = 5
+SCANNED_SIZE_MAX = 1 << 20  # bytes of a segment whose headers are all scanned when a query is planned
+_OFFSET_MAX = 2**63 - 1
+_NONE_ABORTED: Int64Array = np.empty((0, 3), np.int64)
+
+Readers = dict[str, PartitionReader]
+
+
+class PartitionBounds:
+    """Where a partition begins and ends, looked up once; see `find_bounds`.
+
+    Attributes:
+        start_offset, log_end_offset: the end is behind the last whole batch of the last segment.
+        end_offset: exclusive end for a consumer with the isolation level.
+        aborted: what read_committed leaves out, int64[n, 3]: producer id, first offset, and offset of the ABORT marker.
+        known_end_offset: behind the last batch that read_committed knows; damage may follow.
+    """
+
+    def __init__(self, partition: ListedPartition, isolation_level: str, readers: Readers) -> None:
+        self.partition = partition
+        self.segments = plan_segments(partition)
+        first = self.segments[0].files.base_offset if self.segments else 0
+        self.start_offset = max(partition.log_start_offset, first)
+        tail = _scan_tail(self.segments[-1]) if self.segments else _ScannedEnd(first, True, False)
+        self.log_end_offset = self.known_end_offset = max(self.start_offset, tail.end_offset)
+        self.end_offset = self.log_end_offset
+        self.aborted = _NONE_ABORTED
+        if isolation_level == READ_COMMITTED and self.segments and not self._fold(tail):
+            self._follow(readers)
+
+    def aborted_between(self, start_offset: int, end_offset: int) -> Int64Array:
+        """Return the aborted transactions that have offsets in [start_offset, end_offset)."""
+        has_some = (self.aborted[:, 2] >= start_offset) & (self.aborted[:, 1] < end_offset)
+        return self.aborted[has_some]
+
+    def range(self, first_offset: int, end_offset: int, mode: Mode) -> PartitionRange:
+        """Return the offsets from `first_offset` to `end_offset`, exclusive.
+
+        Raises:
+            CorruptRecordError: FAILFAST, and damage hides what behind `end_offset` is decided.
+        """
+        known = self.known_end_offset
+        if known < self.log_end_offset and mode is Mode.FAILFAST and end_offset >= self.end_offset:
+            raise CorruptRecordError(
+                "damage hides what is decided of the transactions behind it",
+                path=self.partition.files.path,
+                offset=known,
+                expected=f"whole batches to offset {self.log_end_offset}",
+                found=f"none that can be followed at offset {known}",
+                advice="look with `logstore verify`; mode PERMISSIVE reads what was decided before",
+            )
+        return PartitionRange(self, first_offset, end_offset)
+
+    def offset_at(self, timestamp: int) -> int | None:
+        """Of the first record that is not older than `timestamp`, ms; None without one (`offsetsForTimes`)."""
+        for segment in self.segments:
+            found = _offset_in_segment(segment, timestamp, self.start_offset)
+            if found is not None:
+                return found
+        return None
+
+    def _fold(self, tail: _ScannedEnd) -> bool:
+        """Find what is decided if the last segment is small and whole; else return False.
+
+        Nothing of the directory is listed or looked at again. An open transaction of an older segment is in the
+        producer snapshot at the last segment's start.
+        """
+        *before, last = self.partition.files.segments
+        snapshot = _read_snapshot(self.partition.files.producer_snapshots.get(last.base_offset)) if before else None
+        if not tail.is_whole or (before and snapshot is None):
+            return False
+        paths = [segment.transaction_index for segment in before if segment.transaction_index is not None]
+        aborted = _aborted_in(map(read_transaction_index, paths))
+        if tail.has_transactions or (snapshot is not None and (snapshot.current_txn_first_offsets >= 0).any()):
+            if self.start_offset > last.base_offset or (before and self.start_offset == last.base_offset):
+                return False  # the log starts inside of what the snapshot or the segment tell
+            state, found = ProducerState(self.partition.name), AbortedTransactions()
+            state.start_at(last.base_offset)
+            if snapshot is not None:
+                state.load(snapshot, last.base_offset, None)  # what expired has no open transaction
+            with MappedFile(last.log) as log:
+                for table in self.segments[-1].tables(log, 0, check_crc=True):
+                    if (table.is_valid != 1).any():
+                        return False
+                    aborted_transactions.step(found, producer_update.step(state, log.data, table, 0, len(table)))
+            aborted = np.concatenate([aborted, found.entries[:, :3]])
+            stable = state.transactions.last_stable_offset(self.log_end_offset, self.start_offset)
+            self.end_offset = max(self.start_offset, stable)
+        self.aborted = aborted
+        return True
+
+    def _follow(self, readers: Readers) -> None:
+        """Take the last stable offset of a reader, which is behind the listing: it may know more.
+
+        Raises:
+            InvalidTxnStateError, InvalidRecordError: batches of the last segment cannot be followed.
+            CorruptIndexError: a `.txnindex` of an unknown version.
+            DataDirectoryError: a file cannot be read.
+        """
+        path, log_start_offset = self.partition.files.path, self.partition.log_start_offset
+        if path in readers:
+            readers[path].refresh(log_start_offset)
+        else:
+            readers[path] = PartitionReader(path, holds_files=False, log_start_offset=log_start_offset)
+        view = readers[path].view()
+        self.aborted = _aborted_in(segment.transaction_index for segment in view.segments)
+        self.known_end_offset = view.bounds.log_end_offset
+        self.end_offset = max(self.start_offset, min(view.bounds.last_stable_offset, self.log_end_offset))
+
+
+class _ScannedEnd(NamedTuple):
+    """The last segment of a log.
+
+    Attributes:
+        end_offset: behind its last whole batch.
+        is_whole: the headers of all of its bytes were scanned.
+        has_transactions: some of those are of transactions.
+    """
+
+    end_offset: int
+    is_whole: bool
+    has_transactions: bool
+
+
+@dataclass(frozen=True)
+class PartitionRange:
+    """What is read of one partition: the offsets from `first_offset` to `end_offset`, exclusive."""
+
+    bounds: PartitionBounds
+    first_offset: int
+    end_offset: int
+
+
+def find_bounds(partition: ListedPartition, isolation_level: str, readers: Readers | None = None) -> PartitionBounds:
+    """The bounds of a partition as it is now; listed anew where a file is gone since it was listed.
+
+    Args:
+        readers: by path, of partitions that were followed the last time, of which only what is new is read.
+
+    Raises:
+        DataDirectoryError: it changes faster than it can be listed, or is gone.
+        LogstoreError: read_committed, and the transactions cannot be followed.
+    """
+    readers = {} if readers is None else readers
+    for _ in range(LISTING_COUNT_MAX - 1):
+        try:
+            return PartitionBounds(partition, isolation_level, readers)
+        except DataDirectoryError:  # retention or the cleaner took a file away
+            partition = relist(partition)
+    return PartitionBounds(partition, isolation_level, readers)
+
+
+def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
+    """The offsets of a partition that the options ask for.
+
+    Raises:
+        UsageError: a bound outside of the log (`failOnDataLoss`), a partition that a bound does not name, or a
+            starting time that no record reaches (`startingOffsetsByTimestampStrategy`).
+    """
+    bounds = find_bounds(partition, options.isolation_level)
+    first = resolve(options.starting, bounds, options, is_start=True)
+    end = resolve(options.ending, bounds, options, is_start=False)
+    return bounds.range(first, max(first, end), options.mode)
+
+
+def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool) -> int:
+    """The offset that a bound means in a partition."""
+    timestamp = bound.timestamp if bound.timestamps is None else _named(bound.timestamps, bounds.partition)
+    if timestamp is not None:
+        found = _at_time(bounds, timestamp, options, is_start=is_start)
+    else:
+        place = bound.place if bound.offsets is None else _named(bound.offsets, bounds.partition)
+        assert place is not None
+        known = {EARLIEST: bounds.start_offset, LATEST: bounds.end_offset}
+        found = known[place] if place in known else _within(bounds, place, options)
+    return found if is_start else min(found, bounds.end_offset)
+
+
+def _at_time(bounds: PartitionBounds, timestamp: int, options: Options, *, is_start: bool) -> int:
+    found = bounds.offset_at(timestamp)
+    if found is None and is_start and options.starting_without_match == "error":
+        raise UsageError(
+            f"{bounds.partition.name} has no record as young as the starting timestamp",
+            found=timestamp,
+            advice="set startingOffsetsByTimestampStrategy to latest to read nothing of such a partition",
+        )
+    return bounds.end_offset if found is None else found
+
+
+def _within(bounds: PartitionBounds, offset: int, options: Options) -> int:
+    """The offset, which must be in the log: others were there once, or are yet to come."""
+    if bounds.start_offset <= offset <= bounds.log_end_offset:
+        return offset
+    if options.fail_on_data_loss:
+        raise UsageError(
+            f"{bounds.partition.name} does not hold offset {offset}",
+            expected=f"{bounds.start_offset} to {bounds.log_end_offset}",
+            found=offset,
+            advice="set failOnDataLoss to false to read what is there",
+        )
+    return min(max(offset, bounds.start_offset), bounds.log_end_offset)
+
+
+def _named(numbers: Mapping[tuple[str, int], int], partition: ListedPartition) -> int:
+    if partition.key not in numbers:
+        raise UsageError(
+            f"the bound names no {partition.name}",
+            expected="a number for each partition that is read",
+            advice="-2 is the earliest offset, -1 the latest; or choose partitions with assign",
+        )
+    return numbers[partition.key]
+
+
+def _scan_tail(last: PlannedSegment) -> _ScannedEnd:
+    end, scanned_size, has_transactions = last.files.base_offset, 0, False
+    with MappedFile(last.files.log) as log:
+        is_small = last.size <= SCANNED_SIZE_MAX  # all of its headers are sooner scanned than its index is read
+        for table in last.tables(log, 0 if is_small else last.entries.position_at_or_before(log, _OFFSET_MAX)):
+            if len(table):
+                end = int(table.last_offset[-1]) + 1
+                scanned_size += int(table.size.sum())
+                has_transactions |= bool((table.attributes & TRANSACTIONAL_FLAG).any())
+    return _ScannedEnd(end, scanned_size == last.size, has_transactions)
+
+
+def _read_snapshot(path: str | None) -> ProducerSnapshot | None:
+    try:
+        return None if path is None else read_producer_snapshot(path)
+    except CorruptSnapshotError:
+        return None  # following the log finds an older one
+
+
+def _aborted_in(indexes: Iterable[TransactionIndex]) -> Int64Array:
+    found = [_NONE_ABORTED]
+    for index in indexes:
+        index.require_all()
+        found.append(np.stack([index.producer_ids, index.first_offsets, index.last_offsets], axis=1))
+    return np.concatenate(found)
+
+
+def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: int) -> int | None:
+    near = _offset_near(segment, timestamp)
+    if near is None:
+        return None
+    with MappedFile(segment.files.log) as log:
+        position = segment.entries.position_at_or_before(log, max(near, start_offset))
+        for table in segment.tables(log, position):
+            may_hold = (table.max_timestamp >= timestamp) & (table.last_offset >= start_offset)
+            for row in np.flatnonzero(may_hold).tolist():
+                found = _offset_in_batch(log.data, table, row, timestamp, start_offset)
+                if found is not None:
+                    return found
+    return None
+
+
+def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
+    """An offset from which on to look; None where the time index says that all of a segment is older."""
+    if segment.files.time_index is None:
+        return segment.files.base_offset
+    index = read_time_index(segment.files.time_index)
+    try:
+        index.sanity_check()
+    except CorruptIndexError:
+        return segment.files.base_offset  # a hint less: the log itself tells
+    if not segment.is_last and index.entry_count and int(index.timestamps[-1]) < timestamp:
+        return None
+    return index.lookup(timestamp)[1]
+
+
+def _offset_in_batch(data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int) -> int | None:
+    for window in record_windows(data, table, np.array([row])):
+        if isinstance(window, RecordWindow):
+            fits = (window.records.timestamp >= timestamp) & (window.records.offset >= start_offset)
+            if fits.any():
+                return int(window.records.offset[fits.argmax()])
+    return None
