@@ -40,7 +40,6 @@ from .segment.writable_folder import WritableFolder
 
 if TYPE_CHECKING:
     from .cleaner.choice import Cleanable
-    from .cleaner.rounds import Cleaned
 
 
 Later = Callable[[Callable[[], None]], object]
@@ -279,8 +278,8 @@ class PartitionLog(LogAppends, ReadableLog):
 
         return cleanable(self, checkpoint, now_ms)
 
-    def clean(self, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> Cleaned:
-        """Clean what was chosen, see `cleaner.rounds.clean`."""
+    def clean(self, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
+        """Clean what was chosen; up to where the log is clean now, see `cleaner.rounds.clean`."""
         from .cleaner.rounds import clean
 
         return clean(self, chosen, now_ms, buffer_size=buffer_size)

@@ -134,9 +134,9 @@ class Housekeeping:
             key, log, what = chosen
             left_out.add(key)
             with self._record_failure("cleaning", key):
-                cleaned = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
-                self._checkpoints.set_cleaner_offset(key, cleaned.end_offset)
-                if cleaned.end_offset > what.first_dirty_offset:
+                end_offset = log.clean(what, self._now_ms(), buffer_size=self._config["log.cleaner.dedupe.buffer.size"])
+                self._checkpoints.set_cleaner_offset(key, end_offset)
+                if end_offset > what.first_dirty_offset:
                     left_out.discard(key)
         if not self._timers.is_stopped:
             self._delete_old_segments(is_compacted=True)

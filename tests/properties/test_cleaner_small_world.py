@@ -17,7 +17,6 @@ from logstore.log.cleaner.batch_records import BatchReader
 from logstore.log.cleaner.decisions import ActiveProducers, Round, retention
 from logstore.log.cleaner.map_building import put_table
 from logstore.log.cleaner.offset_map import OffsetMap
-from logstore.log.cleaner.statistics import CleaningStatistics
 from logstore.log.cleaner.table_cleaning import TableCleaning
 from logstore.log.cleaner.transactions import AbortedEntry, CleanedTransactions
 from tests.naive.cleaner import Entry, Message, Rules
@@ -158,9 +157,9 @@ class Cleaning:
         producers = KnownProducers(rules.last_offsets)
         round_ = Round(offset_map, rules.end, rules.now, rules.retention, producers)
         held = retention(round_, head, transactions.discardable(data, head), keeps_legacy_tombstones=True)
-        pieces = TableCleaning(round_, data, head, held).pieces(BatchReader(), CleaningStatistics())
+        pieces = TableCleaning(round_, data, head, held).pieces(BatchReader())
         searched = replace(round_, offset_map=self._map(data, table, rules, end_offset=0))
-        same = TableCleaning(searched, data, head, held).pieces(BatchReader(), CleaningStatistics())
+        same = TableCleaning(searched, data, head, held).pieces(BatchReader())
         assert np.concatenate([EMPTY, *same]).tobytes() == np.concatenate([EMPTY, *pieces]).tobytes()
         end_position = int(head.position[-1] + head.size[-1])
         self.aborted = transactions.needed + [one for one in self.aborted if one.last_offset >= rules.end]

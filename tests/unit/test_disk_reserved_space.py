@@ -173,9 +173,9 @@ def test_a_cleaned_segment_leaves_no_more_than_its_batches(tmp_path: Path) -> No
         log.append_records([bytes(1000)] * 100, keys)
     log.roll()
     asked_count = len(seam.asked)
-    statistics = log.clean(log.cleanable(None, NOW_MS), NOW_MS).statistics
+    assert log.clean(log.cleanable(None, NOW_MS), NOW_MS) == 4000
     assert len(seam.asked) > asked_count
-    assert statistics.kept_record_count == 4000
+    assert sum(map(len, log.records().chunks())) == 4000
     path = tmp_path / "t-0" / f"{0:020}.log"
     assert space_of(path) <= path.stat().st_size + SLACK
     log.close()

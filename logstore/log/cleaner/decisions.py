@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
-from ...columns.record_table import RecordTable
 from ...kernels.fold import producer_entries as fields
 from ...kernels.scan import batches as scan
 from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
@@ -142,10 +141,3 @@ def count_in_batches(run: BatchRun, flags: BoolArray) -> Int64Array:
     sums = np.concatenate([[0], np.cumsum(flags)])
     counts: Int64Array = sums[run.ends] - sums[run.starts]
     return counts
-
-
-def keyless_count(run: BatchRun, round_: Round, is_control_batch: BoolArray) -> int:
-    """Data records up to the end of the map that have no key, and so do not stay (`CleanerStats.invalidMessage`)."""
-    records: RecordTable = run.records
-    is_keyless = (records.key_size < 0) & (records.offset <= round_.offset_map.latest_offset)
-    return int((is_keyless & ~np.repeat(is_control_batch, run.counts)).sum())

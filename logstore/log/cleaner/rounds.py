@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...layout import offset_index, time_index
@@ -14,7 +13,6 @@ from .cleaned_files import discard_cleaned_files
 from .decisions import ActiveProducers, Round
 from .map_building import build_offset_map
 from .segment_cleaning import SegmentCleaning
-from .statistics import CleaningStatistics
 
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
@@ -22,19 +20,7 @@ if TYPE_CHECKING:
 DELETE_RETENTION_MS = "delete.retention.ms"
 
 
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What a round did.
-
-    Attributes:
-        end_offset: what is below is clean now: the next first dirty offset, for `cleaner-offset-checkpoint`.
-    """
-
-    end_offset: int
-    statistics: CleaningStatistics
-
-
-def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> Cleaned:
+def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
     """Clean what was chosen, as far as the map of its keys has room; one round of a log at a time.
 
     Appends go on meanwhile; the log's lock is held only while a segment takes the place of others.
@@ -44,18 +30,21 @@ def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int
         now_ms: the time of the round; a delete horizon is delete.retention.ms behind it.
         buffer_size: bytes of the map, log.cleaner.dedupe.buffer.size.
 
+    Returns:
+        The offset below which the log is clean now: the next first dirty offset, for `cleaner-offset-checkpoint`.
+
     Raises:
         LogCleaningAbortedError: the log lost segments meanwhile; segments cleaned before that stay so.
         KafkaStorageError: the log cannot be written.
         LogstoreError: see `SegmentCleaning.clean_group`; likewise.
     """
     if not chosen.cleanable_size:
-        return Cleaned(chosen.first_dirty_offset, CleaningStatistics())
+        return chosen.first_dirty_offset
     with log.cleaning_lock:
         return _clean(log, chosen, now_ms, buffer_size)
 
 
-def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) -> Cleaned:
+def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) -> int:
     with log.lock:
         log.failure.require_writable()  # of a swap that was cut off nothing may be touched: the next load finishes it
         discard_cleaned_files(log.directory)
@@ -87,10 +76,7 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) 
     cleaning = SegmentCleaning(log, round_, horizon_ms, checked)
     for group in groups:
         cleaning.clean_group(group)
-    statistics = cleaning.statistics
-    statistics.map_entry_count = offset_map.entry_count
-    statistics.map_utilization = offset_map.entry_count / offset_map.entry_count_max
-    return Cleaned(end_offset, statistics)
+    return end_offset
 
 
 def group_segments(

@@ -15,7 +15,6 @@ from .batch_records import BatchReader
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
 from .scanning import tables
-from .statistics import CleaningStatistics
 from .table_cleaning import TableCleaning
 from .transactions import CleanedTransactions, aborted_transactions
 
@@ -24,11 +23,7 @@ if TYPE_CHECKING:
 
 
 class SegmentCleaning:
-    """The groups of one round, one after the other.
-
-    Attributes:
-        statistics: of the groups so far.
-    """
+    """The groups of one round, one after the other."""
 
     def __init__(self, log: PartitionLog, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
         """A round's cleaning of segments.
@@ -37,7 +32,6 @@ class SegmentCleaning:
             legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files that were written to behind it.
             checked: base offsets of segments whose checksums were looked at.
         """
-        self.statistics = CleaningStatistics()
         self._log = log
         self._round = round_
         self._legacy_delete_horizon_ms = legacy_delete_horizon_ms
@@ -91,7 +85,7 @@ class SegmentCleaning:
             require_going_on(self._log)
             is_discardable = transactions.discardable(data, table)
             held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
-            cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader, self.statistics))
+            cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader))
             cleaned.add_aborted(transactions.take_needed())
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
@@ -103,7 +97,6 @@ class SegmentCleaning:
                 cleaned.discard()
                 raise
             replace_segments(log, cleaned.base_offset, group, self._round.now_ms)
-        self.statistics.written_size += cleaned.size
 
     def _split(self, segment: LogSegment) -> None:
         log = self._log

@@ -13,8 +13,7 @@ from ...layout.batch import MAGIC_V2
 from ...layout.legacy import timestamp_type
 from ...model import Codec, TimestampType
 from .batch_records import BatchReader, BatchRun
-from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, kept_records, keyless_count
-from .statistics import CleaningStatistics
+from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, kept_records
 
 _DROPPED = -1
 _COPIED = 0  # the source that the table was scanned from
@@ -38,7 +37,7 @@ class TableCleaning:
         self._held = held
         self._is_control = table.is_control
 
-    def pieces(self, reader: BatchReader, statistics: CleaningStatistics) -> list[ByteArray]:
+    def pieces(self, reader: BatchReader) -> list[ByteArray]:
         """The bytes of what is kept, in order; those that lie behind each other in one piece.
 
         Raises:
@@ -47,11 +46,7 @@ class TableCleaning:
         held = self._held
         self._empty(np.flatnonzero(held.is_discarded & held.is_kept_empty))
         for run in reader.runs(self.sources[_COPIED], self._table, ~held.is_discarded):
-            is_control_batch = self._is_control[run.rows]
-            kept = kept_records(self._round, run, is_control_batch, held.keeps_tombstones[run.rows])
-            statistics.read_record_count += run.records.count
-            statistics.kept_record_count += int(kept.sum())
-            statistics.keyless_record_count += keyless_count(run, self._round, is_control_batch)
+            kept = kept_records(self._round, run, self._is_control[run.rows], held.keeps_tombstones[run.rows])
             self._place(run, kept)
         rows = np.flatnonzero(self.source != _DROPPED)
         ends = self.start + self.size
