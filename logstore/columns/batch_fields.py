@@ -14,6 +14,16 @@ from ..model import Codec, TimestampType
 from .build_errors import refused
 
 NO_EPOCH = -1
+_LONG_MAX = (1 << 63) - 1
+_RANGES = {
+    "base_offset": (0, _LONG_MAX),
+    "log_append_time": (-1, _LONG_MAX),
+    "producer_id": (-1, _LONG_MAX),
+    "producer_epoch": (-1, (1 << 15) - 1),
+    "base_sequence": (-1, SEQUENCE_MAX),
+    "partition_leader_epoch": (-1, (1 << 31) - 1),
+    "delete_horizon_ms": (0, _LONG_MAX),
+}
 
 
 class BatchFieldArguments(TypedDict, total=False):
@@ -75,34 +85,10 @@ class BatchFields:
             checked_level(self.codec, self.level)
         if self.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
             raise refused("TimestampType must be set for magic >= 0")
-        if (
-            not -1 <= self.producer_epoch <= 32767
-            or not -1 <= self.base_sequence <= SEQUENCE_MAX
-            or not -1 <= self.partition_leader_epoch < 1 << 31
-            or not 0 <= self.base_offset < 1 << 63
-            or not -1 <= self.producer_id < 1 << 63
-            or not -1 <= self.log_append_time < 1 << 63
-            or not (self.delete_horizon_ms is None or 0 <= self.delete_horizon_ms < 1 << 63)
-        ):
-            raise self._out_of_range()
-
-    def _out_of_range(self) -> UsageError:
-        ranges = {
-            "base_offset": (0, 63),
-            "log_append_time": (-1, 63),
-            "producer_id": (-1, 63),
-            "producer_epoch": (-1, 15),
-            "base_sequence": (-1, 31),
-            "partition_leader_epoch": (-1, 31),
-            "delete_horizon_ms": (0, 63),
-        }
-        for name, (least, bits) in ranges.items():
+        for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
-            if value is not None and not least <= value < 1 << bits:
-                return UsageError(
-                    f"{name} has no room in a batch", expected=f"{least} to {(1 << bits) - 1}", found=value
-                )
-        raise AssertionError("every field is in its range")
+            if value is not None and not least <= value <= most:
+                raise UsageError(f"{name} has no room in a batch", expected=f"{least} to {most}", found=value)
 
     @property
     def attributes(self) -> int:

@@ -13,8 +13,8 @@ from ..errors import InvalidRecordError, LogstoreError, UnsupportedCompressionTy
 from ..kernels.decode import records as fields
 from ..kernels.decode.batches import begin_batch
 from ..kernels.scan import batches as scan
+from ..kernels.varint import read_header
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
-from ..layout.record import zigzag
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
 
@@ -82,12 +82,12 @@ class RecordTable:
 
     def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
         """Headers of record `index` in order, keys as they are in the file."""
-        position = int(self.matrix[fields.HEADERS_POSITION, index])
+        data, position = self.data.data, int(self.matrix[fields.HEADERS_POSITION, index])
         headers = []
         for _ in range(int(self.matrix[fields.HEADER_COUNT, index])):
-            key, position = self._sized(position)
-            value, position = self._sized(position)
-            headers.append((key or b"", value))
+            key_size, key_end, value_size, position = read_header(data, position, len(data))
+            value = None if value_size < 0 else bytes(data[position - value_size : position])
+            headers.append((bytes(data[key_end - key_size : key_end]), value))
         return headers
 
     def _field(self, position_field: int, size_field: int, index: int) -> bytes | None:
@@ -96,20 +96,6 @@ class RecordTable:
             return None
         position = int(self.matrix[position_field, index])
         return self.data[position : position + size].tobytes()
-
-    def _sized(self, position: int) -> tuple[bytes | None, int]:
-        value = shift = 0
-        while True:
-            byte = int(self.data[position])
-            position += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                break
-        size = zigzag(value)
-        if size < 0:
-            return None, position
-        return self.data[position : position + size].tobytes(), position + size
 
 
 class BatchRecords:

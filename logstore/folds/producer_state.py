@@ -34,6 +34,7 @@ from ..kernels.fold import producer_slots as slot
 from ..kernels.rules import decrement_sequence
 from ..kernels.scan.crc32c import crc32c_range
 from ..layout import producer_snapshot
+from ..layout.batch import TRANSACTIONAL_FLAG
 from ..layout.producer_snapshot import ProducerSnapshot
 from .open_transactions import OpenTransactions
 from .producer_buffers import ProducerBuffers
@@ -174,7 +175,7 @@ class ProducerState:
         state = self.verification.get(producer_id)
         if state is None or not self.has_ongoing_transaction(producer_id, state.epoch, state.end_offset):
             return state
-        self.verification.accepted(producer_id, state.epoch, is_control=False)
+        self.verification.accepted(producer_id, state.epoch, TRANSACTIONAL_FLAG)
         return None
 
     def clear(self) -> None:

@@ -29,7 +29,6 @@ from ..columns.batch_table import BatchTable, ByteArray
 from ..errors import LogstoreError
 from ..kernels.fold import producer_slots as slot
 from ..kernels.scan import batches as scan
-from ..layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from .open_transactions import CompletedTransactions
 from .producer_refusal import refusal
 from .producer_state import ProducerState
@@ -37,7 +36,8 @@ from .transaction_marker import read_marker
 from .verification import VerificationGuard, VerificationState
 
 UNKNOWN_TRANSACTION_VERSION = -1
-_NO_LOWEST_SEQUENCE = (1 << 31) - 1
+NO_LOWEST_SEQUENCE = (1 << 31) - 1
+_OF_VERIFICATION = [scan.PRODUCER_ID, scan.PRODUCER_EPOCH, scan.ATTRIBUTES]
 
 
 class AppendOrigin(IntEnum):
@@ -136,7 +136,7 @@ class ProducerUpdate:
         slots[slot.ORIGIN] = self._origin
         slots[slot.TRANSACTION_VERSION] = self._transaction_version
         if not len(self.state.verification):
-            slots[slot.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE
+            slots[slot.LOWEST_SEQUENCE] = NO_LOWEST_SEQUENCE
             slots[slot.SUPPORTS_EPOCH_BUMP] = 0
             slots[slot.IS_VERIFIED] = not self.state.requires_verification
             return _fold(self.state, data, table, first_row, row_end)
@@ -145,7 +145,7 @@ class ProducerUpdate:
             duplicate = _fold(self.state, data, table, row, row + 1)
             if duplicate is not None:
                 return duplicate
-            self._use_verification(table, row)
+            self.state.verification.accepted(*table.matrix[_OF_VERIFICATION, row].tolist())
         return None
 
     def commit(self, end_offset: int | None = None) -> CompletedTransactions:
@@ -167,19 +167,10 @@ class ProducerUpdate:
         now = self.state.verification_of(producer_id)
         entry = self._verified.setdefault(producer_id, now)
         slots = self.state.buffers.slots
-        slots[slot.LOWEST_SEQUENCE] = _NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
+        slots[slot.LOWEST_SEQUENCE] = NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
         slots[slot.SUPPORTS_EPOCH_BUMP] = entry is not None and entry.supports_epoch_bump
         is_shown = self._guard is not None and now is not None and now.guard is self._guard
         slots[slot.IS_VERIFIED] = is_shown or not self.state.requires_verification
-
-    def _use_verification(self, table: BatchTable, row: int) -> None:
-        attributes = int(table.matrix[scan.ATTRIBUTES, row])
-        if table.matrix[scan.PRODUCER_ID, row] > NO_PRODUCER_ID and attributes & TRANSACTIONAL_FLAG:
-            self.state.verification.accepted(
-                int(table.matrix[scan.PRODUCER_ID, row]),
-                int(table.matrix[scan.PRODUCER_EPOCH, row]),
-                is_control=bool(attributes & CONTROL_FLAG),
-            )
 
 
 def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Duplicate | None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+
 
 class VerificationGuard:
     """Equal to itself only (`VerificationGuard`)."""
@@ -73,12 +75,13 @@ class VerificationStates:
         state.lower(sequence, epoch)
         return state.guard
 
-    def accepted(self, producer_id: int, epoch: int, *, is_control: bool) -> None:
-        """A transactional batch was accepted: its producer's guard is used up (`UnifiedLog.updateProducers`).
+    def accepted(self, producer_id: int, epoch: int, attributes: int) -> None:
+        """A batch was accepted: a transactional one uses up its producer's guard (`UnifiedLog.updateProducers`).
 
         It is not if version 2 has begun the next transaction: the marker carries the epoch that the guard is for.
         """
-        state = self._states.get(producer_id)
+        state = self._states.get(producer_id) if attributes & TRANSACTIONAL_FLAG else None
+        is_control = attributes & CONTROL_FLAG
         if state is not None and not (state.supports_epoch_bump and is_control and epoch == state.epoch):
             del self._states[producer_id]
 

@@ -30,7 +30,7 @@ from ..errors import UsageError
 
 SEQUENCE_MAX = 2**31 - 1
 NO_HEADERS = b"\x00"
-RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
+RECORD_OVERHEAD_SIZE = 21  # length, attributes and deltas at their longest; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
 
 Headers = Sequence[tuple[str | bytes, bytes | None]]

@@ -20,7 +20,7 @@ from ..model import Codec
 from .append.appender import Appender
 from .append.columns import COLUMNS_BATCH_SIZE, append_each, column_requests
 from .append.records import CLIENTS, new_records_request
-from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest, NumberedRequest
+from .append.request import AppendInfo, AppendRequest, BatchRequest, MarkerRequest
 from .failure import Failure
 
 if TYPE_CHECKING:
@@ -78,10 +78,8 @@ class LogAppends:
             RecordBatchTooLargeError: the batch is larger than a segment may be.
             LogstoreError: what the batch is refused for: see `analyze`, `validate`, `ProducerUpdate.step`.
         """
-        is_numbered = origin not in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
-        new_request = NumberedRequest if is_numbered else BatchRequest
         batch = np.frombuffer(data, np.uint8)
-        return self.append(new_request(batch, index(leader_epoch), origin, guard, index(transaction_version)))
+        return self.append(BatchRequest(batch, index(leader_epoch), origin, guard, index(transaction_version)))
 
     def append_records(
         self,

@@ -16,6 +16,7 @@ import pytest
 from logstore.codec import decompress
 from logstore.errors import LogstoreError
 from logstore.folds.producer_update import AppendOrigin
+from logstore.kernels.scan import batches as fields
 from logstore.log.append.analyze import Analyzed, analyze, require_continuation, require_room
 from logstore.log.append.rules import ValidationRules
 from logstore.log.append.validate import validate
@@ -107,6 +108,7 @@ def _append(case: Case) -> dict[str, Any]:
 
 
 def _answer(analyzed: Analyzed, content: bytes) -> dict[str, Any]:
+    epochs = analyzed.table.column(fields.PARTITION_LEADER_EPOCH).tolist()
     return {
         "first": analyzed.first_offset,
         "last": analyzed.last_offset,
@@ -114,7 +116,7 @@ def _answer(analyzed: Analyzed, content: bytes) -> dict[str, Any]:
         "time": -1,
         "valid": analyzed.valid_size,
         "codec": analyzed.source_codec.kafka_name,
-        "epoch": analyzed.last_leader_epoch,
+        "epoch": epochs[-1] if epochs and epochs[-1] != -1 else None,
         "data": content.hex(),
     }
 

@@ -25,7 +25,6 @@ from ..scan.crc32c import crc32c_of
 
 ROW_COUNT = 64  # records that are decoded before they are checked
 
-_MAGIC = 2
 _CODEC_MAX = 4
 _TIME_MAX = 1 << 62  # differences of times below are exact
 _MEANINGFUL_FLAGS = 0x77  # all but LOG_APPEND_TIME_FLAG
@@ -50,7 +49,7 @@ def _is_plain_header(data: Any, fast: Any, request: Any, columns: Any) -> bool:
         columns[scan.PRODUCER_ID] <= layout.NO_PRODUCER_ID or columns[scan.BASE_SEQUENCE] >= 0
     )
     return (
-        columns[scan.MAGIC] == _MAGIC
+        columns[scan.MAGIC] == layout.MAGIC_V2
         and columns[scan.BASE_OFFSET] == 0
         and count > 0
         and columns[scan.LAST_OFFSET_DELTA] == count - 1

@@ -8,6 +8,7 @@ from ...jit.device import device
 from ...jit.kernel import kernel
 from ...jit.structs import words_at
 from ...layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE, NO_TIMESTAMP
+from ...layout.record import RECORD_OVERHEAD_SIZE
 from ..primitives import add64
 from ..scan import batches as scan
 from .sizes import INT_MAX, NOT_KNOWN, are_rows_uniform, body_size, content_size, field_of, varint_size
@@ -23,7 +24,6 @@ from .structs import (
 )
 
 _NO_LIMIT = 1 << 62
-RECORD_OVERHEAD_MAX = 21  # length, attributes and deltas at their longest (`DefaultRecord.MAX_RECORD_OVERHEAD`)
 
 
 @device
@@ -52,7 +52,7 @@ def _size_limit(batch_size_max: int, content: int) -> int:
     """Bytes that a batch may have: `RecordAccumulator` makes room for its first record at its longest."""
     if batch_size_max == 0:
         return _NO_LIMIT
-    return min(max(batch_size_max, HEADER_SIZE + RECORD_OVERHEAD_MAX + content), INT_MAX)
+    return min(max(batch_size_max, HEADER_SIZE + RECORD_OVERHEAD_SIZE + content), INT_MAX)
 
 
 @device

@@ -26,14 +26,13 @@ from ...folds.producer_update import AppendOrigin
 from ...kernels.primitives import add64
 from ...kernels.scan import batches as fields
 from ...layout import legacy
-from ...layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
+from ...layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 from ...model import Codec
 from .rules import ValidationRules
 
-MAGIC = 2
 _LAST_OFFSET_DELTA_END = 27  # bytes of a v2 header up to what says its last offset
 _INT_MAX = 2**31 - 1
-_LEADERS = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)
+NUMBERING = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)  # origins whose batches get their offsets here
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,6 @@ class Analyzed:
         valid_size: bytes of them; 0 if there is no whole batch, and then nothing is appended.
         first_offset: of the first batch, -1 if that is of magic 0 or 1.
         last_offset_of_first_batch, last_offset: -1 without batches.
-        last_leader_epoch: None if the last batch has none.
         max_timestamp: largest of the batches, in ms; -1 none.
         source_codec: of the last batch that is compressed.
     """
@@ -55,7 +53,6 @@ class Analyzed:
     first_offset: int
     last_offset_of_first_batch: int
     last_offset: int
-    last_leader_epoch: int | None
     max_timestamp: int
     source_codec: Codec
 
@@ -95,7 +92,7 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
         _require_sound(data, batch, origin, rules)
         source_codec = _codec(batch) or source_codec
         count += 1
-        if not is_in_order and origin not in _LEADERS:
+        if not is_in_order and origin not in NUMBERING:
             raise OffsetsOutOfOrderError(
                 f"Out of order offsets found in append to {rules.topic_partition}: "
                 f"{','.join(map(str, _record_offsets(data, table)))}",
@@ -170,9 +167,9 @@ def _require_no_damage(data: ByteArray, position: int) -> None:
 
 
 def _require_magic(magic: int, position: int) -> None:
-    if not 0 <= magic <= MAGIC:
+    if not 0 <= magic <= MAGIC_V2:
         raise CorruptRecordError(
-            f"Invalid magic found in record: {magic}", position=position, expected=f"0 to {MAGIC}", found=magic
+            f"Invalid magic found in record: {magic}", position=position, expected=f"0 to {MAGIC_V2}", found=magic
         )
 
 
@@ -185,7 +182,7 @@ def _require_origin(batch: dict[str, int], origin: AppendOrigin, leader_epoch: i
             f"has {epoch}",
             position=batch["position"],
         )
-    if origin is AppendOrigin.CLIENT and batch["magic"] == MAGIC and base_offset != 0:
+    if origin is AppendOrigin.CLIENT and batch["magic"] == MAGIC_V2 and base_offset != 0:
         raise InvalidRecordError(
             f"The baseOffset of the record batch in the append to {rules.topic_partition} should be 0, but it is "
             f"{base_offset}",
@@ -199,7 +196,7 @@ def _is_of_later_leader(batch: dict[str, int], origin: AppendOrigin, leader_epoc
 
 
 def _last_offset(batch: dict[str, int]) -> int:
-    if batch["magic"] == MAGIC and batch["size"] < _LAST_OFFSET_DELTA_END:
+    if batch["magic"] == MAGIC_V2 and batch["size"] < _LAST_OFFSET_DELTA_END:
         raise CorruptRecordError(
             None,
             position=batch["position"],
@@ -221,7 +218,7 @@ def _require_sound(data: ByteArray, batch: dict[str, int], origin: AppendOrigin,
             position=position,
         )
     is_valid = batch["is_valid"] == 1
-    if batch["magic"] < MAGIC:
+    if batch["magic"] < MAGIC_V2:
         is_valid = zlib.crc32(data[position + legacy.MAGIC : position + size].data) == batch["crc"]
     if not is_valid:
         raise CorruptRecordError(
@@ -240,15 +237,14 @@ def _codec(batch: dict[str, int]) -> Codec:
 def _summary(table: BatchTable, count: int, source_codec: Codec) -> Analyzed:
     table.count = count
     table.next_position = int(table.position[-1] + table.size[-1]) if count else 0
-    last_offset, epoch, timestamps = table.last_offset, table.column(fields.PARTITION_LEADER_EPOCH), table.max_timestamp
-    is_first_of_v2 = count > 0 and table.magic[0] == MAGIC
+    last_offset, timestamps = table.last_offset, table.max_timestamp
+    is_first_of_v2 = count > 0 and table.magic[0] == MAGIC_V2
     return Analyzed(
         table=table,
         valid_size=table.next_position,
         first_offset=int(table.base_offset[0]) if is_first_of_v2 else -1,
         last_offset_of_first_batch=int(last_offset[0]) if count else -1,
         last_offset=int(last_offset[-1]) if count else -1,
-        last_leader_epoch=int(epoch[-1]) if count and epoch[-1] != -1 else None,
         max_timestamp=max(-1, int(timestamps.max())) if count else -1,
         source_codec=source_codec,
     )
@@ -259,7 +255,7 @@ def _record_offsets(data: ByteArray, table: BatchTable) -> Iterator[int]:
     for row in range(len(table)):
         position, size, magic = (int(column[row]) for column in (table.position, table.size, table.magic))
         _require_magic(magic, position)
-        if magic == MAGIC:
+        if magic == MAGIC_V2:
             for records in BatchRecords(data, table, row).chunks():
                 yield from records.offset.tolist()
         else:

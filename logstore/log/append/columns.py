@@ -19,6 +19,7 @@ from ...errors import RecordTooLargeError
 from ...folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ...folds.verification import VerificationGuard
 from ...kernels.append.structs import BUILT
+from ...kernels.rules import is_timestamp_in_range
 from ...kernels.scan import batches as fields
 from ...layout.batch import BASE_OFFSET, NO_TIMESTAMP
 from ...model import Codec, TimestampType
@@ -162,8 +163,8 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
         times = times[times != NO_TIMESTAMP]
     if not times.size:
         return True
-    oldest_ms, newest_ms = now_ms - int(times.min()), now_ms - int(times.max())
-    return oldest_ms <= rules.timestamp_before_max_ms and newest_ms >= -rules.timestamp_after_max_ms
+    limits = rules.timestamp_before_max_ms, rules.timestamp_after_max_ms
+    return all(is_timestamp_in_range(int(time), now_ms, *limits) for time in (times.min(), times.max()))
 
 
 def _refuse(

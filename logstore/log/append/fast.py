@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...columns.batch_table import ByteArray, Int64Array
+from ...folds.producer_update import NO_LOWEST_SEQUENCE
 from ...folds.verification import VerificationGuard
 from ...kernels.append import structs as kinds
 from ...kernels.append.steps import append_request, finish_append
@@ -21,7 +22,6 @@ from ...kernels.append.structs import FastPathStruct, RequestStruct
 from ...kernels.append.validation import ROW_COUNT
 from ...kernels.decode import records as decode
 from ...kernels.scan import batches as fields
-from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
 from ...model import Codec, TimestampType
 from ..maintain.flush import flush
 from .records import RequestColumns
@@ -35,7 +35,6 @@ _ENTRY_ROOM = 1024  # index entries until the slow path makes more room
 _CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`
 _ANSWER = struct.Struct("=6q?")
 _ANSWER_POSITION = RequestStruct.first_offset.offset  # type: ignore[attr-defined]
-_LOWEST_SEQUENCE_NONE = (1 << 31) - 1
 _FAILURE_TEXT = "Error while appending records to"
 _NO_BYTES = np.zeros(1, np.uint8)
 _info = partial(tuple.__new__, AppendInfo)  # of a tuple of its fields: half the time of `AppendInfo`
@@ -70,7 +69,7 @@ class FastPath:
         self.stores_uncompressed = False
         self._holds_arrays = False
         self._known_columns: Int64Array | None = None
-        self.unverified = 0, _LOWEST_SEQUENCE_NONE, 0
+        self.unverified = 0, NO_LOWEST_SEQUENCE, 0
         self.log_struct, self.states = log.offsets.struct, log.producers.state.verification
         self._run = append_request.bound(self.log_struct, self.struct, self.request).run
         self._finish_run = finish_append.bound(self.log_struct, self.struct, self.request).run
@@ -104,7 +103,11 @@ class FastPath:
             return None
         info: AppendInfo = _info(_ANSWER.unpack_from(self.request, _ANSWER_POSITION))
         if len(self.states):
-            self._use_verification()
+            # a guard that was shown is used up; if an interrupt keeps that from being noted, `verification_of` sees it
+            row = self.row[:, 0]
+            self.states.accepted(
+                int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), int(row[fields.ATTRIBUTES])
+            )
         if status == kinds.FLUSH_IS_DUE:
             with self._log.failure.poisoned_by(_FAILURE_TEXT):
                 flush(self._log)
@@ -155,14 +158,6 @@ class FastPath:
             return self.unverified
         return entry.guard is guard or bool(self.unverified[0]), entry.lowest_sequence, entry.supports_epoch_bump
 
-    def _use_verification(self) -> None:
-        """A batch was appended: a guard that was shown is used up; should this be missed, `verification_of` sees it."""
-        row = self.row[:, 0]
-        attributes = int(row[fields.ATTRIBUTES])
-        if row[fields.PRODUCER_ID] > NO_PRODUCER_ID and attributes & TRANSACTIONAL_FLAG:
-            is_control = bool(attributes & CONTROL_FLAG)
-            self.states.accepted(int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), is_control=is_control)
-
     def _finish(self) -> int:
         """Write what the system did not take of a batch, and let it count, or end the writing. Returns the status."""
         log, request = self._log, self.request
@@ -183,7 +178,7 @@ class FastPath:
         if not log.failure.is_writable or not entries or entries[-1][1] > self.log_struct.log_end_offset:
             return False
         bound.leader_epoch = entries[-1][0]
-        self.unverified = not log.producers.state.requires_verification, _LOWEST_SEQUENCE_NONE, 0
+        self.unverified = not log.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
         self._bind_topic()
         self._bind_segment()
         producers = log.producers.state.buffers.struct

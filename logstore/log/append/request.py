@@ -18,6 +18,7 @@ from ...layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
     HEADER_SIZE,
+    MAGIC_V2,
     NO_SEQUENCE,
     NO_TIMESTAMP,
     PRODUCER_ID,
@@ -25,7 +26,7 @@ from ...layout.batch import (
 )
 from ...layout.marker import marker_record
 from ...model import Codec, ControlRecordType
-from .analyze import MAGIC, analyze, require_continuation
+from .analyze import NUMBERING, analyze, require_continuation
 from .validate import Validated, validate
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class AppendRequest(Protocol):
 
 
 class BatchRequest(NamedTuple):
-    """A batch that gets its offsets here.
+    """A batch that gets its offsets here; of REPLICATION or a RAFT_LEADER batches that have them.
 
     Attributes:
         data: uint8, 1-D, contiguous; it is not changed.
@@ -104,7 +105,7 @@ class BatchRequest(NamedTuple):
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
         """See `AppendRequest`."""
         size = self.data.size
-        if size > fast.out_size or size < HEADER_SIZE:
+        if size > fast.out_size or size < HEADER_SIZE or self.origin not in NUMBERING:
             return None
         batch = fast.out
         batch[:size] = self.data
@@ -113,7 +114,7 @@ class BatchRequest(NamedTuple):
         if codec:
             if codec > Codec.ZSTD or not fast.keeps_codec(codec):
                 return None
-            stream = decompress(Codec(codec), batch[HEADER_SIZE:size].data, MAGIC, DECOMPRESSED_SIZE_MAX)
+            stream = decompress(Codec(codec), batch[HEADER_SIZE:size].data, MAGIC_V2, DECOMPRESSED_SIZE_MAX)
             if stream.error is not None or stream.error_at_end is not None:
                 return None
             fast.put_decompressed(stream.data)
@@ -130,35 +131,16 @@ class BatchRequest(NamedTuple):
         analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=log.rules)
         if not analyzed.valid_size:
             return None
-        return validate(
-            self.data,
-            analyzed,
-            origin=self.origin,
-            base_offset=log.log_end_offset,
-            leader_epoch=self.leader_epoch,
-            now_ms=now_ms,
-            rules=log.rules,
-        )
-
-
-class NumberedRequest(NamedTuple):
-    """Batches that have their offsets, of a leader or of a Raft leader; `data` as in `BatchRequest`."""
-
-    data: ByteArray
-    leader_epoch: int
-    origin: AppendOrigin
-    guard: VerificationGuard | None = None
-    transaction_version: int = UNKNOWN_TRANSACTION_VERSION
-
-    def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
-        """Return None: these go the slow path."""
-        return None
-
-    def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
-        """See `AppendRequest`."""
-        analyzed = analyze(self.data, origin=self.origin, leader_epoch=self.leader_epoch, rules=log.rules)
-        if analyzed.valid_size <= 0:
-            return None
+        if self.origin in NUMBERING:
+            return validate(
+                self.data,
+                analyzed,
+                origin=self.origin,
+                base_offset=log.log_end_offset,
+                leader_epoch=self.leader_epoch,
+                now_ms=now_ms,
+                rules=log.rules,
+            )
         require_continuation(
             self.data,
             analyzed,

@@ -21,9 +21,9 @@ from ...kernels.decode.records import COLUMN_COUNT as RECORD_COLUMN_COUNT
 from ...kernels.primitives import add64
 from ...kernels.scan.crc32c import crc32c_range
 from ...layout import batch as layout
-from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_PRODUCER_ID, NO_TIMESTAMP
+from ...layout.batch import CONTROL_FLAG, LOG_APPEND_TIME_FLAG, MAGIC_V2, NO_PRODUCER_ID, NO_TIMESTAMP
 from ...model import Codec, TimestampType
-from .analyze import MAGIC, Analyzed
+from .analyze import Analyzed
 from .recompress import recompress
 from .record_checks import RecordCheck
 from .rules import ValidationRules
@@ -162,10 +162,10 @@ def _only_batch(analyzed: Analyzed) -> dict[str, int]:
     if not len(analyzed.table):
         raise InvalidRecordError("Record batch has no batches at all")
     batch = analyzed.table.row(0)
-    if batch["magic"] < MAGIC:
+    if batch["magic"] < MAGIC_V2:
         raise InvalidRecordError(
-            f"A leader takes record batches of magic {MAGIC} only",
-            expected=f"magic {MAGIC}",
+            f"A leader takes record batches of magic {MAGIC_V2} only",
+            expected=f"magic {MAGIC_V2}",
             found=batch["magic"],
             advice="no client of Kafka 4 sends older ones, and its brokers refuse them",
         )

@@ -7,10 +7,9 @@ from typing import Any
 
 from ...errors import DataDirectoryError
 from ...folds.producer_state import ProducerEntry
+from ...layout.batch import NO_SEQUENCE
 from ..segment.log_segment import LogSegment
 from ..segment.writable_folder import Repair
-
-NO_SEQUENCE = -1
 
 
 @dataclass(frozen=True, slots=True)

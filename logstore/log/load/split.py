@@ -13,6 +13,8 @@ from collections.abc import Iterator
 
 from ...columns.batch_table import BatchTable, scan
 from ...errors import CorruptRecordError, OffsetOverflowError
+from ...kernels.rules import RELATIVE_OFFSET_MAX
+from ...layout.batch import MAGIC_V2
 from ...layout.file_names import (
     CLEANED_SUFFIX,
     LOG_SUFFIX,
@@ -22,10 +24,9 @@ from ...layout.file_names import (
     segment_file_name,
 )
 from ..config import LogConfig
-from ..segment.log_segment import RELATIVE_OFFSET_MAX, LogSegment
+from ..segment.log_segment import LogSegment
 from .segment_recovery import index_segment
 
-_MAGIC_MAX = 2
 _KINDS = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)  # never a `.log` without its indexes
 
 
@@ -106,8 +107,8 @@ def _require_whole(segment: LogSegment, table: BatchTable, size: int) -> None:
     if error is not None:
         raise error
     magics = table.magic
-    if (magics > _MAGIC_MAX).any():
-        raise CorruptRecordError(f"Invalid magic found in record: {int(magics[magics > _MAGIC_MAX][0])}", path=path)
+    if (magics > MAGIC_V2).any():
+        raise CorruptRecordError(f"Invalid magic found in record: {int(magics[magics > MAGIC_V2][0])}", path=path)
     if table.next_position < size:
         raise CorruptRecordError(
             None,

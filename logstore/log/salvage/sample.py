@@ -27,10 +27,10 @@ from ...errors import DataDirectoryError, LogstoreError, UsageError
 from ...kernels.decode import records as record_fields
 from ...kernels.scan import batches as fields
 from ...kernels.scan.crc32c import crc32c
+from ...kernels.varint import read_header
 from ...layout import batch as layout
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX, METADATA_TOPIC, segment_file_name
-from ...layout.record import zigzag
 from ...topics import INTERNAL_TOPICS
 from ...view.walk import OFFSET_SPAN
 from ..load.loader import LoadSettings
@@ -172,22 +172,8 @@ def _secrets(chunk: RecordTable, index: int) -> Iterator[tuple[int, int]]:
     ):
         if row[size_field] > 0:
             yield row[position_field], row[size_field]
-    position = row[record_fields.HEADERS_POSITION]
+    data, position = chunk.data.data, row[record_fields.HEADERS_POSITION]
     for _ in range(row[record_fields.HEADER_COUNT]):
-        key_size, position = _size_at(chunk.data, position)
-        value_size, position = _size_at(chunk.data, position + max(key_size, 0))
+        _, _, value_size, position = read_header(data, position, len(data))
         if value_size > 0:
-            yield position, value_size
-        position += max(value_size, 0)
-
-
-def _size_at(data: ByteArray, position: int) -> tuple[int, int]:
-    """The varint at `position`, and what is behind it; the decode has seen that it is one."""
-    value = shift = 0
-    while True:
-        byte = int(data[position])
-        position += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return zigzag(value), position
+            yield position - value_size, value_size

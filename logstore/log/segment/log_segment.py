@@ -14,14 +14,13 @@ from ...columns.batch_table import ByteArray
 from ...disk.mapped import segment_size
 from ...errors import LogstoreError
 from ...folds.segment_indexes import SegmentIndexes
+from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, SEGMENT_SUFFIXES, TIME_INDEX_SUFFIX, segment_file_name
 from ...layout.offset_index import parse_offset_index
 from ...layout.time_index import parse_time_index
 from ...view.segment import Segment
 from .unsynced_files import UnsyncedFiles
 from .writable_folder import WritableFolder
-
-RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
 
 
 class LogSegment(Segment):
