@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.floors import reading
 from benchmarks.measured import Measured
 from benchmarks.sizes import scaled
-from logstore.client.producer.partitioner import murmur2
+from logstore.client.producer.queues import murmur2
 from logstore.kernels.table.key_hashes import murmur2_key, murmur2_keys
 
 KEY_COUNT = scaled(10_000, 1_000_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 #: nanoseconds since 1970, for who asks so often that the call of `now_ms` takes too long
 time_ns = time.time_ns
@@ -19,3 +20,8 @@ def monotonic_ms() -> int:
 def now_ms() -> int:
     """Milliseconds since 1970, as Kafka counts them."""
     return time.time_ns() // 1_000_000
+
+
+def ticks_of(now: Callable[[], int]) -> Callable[[], int]:
+    """Return the clock of intervals beside a clock of milliseconds: a program's own clock is for both."""
+    return monotonic_ms if now is now_ms else now

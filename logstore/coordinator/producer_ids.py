@@ -13,8 +13,6 @@ A block belongs to the process that logged its record; ids that are left when th
 
 from __future__ import annotations
 
-from collections import deque
-
 from ..errors import CoordinatorLoadInProgressError, IllegalTransitionError
 from ..topics.cluster_metadata import encode_value
 
@@ -23,28 +21,25 @@ _LONG_MAX = 2**63 - 1
 
 
 class ProducerIds:
-    """What is left of this process's own blocks of producer ids. Not thread-safe."""
+    """What is left of this process's last block of producer ids. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._own: deque[range] = deque()
+        self._own = range(0)
 
     @property
     def left_count(self) -> int:
         """Count the ids that `take` can give before another block is needed."""
-        return sum(map(len, self._own))
+        return len(self._own)
 
     def add_block(self, first: int) -> None:
-        """Own the block that begins with `first`, whose record is in the log."""
-        self._own.append(range(first, first + BLOCK_SIZE))
+        """Own the block that begins with `first`, whose record is in the log; what was left before is never given."""
+        self._own = range(first, first + BLOCK_SIZE)
 
     def take(self) -> int:
         """Return a producer id that was never given; raises CoordinatorLoadInProgressError when no block is left."""
-        while self._own and not self._own[0]:
-            self._own.popleft()
         if not self._own:
             raise CoordinatorLoadInProgressError("Producer ID block is full. Waiting for next block")
-        producer_id = self._own[0][0]
-        self._own[0] = self._own[0][1:]
+        producer_id, self._own = self._own[0], self._own[1:]
         return producer_id
 
 

@@ -347,13 +347,6 @@ class ProducerFencedError(CoordinatorError, RuntimeError):
     recovery = Recovery.CLOSE
 
 
-class UnknownTopicIdError(LogstoreError, LookupError):
-    """There is no topic of this id (`UnknownTopicIdException`)."""
-
-    kafka_name, kafka_code = "UNKNOWN_TOPIC_ID", 100
-    recovery = Recovery.RETRY
-
-
 class InconsistentTopicIdError(LogstoreError, ValueError):
     """A partition's directory that belongs to another topic (`InconsistentTopicIdException`)."""
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 from .. import clock
 from ..disk.lock import DataDirectoryLock
 from ..disk.seam import Seam
-from ..errors import DataDirectoryError, LogstoreError, UnknownTopicIdError, UsageError
+from ..errors import DataDirectoryError, LogstoreError, UsageError
 from ..layout.meta_properties import MetaProperties
 from ..layout.offset_checkpoint import (
     HIGH_WATERMARK_FILE_NAME,
@@ -30,7 +30,7 @@ from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from ..topics import INTERNAL_TOPICS
 from .broker_config import BrokerConfig
-from .checkpoints import Checkpoints, write_clean_shutdown
+from .checkpoints import write_clean_shutdown
 from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata.log import MetadataLog
@@ -61,12 +61,9 @@ class DataDirectory:
         path: str,
         properties: MetaProperties,
         config: BrokerConfig,
-        *,
         directory_lock: DataDirectoryLock,
         metadata: MetadataLog,
         partitions: Partitions,
-        checkpoints: Checkpoints,
-        timers: Timers,
         seam: Seam,
         now_ms: Callable[[], int],
     ) -> None:
@@ -75,17 +72,17 @@ class DataDirectory:
         assert properties.node_id is not None
         assert properties.directory_id is not None
         self.path, self.config, self.now_ms = path, config, now_ms
-        self.ticks_ms = clock.monotonic_ms if now_ms is clock.now_ms else now_ms
+        self.ticks_ms = clock.ticks_of(now_ms)
         self.cluster_id, self.node_id = properties.cluster_id, properties.node_id
         self.directory_id = properties.directory_id
         self.lock = threading.RLock()
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
-        self._checkpoints, self._timers, self._seam = checkpoints, timers, seam
+        self._checkpoints, self._timers, self._seam = partitions.checkpoints, partitions.timers, seam
         self._is_closed = self._has_let_go = self.is_after_fork = False
         self.is_reconciled = partitions.was_clean
         place = NodeDirectory(self.node_id, self.directory_id)
-        self._changes = TopicChanges(metadata, partitions, checkpoints, place, config)
-        self._housekeeping = Housekeeping(partitions, checkpoints, timers, config, now_ms)
+        self._changes = TopicChanges(metadata, partitions, place, config)
+        self._housekeeping = Housekeeping(partitions, config, now_ms)
         self._housekeeping.start()
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
@@ -193,13 +190,6 @@ class DataDirectory:
         image = self._metadata.image
         return describe(image, topic_of(image, name))
 
-    def describe_topic_id(self, topic_id: str) -> TopicDescription:
-        """Return the topic of an id of Kafka's 22 characters; raises UnknownTopicIdError."""
-        topic = self._metadata.image.topics_by_id.get(topic_id)
-        if topic is None:
-            raise UnknownTopicIdError("This server does not host this topic ID.", found=topic_id)
-        return describe(self._metadata.image, topic)
-
     def next_producer_id(self) -> int:
         """Return a producer id that was never given; raises KafkaStorageError if the next block cannot be logged."""
         with self.lock:
@@ -262,15 +252,9 @@ class DataDirectory:
         self.lock = threading.RLock()  # a thread of the parent may have held the other, and those of the coordinators
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
-        self._timers = Timers(self.now_ms)
-        self._partitions = Partitions(  # none, so that none is opened or read either
-            self.path,
-            self._seam,
-            now_ms=self.now_ms,
-            checkpoints=self._checkpoints,
-            config=self.config,
-            timers=self._timers,
-        )
+        self._timers = Timers(self.ticks_ms)
+        # none, so that none is opened or read either
+        self._partitions = Partitions(self.path, self._seam, self.now_ms, self._checkpoints, self.config, self._timers)
 
     def __enter__(self) -> Self:
         return self

@@ -20,9 +20,7 @@ from ..log.config import LogConfig
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from .broker_config import BrokerConfig
-from .checkpoints import Checkpoints
 from .partitions import Partitions
-from .timers import Timers
 
 FLUSH_INTERVAL_MS = 1000
 NEVER_MS = 2**63 - 1
@@ -36,17 +34,10 @@ class Housekeeping:
         failures: from task and partition to the reason of the last failure, until the task succeeds.
     """
 
-    def __init__(
-        self,
-        partitions: Partitions,
-        checkpoints: Checkpoints,
-        timers: Timers,
-        config: BrokerConfig,
-        now_ms: Callable[[], int],
-    ) -> None:
+    def __init__(self, partitions: Partitions, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
         self.failures: dict[str, Exception] = {}
-        self._partitions, self._checkpoints, self._timers, self._config = partitions, checkpoints, timers, config
-        self._now_ms = now_ms
+        self._partitions, self._config, self._now_ms = partitions, config, now_ms
+        self._checkpoints, self._timers = partitions.checkpoints, partitions.timers
 
     def start(self) -> None:
         """Have all tasks called at Kafka's intervals, first after `log.initial.task.delay.ms`."""
@@ -88,11 +79,8 @@ class Housekeeping:
         """Write the checkpoint of this name."""
         self._checkpoints.write(name, self._partitions.logs, self._partitions.waiting)
 
-    def delete_old_segments(self) -> None:
-        """Apply retention to logs that are not compacted; `clean` applies it to the others."""
-        self._delete_old_segments(is_compacted=False)
-
-    def _delete_old_segments(self, *, is_compacted: bool) -> None:
+    def delete_old_segments(self, *, is_compacted: bool = False) -> None:
+        """Apply retention to logs that are compacted, which `clean` does, or to those that are not."""
         for key in self._keys(is_compacted=is_compacted):
             with self._record_failure("retention", key):
                 log = self._log(key)
@@ -139,7 +127,7 @@ class Housekeeping:
                 if end_offset > what.first_dirty_offset:
                     left_out.discard(key)
         if not self._timers.is_stopped:
-            self._delete_old_segments(is_compacted=True)
+            self.delete_old_segments(is_compacted=True)
 
     def _filthiest(self, left_out: set[TopicPartition]) -> tuple[TopicPartition, PartitionLog, Cleanable] | None:
         now_ms = self._now_ms()

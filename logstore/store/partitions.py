@@ -46,13 +46,13 @@ class Partitions:
     Attributes:
         was_clean: the directory was closed in order, so its logs need no recovery.
         directories: of these and other partitions.
+        checkpoints, timers: of the whole data directory.
     """
 
     def __init__(
         self,
         root: str,
         seam: Seam,
-        *,
         now_ms: Callable[[], int],
         checkpoints: Checkpoints,
         config: BrokerConfig,
@@ -60,7 +60,7 @@ class Partitions:
     ) -> None:
         self._seam, self._now_ms = seam, now_ms
         self.directories = PartitionDirectories(root, seam)
-        self._checkpoints, self._timers = checkpoints, timers
+        self.checkpoints, self.timers = checkpoints, timers
         self._requires_verification = config["transaction.partition.verification.enable"]
         self._thread_count = config["num.recovery.threads.per.data.dir"]
         self._delay_ms = parse_config(topic_defaults(config))["file.delete.delay.ms"]
@@ -93,7 +93,7 @@ class Partitions:
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
         """Recover all partitions; after an orderly close only make those that are missing; raises as `open_all`."""
         wanted = list(wanted)
-        self._checkpoints.keep_only({one.key for one in wanted})
+        self.checkpoints.keep_only({one.key for one in wanted})
         if self.was_clean:
             for one in wanted:
                 if self.directories.has(one.key):
@@ -255,8 +255,8 @@ class Partitions:
         key = wanted.key
         settings = LoadSettings(
             wanted.was_clean,
-            self._checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0,
-            self._checkpoints.get(LOG_START_OFFSET_FILE_NAME, key) or 0,
+            self.checkpoints.get(RECOVERY_POINT_FILE_NAME, key) or 0,
+            self.checkpoints.get(LOG_START_OFFSET_FILE_NAME, key) or 0,
             self._now_ms(),
             wanted.config,
         )
@@ -267,7 +267,7 @@ class Partitions:
             now_ms=self._now_ms,
             topic_id=wanted.topic_id,
             requires_verification=self._requires_verification,
-            flush_later=self._timers.run_soon,
+            flush_later=self.timers.run_soon,
         )
         log.leader_epoch = wanted.leader_epoch
         self._logs[key] = log
@@ -283,7 +283,7 @@ class Partitions:
         try:
             if self.directories.has(key):
                 self.directories.delete(key, due_ms)
-            self._checkpoints.forget(key)
+            self.checkpoints.forget(key)
         except LogstoreError as error:
             failure = failure or error
             self.directories.abandon(key)

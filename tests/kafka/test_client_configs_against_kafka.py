@@ -14,7 +14,7 @@ import pytest
 
 from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.partitioner import murmur2
+from logstore.client.producer.queues import murmur2
 from logstore.errors import UsageError
 from tests.kafka.oracle import Oracle
 

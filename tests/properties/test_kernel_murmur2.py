@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.client.producer.partitioner import murmur2 as of_one_key
+from logstore.client.producer.queues import murmur2 as of_one_key
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
 from logstore.kernels.table.key_hashes import murmur2_key, murmur2_keys

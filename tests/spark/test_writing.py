@@ -16,7 +16,7 @@ import pytest
 
 import logstore
 from logstore import clock
-from logstore.client.producer.partitioner import partition_for_key
+from logstore.client.producer.queues import partition_for_key
 from logstore.columns.batch_table import scan
 from logstore.coordinator.transactions.transitions import COMPLETE_ABORT
 from logstore.disk.lock import DataDirectoryLock

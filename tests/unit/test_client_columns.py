@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.partitioner import partition_for_key, partitions_for_keys
+from logstore.client.producer.queues import partition_for_key, partitions_for_keys
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import (
     AbortRequiredError,

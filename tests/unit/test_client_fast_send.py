@@ -12,7 +12,7 @@ import pytest
 import logstore
 from logstore import clock
 from logstore.client.producer import Producer, background
-from logstore.client.producer.partitioner import partition_for_key
+from logstore.client.producer.queues import partition_for_key
 from logstore.client.store import Store
 from logstore.errors import IllegalStateError, UsageError
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import logstore
 from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.partitioner import StickyPartitioner, partition_for_key
+from logstore.client.producer.queues import TopicQueues, partition_for_key
 from logstore.errors import UsageError
 
 
-def test_a_sticky_partition_lasts_for_a_batch() -> None:
-    draws = iter([2, 0, 1, 3])
-    partitioner = StickyPartitioner(100, lambda count: next(draws))
-    assert partitioner.partition(4) == 2
-    partitioner.appended(99, is_batch_full=True)
-    assert partitioner.partition(4) == 2
-    partitioner.appended(1, is_batch_full=True)
-    assert partitioner.partition(4) == 0
-    partitioner.appended(199, is_batch_full=False)
-    assert partitioner.partition(4) == 0
-    partitioner.appended(1, is_batch_full=False)
-    assert partitioner.partition(4) == 1
-    assert partitioner.partition(1) == 3  # whatever is drawn, when the topic is another one of the name
-
-
-def test_a_sticky_partition_needs_a_batch_size() -> None:
-    with pytest.raises(UsageError, match="stickyBatchSize must be >= 1 but got 0"):
-        StickyPartitioner(0, lambda count: 0)
+def test_a_sticky_partition_lasts_for_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = iter([2, 0])
+    monkeypatch.setattr("random.choice", lambda queues: queues[next(draws)])
+    with logstore.open(tmp_path) as store:
+        store.create_topic("t", partitions=4)
+        queues = TopicQueues("t", store, batch_size=100, ignores_keys=False, now_s=0.0)
+        chosen = []
+        for size in (99, 1, 0):
+            queue = queues.queue(None, None)
+            chosen.append(queue.topic_partition.partition)
+            queues.batch_sealed(queue, size)
+    assert chosen == [2, 2, 0]
 
 
 def test_a_key_has_its_partition() -> None:

@@ -14,7 +14,7 @@ import logstore
 from logstore.client.producer import Producer
 from logstore.client.producer.batch import RecordMetadata
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.partitioner import partition_for_key
+from logstore.client.producer.queues import partition_for_key
 from logstore.errors import (
     BufferExhaustedError,
     CoordinatorLoadInProgressError,

@@ -14,7 +14,7 @@ import pytest
 import logstore
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.partitioner import partition_for_key
+from logstore.client.producer.queues import partition_for_key
 from logstore.errors import BufferExhaustedError, CoordinatorLoadInProgressError, RequestTimedOutError, UsageError
 from logstore.log.partition_log import PartitionLog
 from logstore.store.data_directory import DataDirectory

@@ -61,8 +61,10 @@ def test_producer_ids_wait_for_a_block() -> None:
     with pytest.raises(CoordinatorLoadInProgressError, match="Producer ID block is full"):
         ids.take()
     ids.add_block(0)
+    assert [ids.take() for _ in range(BLOCK_SIZE)][-1] == BLOCK_SIZE - 1
+    assert ids.left_count == 0
     ids.add_block(BLOCK_SIZE)
-    assert [ids.take() for _ in range(BLOCK_SIZE + 1)][-1] == BLOCK_SIZE
+    assert ids.take() == BLOCK_SIZE
     assert ids.left_count == BLOCK_SIZE - 1
 
 

@@ -22,7 +22,6 @@ from logstore.errors import (
     LogstoreError,
     PolicyViolationError,
     TopicExistsError,
-    UnknownTopicIdError,
     UnknownTopicOrPartitionError,
     UsageError,
 )
@@ -82,17 +81,6 @@ def test_an_orderly_close_leaves_what_a_broker_leaves(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(UsageError, match="closed"):
         store.create_topic("late")
-
-
-def test_a_topic_is_found_by_its_id_until_it_is_deleted(store: DataDirectory) -> None:
-    with store:
-        made = store.create_topic("orders", 2)
-        assert store.describe_topic_id(made.topic_id) == made
-        store.delete_topic("orders")
-        again = store.create_topic("orders")
-        assert store.describe_topic_id(again.topic_id) == again
-        with pytest.raises(UnknownTopicIdError, match="This server does not host this topic ID"):
-            store.describe_topic_id(made.topic_id)
 
 
 def test_nothing_of_the_metadata_changes_when_a_store_changes_nothing(tmp_path: Path) -> None:

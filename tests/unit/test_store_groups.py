@@ -348,7 +348,8 @@ def test_a_step_of_the_wall_clock_expels_nobody(store: SmallStore, monkeypatch: 
     monkeypatch.setattr(store, "ticks_ms", lambda: ticks_ms)
     store.time_ms += DAY_MS
     store.jobs["group-rebalance"]()
-    assert store.groups.heartbeat(member) is None
+    store.groups.heartbeat(member)
+    assert set(store.groups.describe("g").members) == {"m1"}
 
 
 def test_only_members_commit_for_a_group_that_has_some(store: SmallStore) -> None:

@@ -115,10 +115,6 @@ class Batch:
         start = self.settled_count
         self._outcomes.append((start, start + count, outcome))
 
-    def postpone(self, error: LogstoreError, retry_s: float) -> None:
-        """Try again at `retry_s`, after `error`."""
-        self.retried_error, self.retry_s = error, retry_s
-
     def sequence(self, attempt: object, next_sequence: int) -> int:
         """The sequence to write with: that of the last attempt if it was the same one, else `next_sequence`.
 

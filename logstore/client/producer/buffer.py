@@ -9,7 +9,6 @@ what was begun in between is done again by whoever writes next.
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -24,7 +23,6 @@ from ..arguments import topic_name
 from .background import Background
 from .batch import Batch, Record, RecordFuture
 from .config import ProducerConfig
-from .partitioner import StickyPartitioner
 from .queues import PartitionQueue, TopicQueues
 from .retry import RETRIABLE
 from .sender import Sender
@@ -102,9 +100,10 @@ class Buffer:
             with self.mutex:
                 queues = self._topics.get(topic)
                 if queues is None:
-                    partitioner = StickyPartitioner(self._batch_size, random.randrange)
                     ignores_keys, now_s = self._config["partitioner.ignore.keys"], clock.monotonic_s()
-                    queues = TopicQueues(topic, self._store, partitioner, ignores_keys=ignores_keys, now_s=now_s)
+                    queues = TopicQueues(
+                        topic, self._store, batch_size=self._batch_size, ignores_keys=ignores_keys, now_s=now_s
+                    )
                     self._topics[topic] = queues
                 elif is_counted:
                     queues.count(clock.monotonic_s())

@@ -14,8 +14,7 @@ from ...log.append.request import AppendInfo
 from ...model import TopicPartition
 from .buffer import Buffer, pause
 from .config import ProducerConfig, require_column_sizes
-from .partitioner import partitions_for_keys
-from .queues import PartitionQueue, TopicQueues
+from .queues import PartitionQueue, TopicQueues, partitions_for_keys
 from .retry import RETRIABLE, Backoff
 from .sender import Sender
 from .transactions import TransactionManager

@@ -381,7 +381,8 @@ class Producer:
             self._is_settled = True
             raise
         self._is_settled = True
-        self._sender.raise_unreported_error()
+        if (error := self._sender.unreported_error) is not None:
+            raise error
 
     def _end_transaction(self, timeout: float | None) -> None:
         """No transaction is left open, and no future left behind, whatever goes wrong."""

@@ -1,23 +1,57 @@
 """The records on their way into each partition of a topic, and which partition a record takes (`RecordAccumulator`).
 
-All queues belong to one producer, whose mutex is held wherever something is done with them.
+All queues belong to one producer, whose mutex is held wherever something is done with them. Partitions are chosen as
+the Java producer chooses them (`BuiltInPartitioner`).
+
+>>> partition_for_key(b"42", 12)
+4
 """
 
 from __future__ import annotations
 
+import random
 from collections import deque
 
+from ...columns.batch_table import Int64Array
+from ...columns.record_columns import BytesColumn
 from ...errors import UnknownTopicOrPartitionError
+from ...kernels.table.key_hashes import murmur2_key
 from ...layout.record import SEQUENCE_MAX
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
 from ...store.append import refuse_internal
 from ...store.data_directory import DataDirectory
 from .batch import Batch
-from .partitioner import StickyPartitioner, partition_for_key
 
 KEY_CACHE_COUNT = 8192  # to look a key up takes a tenth of the time of its hash
 KEY_CACHE_SIZE_MAX = 256
+
+_hash = murmur2_key.bound().run
+
+
+def murmur2(key: bytes) -> int:
+    """Return the 32-bit hash of a key, as a signed int (`Utils.murmur2`).
+
+    >>> murmur2(b"21"), murmur2(b"foobar")
+    (-973932308, -790332482)
+    """
+    return _hash(key, len(key))
+
+
+def partition_for_key(key: bytes, partition_count: int) -> int:
+    """Return the partition of every record with this serialized key, as long as the topic keeps its size."""
+    return (murmur2(key) & 0x7FFFFFFF) % partition_count
+
+
+def partitions_for_keys(keys: BytesColumn, partition_count: int) -> Int64Array:
+    """Return `partition_for_key` of each: int64[n]; -1 for null.
+
+    >>> partitions_for_keys(BytesColumn.of_values([b"42", None, b""]), 12).tolist()
+    [4, -1, 9]
+    """
+    partitions = (keys.murmur2_hashes() & 0x7FFFFFFF) % partition_count
+    partitions[keys.is_null] = -1
+    return partitions
 
 
 class PartitionQueue:
@@ -73,20 +107,29 @@ class TopicQueues:
     """The queues of one topic, and which of them a record takes.
 
     Attributes:
-        sticky: the queue of records without a key; None when it is time to choose another.
+        sticky: the queue of records without a key, until it got a batch's worth of bytes; None when it is time to draw
+            another.
         by_key: the queues of some keys, as the partitioner has chosen them.
         known_s: when the partitions were counted, by the monotonic clock.
     """
 
-    __slots__ = ("_ignores_keys", "_partitioner", "_queues", "_store", "_topic", "by_key", "known_s", "sticky")
+    __slots__ = (
+        "_batch_size",
+        "_ignores_keys",
+        "_queues",
+        "_sticky_size",
+        "_store",
+        "_topic",
+        "by_key",
+        "known_s",
+        "sticky",
+    )
 
-    def __init__(
-        self, topic: str, store: DataDirectory, partitioner: StickyPartitioner, *, ignores_keys: bool, now_s: float
-    ) -> None:
+    def __init__(self, topic: str, store: DataDirectory, *, batch_size: int, ignores_keys: bool, now_s: float) -> None:
         """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
         refuse_internal(topic)
         self._topic, self._store = topic, store
-        self._partitioner = partitioner
+        self._batch_size, self._sticky_size = batch_size, 0
         self._ignores_keys = ignores_keys
         self._queues: list[PartitionQueue] = []
         self.by_key: dict[bytes, PartitionQueue] = {}
@@ -128,7 +171,10 @@ class TopicQueues:
         if partition is not None:
             return self.of_partition(partition)
         if key is None or self._ignores_keys:
-            return self.sticky or self._draw()
+            if self.sticky is None:
+                self._sticky_size = 0
+                self.sticky = random.choice(self._queues)
+            return self.sticky
         queue = self.by_key.get(key)
         if queue is None:
             queue = self._queues[partition_for_key(key, len(self._queues))]
@@ -152,9 +198,6 @@ class TopicQueues:
     def batch_sealed(self, queue: PartitionQueue, size: int) -> None:
         """A batch of `size` bytes is complete: a good moment for another sticky partition."""
         if queue is self.sticky:
-            self._partitioner.appended(size, is_batch_full=True)
-            self.sticky = None
-
-    def _draw(self) -> PartitionQueue:
-        self.sticky = self._queues[self._partitioner.partition(len(self._queues))]
-        return self.sticky
+            self._sticky_size += size
+            if self._sticky_size >= self._batch_size or queue not in self._queues:
+                self.sticky = None

@@ -53,13 +53,11 @@ class Sender:
 
     @property
     def unreported_error(self) -> KafkaStorageError | None:
-        """Why records are not on the disk whose futures nobody has asked; of a transaction its end tells."""
-        return None if self._lost is None or self._lost[0].is_reported else self._lost[1]
+        """Why records are not on the disk whose futures nobody has asked; of a transaction its end tells.
 
-    def raise_unreported_error(self) -> None:
-        """Raise the error of records that the disk did not take, if nobody has seen it: as a file's `close` does."""
-        if (error := self.unreported_error) is not None:
-            raise error
+        `close` raises it, as that of a file does.
+        """
+        return None if self._lost is None or self._lost[0].is_reported else self._lost[1]
 
     def try_append(self, queue: PartitionQueue, batch: Batch, now_s: float) -> None:
         """Append what is left of the batch; what is then left is to be tried again at `batch.retry_s`."""
@@ -150,7 +148,7 @@ class Sender:
             return True
         if is_gap:
             self._bump()
-        batch.postpone(error, now_s + self._backoff.wait_s(batch.attempt_count))
+        batch.retried_error, batch.retry_s = error, now_s + self._backoff.wait_s(batch.attempt_count)
         return False
 
     def _refuse(self, batch: Batch, count: int, error: LogstoreError) -> None:

@@ -19,7 +19,6 @@ from ...log.config import LogConfig
 from ...model import TopicPartition
 from ...view.metadata_image import MetadataImage, TopicImage
 from ..broker_config import BrokerConfig
-from ..checkpoints import Checkpoints
 from ..partitions import Partitions, WantedPartition
 from .log import MetadataLog
 from .topic_configs import broker_defaults, effective_config
@@ -45,15 +44,9 @@ class TopicChanges:
     """
 
     def __init__(
-        self,
-        metadata: MetadataLog,
-        partitions: Partitions,
-        checkpoints: Checkpoints,
-        place: NodeDirectory,
-        config: BrokerConfig,
+        self, metadata: MetadataLog, partitions: Partitions, place: NodeDirectory, config: BrokerConfig
     ) -> None:
-        self._metadata, self._partitions, self._checkpoints = metadata, partitions, checkpoints
-        self._place, self._config = place, config
+        self._metadata, self._partitions, self._place, self._config = metadata, partitions, place, config
         self.is_settled = True
         self._described: tuple[int, Mapping[str, TopicDescription]] = -1, {}
 
@@ -106,7 +99,7 @@ class TopicChanges:
         self.is_settled = True
         try:
             for checkpoint in (RECOVERY_POINT_FILE_NAME, LOG_START_OFFSET_FILE_NAME):
-                self._checkpoints.write(checkpoint, self._partitions.logs, self._partitions.waiting)
+                self._partitions.checkpoints.write(checkpoint, self._partitions.logs, self._partitions.waiting)
         except LogstoreError as another:
             error = error or another
         if error is not None:

@@ -10,8 +10,7 @@ from ...disk.directory import partition_directories
 from ...disk.lock import DataDirectoryLock
 from ...disk.names import absolute_path
 from ...disk.seam import Seam
-from ...layout.meta_properties import MetaProperties
-from ..broker_config import BrokerConfig, parse_broker_config
+from ..broker_config import parse_broker_config
 from ..checkpoints import Checkpoints, take_clean_shutdown
 from ..data_directory import DataDirectory
 from ..metadata.log import MetadataLog
@@ -45,7 +44,21 @@ def open_as(
         partition_directories(path)  # raises for what a broker would not start beside, before anything is changed
         properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
         require_cluster(path, properties, cluster_id)
-        store = _open(path, properties, broker_config, lock, seam, now_ms, progress, store_type)
+        place = place_of(properties)
+        metadata = MetadataLog(path, place.node_id, seam, now_ms)
+        checkpoints, timers = Checkpoints(path, seam), Timers(clock.ticks_of(now_ms))
+        partitions = Partitions(path, seam, now_ms, checkpoints, broker_config, timers)
+        try:
+            partitions.sort_directories(metadata.image)
+            metadata.require_suitable(place, has_partitions=bool(partitions.directories.strays))
+            begin(path, metadata, place)
+            partitions.was_clean = take_clean_shutdown(seam, path)
+            partitions.start(wanted_partitions(metadata.image, place.node_id, broker_config), progress)
+            store = store_type(path, properties, broker_config, lock, metadata, partitions, seam, now_ms)
+        except BaseException:
+            partitions.close_all()
+            metadata.close()
+            raise
         store.groups.start()
         store.transactions.start(was_clean=store.is_reconciled)
         store.is_reconciled = True
@@ -53,43 +66,4 @@ def open_as(
         return store
     except BaseException:
         (lock.release if store is None else store.close)()
-        raise
-
-
-def _open(
-    path: str,
-    properties: MetaProperties,
-    config: BrokerConfig,
-    lock: DataDirectoryLock,
-    seam: Seam,
-    now_ms: Callable[[], int],
-    progress: Progress | None,
-    store_type: type[S],
-) -> S:
-    place = place_of(properties)
-    metadata = MetadataLog(path, place.node_id, seam, now_ms)
-    checkpoints = Checkpoints(path, seam)
-    timers = Timers(clock.monotonic_ms if now_ms is clock.now_ms else now_ms)  # a program's own clock is for all
-    partitions = Partitions(path, seam, now_ms=now_ms, checkpoints=checkpoints, config=config, timers=timers)
-    try:
-        partitions.sort_directories(metadata.image)
-        metadata.require_suitable(place, has_partitions=bool(partitions.directories.strays))
-        begin(path, metadata, place)
-        partitions.was_clean = take_clean_shutdown(seam, path)
-        partitions.start(wanted_partitions(metadata.image, place.node_id, config), progress)
-        return store_type(
-            path,
-            properties,
-            config,
-            directory_lock=lock,
-            metadata=metadata,
-            partitions=partitions,
-            checkpoints=checkpoints,
-            timers=timers,
-            seam=seam,
-            now_ms=now_ms,
-        )
-    except BaseException:
-        partitions.close_all()
-        metadata.close()
         raise
