@@ -7,7 +7,7 @@ A fetch says who aborted from which offset on, not up to where: that the ABORT m
 transaction, also of a producer that aborted one, and batches that are below the first offset are kept. Control batches
 are for no consumer, whatever is said of them here.
 
->>> from ..kernels import scan
+>>> from ..kernels.scan import batches as scan
 >>> matrix = np.zeros((scan.COLUMN_COUNT, 3), np.int64)
 >>> matrix[scan.BASE_OFFSET], matrix[scan.PRODUCER_ID] = range(3), (7, 8, 7)
 >>> matrix[scan.ATTRIBUTES] = TRANSACTIONAL_FLAG
