@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from tests.kafka.oracle import Oracle, OracleUnavailableError, filling, oracle_cache
+from tests.kafka.oracle import Oracle, filling, oracle_cache, resolve_by_maven
 
 POM = Path(__file__).parent / "spark_kafka" / "pom.xml"
 NOT_IN_PYSPARK = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
@@ -31,18 +29,8 @@ def kafka_source_jars() -> str:
     known = oracle_cache() / "spark-kafka.txt"
     with filling(oracle_cache()):
         if not known.exists():
-            _resolve(known)
+            resolve_by_maven(POM, known)
     return ",".join(jar for jar in known.read_text().split(os.pathsep) if Path(jar).name.startswith(NOT_IN_PYSPARK))
-
-
-def _resolve(found: Path) -> None:
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise OracleUnavailableError("mvn is not installed")
-    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={found}"]
-    done = subprocess.run([maven, "-q", "-B", "-f", str(POM), *goal], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise OracleUnavailableError(f"Maven cannot resolve Spark's Kafka source: {done.stdout.strip()[-500:]}")
 
 
 def produce(

@@ -1,10 +1,11 @@
-"""The live oracle as a fixture: tests that ask for it are skipped, with the reason, where it cannot run."""
+"""The live oracle as a fixture; see `skip_without_judge` for where it cannot run."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.kafka.oracle import Oracle, OracleUnavailableError
+from tests.support.judges import skip_without_judge
 
 
 @pytest.fixture(scope="session")
@@ -13,4 +14,4 @@ def oracle() -> Oracle:
     try:
         return Oracle()
     except OracleUnavailableError as unavailable:
-        pytest.skip(f"no live oracle: {unavailable}")
+        skip_without_judge(f"no live oracle: {unavailable}")

@@ -1,18 +1,21 @@
 """The real Apache Kafka 4.3.1 as judge: its jars from Maven Central, run with the Java that is installed.
 
-The classpath is resolved once and kept in `$LOGSTORE_ORACLE_CACHE` (default: `logstore-oracle` in the
-temporary directory), together with the compiled classes of `java/`.
+Kept in `$LOGSTORE_ORACLE_CACHE` (default: `~/.cache/logstore/oracle`), which only its owner may read or write: the
+classpath, under a name with a hash of `pom.xml`; our own classes, with a hash of their sources; and Java's archive of
+classes that a broker loaded, which halves the start of every JVM after it.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 KAFKA_VERSION = "4.3.1"
 OLDEST_JAVA = 17
+MAVEN_SECONDS = 300
 BASE = "@BASE@"
 SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")  # our own classes beside Kafka's
 
@@ -40,13 +44,14 @@ class Dump:
 
 
 def oracle_cache() -> Path:
-    return Path(os.environ.get("LOGSTORE_ORACLE_CACHE") or Path(tempfile.gettempdir(), "logstore-oracle"))
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("LOGSTORE_ORACLE_CACHE") or Path(caches, "logstore", "oracle"))
 
 
 @contextmanager
 def filling(cache: Path) -> Iterator[None]:
     """A `with` block that puts something into the cache, of one process at a time: runs of tests may begin together."""
-    cache.mkdir(parents=True, exist_ok=True)
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (cache / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -66,20 +71,37 @@ class Oracle:
         _require_java(self.java)
         with filling(self.cache):
             self.classpath = _classpath(self.cache)
-            self.classes = _compiled(self.cache, self.classpath)
-            self._options = _option_file(self.cache, f"{self.classes}{os.pathsep}{self.classpath}")
+            ours = _compiled(self.cache, self.classpath)
+            self._options = _option_file(ours, self.classpath)
+        self._archive = ours.with_suffix(".jsa")
 
     def command(self, main_class: str, *args: str, options: Sequence[str] = ()) -> list[str]:
         """The command line that runs `main_class` with the real Kafka on its classpath."""
         return [
             self.java,
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
+            *("-Xlog:disable", "-Xlog:all=error:stderr"),  # the archive of classes is used where it can be
+            *([f"-XX:SharedArchiveFile={self._archive}"] if self._archive.exists() else []),
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
             *options,
             f"@{self._options}",
             main_class,
             *args,
         ]
+
+    @contextmanager
+    def archiving(self) -> Iterator[list[str]]:
+        """Options for a JVM that leaves the archive of the classes that it loaded, if there is none yet.
+
+        It has to end within the `with` block, by itself or by SIGTERM.
+        """
+        if self._archive.exists():
+            yield []
+            return
+        fresh = self._archive.with_name(f"{self._archive.stem}-{os.getpid()}.jsa")
+        yield [f"-XX:ArchiveClassesAtExit={fresh}"]
+        if fresh.exists():
+            fresh.replace(self._archive)
 
     def run(self, main_class: str, *args: str, cwd: Path, text: str = "") -> str:
         """stdout of `main_class` run in `cwd` with `text` as its stdin; CalledProcessError when it fails."""
@@ -119,44 +141,60 @@ def _require_java(java: str) -> None:
         raise OracleUnavailableError(f"java {OLDEST_JAVA} or newer is needed, found: {banner.splitlines()[:1]}")
 
 
-def _classpath(cache: Path) -> str:
-    known = cache / f"classpath-{KAFKA_VERSION}.txt"
-    if known.exists() and all(map(os.path.exists, known.read_text().split(os.pathsep))):
-        return known.read_text()
-    fresh = cache / f"classpath-{os.getpid()}.tmp"
-    maven = [_program("mvn"), "-q", "-B", "-f", str(HERE / "pom.xml")]
+def resolve_by_maven(pom: Path, found: Path) -> None:
+    """Write the classpath of what `pom` depends on into the file `found`, which is there whole or not at all.
+
+    Raises:
+        OracleUnavailableError: Maven is missing, fails, or takes too long.
+    """
+    fresh = found.with_name(f"{found.name}-{os.getpid()}.tmp")
+    maven = [_program("mvn"), "-q", "-B", "-f", str(pom)]
     goal = ["dependency:build-classpath", f"-Dmdep.outputFile={fresh}"]
-    done = subprocess.run(maven + goal, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(maven + goal, capture_output=True, text=True, check=False, timeout=MAVEN_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise OracleUnavailableError(f"Maven has not resolved {pom} in {MAVEN_SECONDS} s") from error
     if done.returncode != 0:
-        raise OracleUnavailableError(f"Maven cannot resolve Kafka {KAFKA_VERSION}: {done.stdout.strip()[-500:]}")
-    fresh.replace(known)
+        raise OracleUnavailableError(f"Maven cannot resolve {pom}: {done.stdout.strip()[-500:]}")
+    fresh.replace(found)
+
+
+def _hash(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def _classpath(cache: Path) -> str:
+    pom = HERE / "pom.xml"
+    known = cache / f"classpath-{_hash(pom.read_bytes())}.txt"
+    if not known.exists() or not all(map(os.path.exists, known.read_text().split(os.pathsep))):
+        resolve_by_maven(pom, known)
     return known.read_text()
 
 
-def _option_file(cache: Path, classpath: str) -> Path:
-    """The classpath is too long for a command line that anybody wants to read."""
-    known = cache / "classpath.options"
-    text = f'-cp "{classpath}"'
-    if not known.exists() or known.read_text() != text:
-        fresh = cache / f"classpath-{os.getpid()}.options"
-        fresh.write_text(text)
+def _compiled(cache: Path, classpath: str) -> Path:
+    """A jar, since an archive of classes is for classes in jars only."""
+    sources = sorted(source for folder in SOURCES for source in folder.glob("*.java"))
+    known = cache / f"ours-{_hash(classpath.encode(), *(source.read_bytes() for source in sources))}.jar"
+    if known.exists():
+        return known
+    with tempfile.TemporaryDirectory(dir=cache) as place:
+        options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", place, "-cp", classpath]
+        command = [_program("javac"), *options, *map(str, sources)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
+        fresh = Path(place, "ours.jar")
+        with zipfile.ZipFile(fresh, "w") as jar:
+            for compiled in sorted(Path(place).glob("*.class")):
+                jar.write(compiled, compiled.name)
         fresh.replace(known)
     return known
 
 
-def _compiled(cache: Path, classpath: str) -> Path:
-    sources = sorted(source for folder in SOURCES for source in folder.glob("*.java"))
-    classes = cache / "classes"
-    stamp = classes / ".compiled"
-    newest = max(source.stat().st_mtime for source in sources)
-    if stamp.exists() and stamp.stat().st_mtime >= newest and stamp.read_text() == str(sources):
-        return classes
-    classes.mkdir(exist_ok=True)
-    options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", str(classes), "-cp", classpath]
-    done = subprocess.run(
-        [_program("javac"), *options, *map(str, sources)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
-    stamp.write_text(str(sources))
-    return classes
+def _option_file(ours: Path, classpath: str) -> Path:
+    """The classpath is too long for a command line that anybody wants to read."""
+    known = ours.with_suffix(".options")
+    fresh = known.with_name(f"{known.stem}-{os.getpid()}.options")
+    fresh.write_text(f'-cp "{ours}{os.pathsep}{classpath}"')
+    fresh.replace(known)
+    return known

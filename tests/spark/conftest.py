@@ -1,4 +1,4 @@
-"""One Spark session for all tests here; without Java they are skipped, with the reason."""
+"""One Spark session for all tests here; see `skip_without_judge` for where it cannot run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import spark_dumps
 from logstore.errors import UsageError
 from tests.spark.standalone import QUICK_START
+from tests.support.judges import skip_without_judge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     try:
         session = spark_dumps.session("local[2]", {**SETTINGS, "spark.sql.warehouse.dir": str(place)})
     except UsageError as unavailable:
-        pytest.skip(f"no Spark: {unavailable}")
+        skip_without_judge(f"no Spark: {unavailable}")
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -19,6 +19,7 @@ from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle, OracleUnavailableError
 from tests.spark.standalone import QUICK_START
 from tests.spark.written import make_topics
+from tests.support.judges import skip_without_judge
 
 PROGRAM = """
 import json, sys
@@ -95,7 +96,7 @@ def oracle() -> Oracle:
         kafka_source_jars()
         return Oracle()
     except OracleUnavailableError as unavailable:
-        pytest.skip(f"no Kafka sink: {unavailable}")
+        skip_without_judge(f"no Kafka sink: {unavailable}")
 
 
 def test_the_same_records_and_refusals_as_sparks_kafka_sink(oracle: Oracle, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from benchmarks.peers.spark_kafka_source import kafka_source_jars
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle, OracleUnavailableError
 from tests.spark.standalone import QUICK_START
+from tests.support.judges import skip_without_judge
 
 PATTERN = "^(?!timestamps$)"  # Spark's source fails at a time that has no microseconds
 # A log start that DeleteRecords moved stands on disk only when the broker has written its checkpoint.
@@ -58,7 +59,7 @@ def oracle() -> Oracle:
         kafka_source_jars()
         return Oracle()
     except OracleUnavailableError as unavailable:
-        pytest.skip(f"no Kafka source: {unavailable}")
+        skip_without_judge(f"no Kafka source: {unavailable}")
 
 
 def wait_for_line(path: Path, line: str) -> None:

@@ -13,6 +13,7 @@ from logstore.errors import UsageError
 from spark_dumps.session import check_java
 from tests.spark.segment_files import write_partition
 from tests.spark.standalone import QUICK_START, cluster
+from tests.support.judges import skip_without_judge
 
 PROGRAM = """
 import json, os, sys
@@ -50,7 +51,7 @@ def master(tmp_path: Path) -> object:
     try:
         check_java()
     except UsageError as unavailable:
-        pytest.skip(f"no Spark: {unavailable}")
+        skip_without_judge(f"no Spark: {unavailable}")
     return cluster(tmp_path, 2)
 
 

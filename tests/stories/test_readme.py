@@ -15,6 +15,7 @@ import pytest
 from logstore.errors import UsageError
 from spark_dumps.session import check_java, check_pyspark
 from tests.stories.pages import pattern
+from tests.support.judges import skip_without_judge
 
 ROOT = Path(__file__).parents[2]
 LOGSTORE = Path(sys.executable).with_name("logstore")
@@ -30,7 +31,7 @@ def skip_without_spark(text: str) -> None:
             check_pyspark()
             check_java()
         except UsageError as unavailable:
-            pytest.skip(f"no Spark: {unavailable}")
+            skip_without_judge(f"no Spark: {unavailable}")
 
 
 @pytest.fixture
