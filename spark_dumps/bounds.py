@@ -192,14 +192,12 @@ def find_range(partition: ListedPartition, options: Options) -> PartitionRange:
 
 def resolve(bound: Bound, bounds: PartitionBounds, options: Options, *, is_start: bool) -> int:
     """The offset that a bound means in a partition."""
-    timestamp = bound.timestamp if bound.timestamps is None else _named(bound.timestamps, bounds.partition)
-    if timestamp is not None:
-        found = _at_time(bounds, timestamp, options, is_start=is_start)
+    number = bound.number if isinstance(bound.number, int) else _named(bound.number, bounds.partition)
+    if bound.is_time:
+        found = _at_time(bounds, number, options, is_start=is_start)
     else:
-        place = bound.place if bound.offsets is None else _named(bound.offsets, bounds.partition)
-        assert place is not None
         known = {EARLIEST: bounds.start_offset, LATEST: bounds.end_offset}
-        found = known[place] if place in known else _within(bounds, place, options)
+        found = known[number] if number in known else _within(bounds, number, options)
     return found if is_start else min(found, bounds.end_offset)
 
 

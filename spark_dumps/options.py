@@ -37,19 +37,15 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One end of what is read of each partition; at most one of the fields is given.
+    """One end of what is read of each partition.
 
     Attributes:
-        place: `EARLIEST` or `LATEST`.
-        offsets: by (topic, partition); may be `EARLIEST` or `LATEST`.
-        timestamp: ms, for all partitions: the first offset whose record is not older.
-        timestamps: ms, by (topic, partition).
+        number: an offset, which may be `EARLIEST` or `LATEST`; for all partitions, or by (topic, partition).
+        is_time: it is ms: the first offset is meant whose record is not older.
     """
 
-    place: int | None = None
-    offsets: Mapping[tuple[str, int], int] | None = None
-    timestamp: int | None = None
-    timestamps: Mapping[tuple[str, int], int] | None = None
+    number: int | Mapping[tuple[str, int], int]
+    is_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,16 +204,16 @@ class OptionReader:
         """The first of timestamp, offsets by timestamp and offsets that is given, as in the Kafka source."""
         if f"{side}timestamp" in self._values:
             name = f"{side}Timestamp"
-            return Bound(timestamp=_whole_number(name, self._values[name.lower()], 0))
+            return Bound(_whole_number(name, self._values[name.lower()], 0), is_time=True)
         if f"{side}offsetsbytimestamp" in self._values:
             name = f"{side}OffsetsByTimestamp"
-            return Bound(timestamps=parse_partition_numbers(name, self._values[name.lower()], 0))
+            return Bound(parse_partition_numbers(name, self._values[name.lower()], 0), is_time=True)
         name = f"{side}Offsets"
         text = self._values.get(name.lower(), "").strip()
         places = {"": default, "earliest": EARLIEST, "latest": LATEST}
         if text.lower() in places:
-            return Bound(place=places[text.lower()])
-        return Bound(offsets=parse_partition_numbers(name, text, EARLIEST))
+            return Bound(places[text.lower()])
+        return Bound(parse_partition_numbers(name, text, EARLIEST))
 
     def isolation_level(self) -> str:
         """As a consumer's, under the name that Spark's Kafka source passes on to its consumer too."""

@@ -1,4 +1,4 @@
-"""A Spark session that knows the data source `kafka_segments`."""
+"""A Spark session that knows the data source `kafka_segments`, and `logstore audit --spark` on one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from logstore.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from logstore.audit.finding import Finding
+
 JAVA_VERSION_MIN = 17  # of Spark 4
 SPARK_VERSION_MIN = (4, 2)  # readers that are told how much to read at most
 UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"  # what a worker sends takes two thirds of TCP's time
+_AUDIT_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 _ADVICE = (
     f"install a Java runtime of version {JAVA_VERSION_MIN} or newer (Debian and Ubuntu: apt install "
     f"openjdk-{JAVA_VERSION_MIN}-jre-headless; macOS: brew install openjdk@{JAVA_VERSION_MIN}) and put it on the PATH "
@@ -47,6 +50,38 @@ def session(master: str = "local[*]", settings: Mapping[str, str] | None = None)
     for key, value in {**settings_of(master), **(settings or {})}.items():
         builder = builder.config(key, value)
     return register(builder.getOrCreate())
+
+
+def audit_with_spark(master: str, path: str, now_ms: int) -> list[Finding]:
+    """All findings of the data directory at `path`, whose paths are absolute then.
+
+    Args:
+        master: as for `SparkSession.builder.master`; its executors see the same path.
+        now_ms: the time that ages of transactions are counted to.
+
+    Raises:
+        UsageError: PySpark or Java is missing.
+    """
+    from logstore.audit.finding import Finding, Severity, Where
+
+    spark = session(master, _AUDIT_SETTINGS)
+    spark.sparkContext.setLogLevel("ERROR")
+    reader = spark.read.format("kafka_segments").option("table", "findings").option("now", now_ms)
+    try:
+        rows = reader.load(os.path.abspath(path)).collect()
+    finally:
+        spark.stop()
+    return [
+        Finding(
+            row.rule,
+            Severity(row.severity),
+            Where(row.path, row.topic, row.partition, row.position, row.offset),
+            row.expected,
+            row.found,
+            row.advice,
+        )
+        for row in rows
+    ]
 
 
 def settings_of(master: str) -> dict[str, str]:

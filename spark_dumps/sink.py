@@ -7,7 +7,6 @@ Rows are staged checked, and with all that can be worked out without the store:
 | `topic` | string, not null; not there if one topic takes all rows |
 | `partition` | int32, not negative; null: the partitioner says |
 | `key`, `value` | large binary |
-| `key_hash` | int64: murmur2 of the key, 0 for null |
 | `timestamp` | int64, ms since 1970, not negative; null: the time of the write |
 | `headers` | large binary, as they stand in a record |
 
@@ -27,7 +26,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from logstore import clock
-from logstore.columns.arrow_columns import bytes_column, headers_columns
+from logstore.columns.arrow_columns import headers_columns
 from logstore.columns.record_columns import BytesColumn
 from logstore.disk.names import child, parent
 from logstore.errors import ProducerFencedError, UsageError
@@ -38,7 +37,7 @@ from .write_options import WriteOptions, find_columns, parse_write_options, requ
 PIECE_SIZE = 8 << 20  # bytes of rows that the driver reads at once, unless one row has more
 _ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 _MICROSECONDS_PER_MS = 1000
-_TYPES = {"topic": pa.string(), "partition": pa.int32(), "key": pa.large_binary(), "key_hash": pa.int64()}
+_TYPES = {"topic": pa.string(), "partition": pa.int32(), "key": pa.large_binary()}
 _TYPES |= {"value": pa.large_binary(), "timestamp": pa.int64(), "headers": pa.large_binary()}
 
 
@@ -156,8 +155,7 @@ def _topics(piece: pa.RecordBatch) -> list[str]:
 
 def staged_schema(columns: Mapping[str, int]) -> pa.Schema:
     """Of rows that have these columns, see `write_options.find_columns`."""
-    names = {*columns, "key_hash"} if "key" in columns else columns.keys()
-    return pa.schema([(name, kind) for name, kind in _TYPES.items() if name in names])
+    return pa.schema([(name, kind) for name, kind in _TYPES.items() if name in columns])
 
 
 def staged_pieces(batch: pa.RecordBatch, columns: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
@@ -179,8 +177,6 @@ def staged_pieces(batch: pa.RecordBatch, columns: Mapping[str, int]) -> Iterator
 
 
 def _column(name: str, found: Mapping[str, pa.Array]) -> pa.Array:
-    if name == "key_hash":
-        return pa.array(bytes_column(found["key"]).murmur2_hashes())
     column = found[name]
     if name == "topic" and column.null_count:
         raise UsageError(

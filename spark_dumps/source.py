@@ -73,7 +73,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from .options import parse_options
-from .tables import TableReader, freeze_imports, schema_of
+from .pyspark_parts import freeze_imports
+from .tables import TableReader, schema_of
 
 
 class KafkaSegments(DataSource):

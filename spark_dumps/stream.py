@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
@@ -24,6 +23,7 @@ from .bounds import PartitionBounds, PartitionRange, find_bounds, resolve
 from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
+from .pyspark_parts import arrow_schema
 from .records import TABLE, read_task
 from .tables import check_columns
 
@@ -98,7 +98,7 @@ class RecordsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The records of one task."""
-        return read_task(partition, self._options, to_arrow_schema(self._schema, timezone="UTC"))
+        return read_task(partition, self._options, arrow_schema(self._schema))
 
     def _range(
         self, key: Key, bounds: PartitionBounds | None, begin: int | None, end_offset: int

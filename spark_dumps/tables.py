@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructType
 
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .directories import ListedPartition, chosen_partitions, relist
 from .options import Options, TopicChoice
+from .pyspark_parts import arrow_schema, freeze_imports
 from .schemas import check_schema, struct_of
 
 ROWS_A_BATCH = 4096
@@ -31,7 +28,6 @@ MODULES = {  # where each table is, by its name in capitals; one that has a modu
 }
 MICROSECONDS_PER_MS = 1000
 NO_TIMESTAMP = -1
-_SET_IN_WORKERS = "SPARK_REUSE_WORKER"  # by Spark, for the processes that its Python daemon keeps for the next task
 
 Columns = dict[str, DataType]
 Row = Mapping[str, Any]
@@ -177,7 +173,7 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
         if partition != PartitionsTask(()):
-            schema = to_arrow_schema(self._schema, timezone="UTC")
+            schema = arrow_schema(self._schema)
             table = find_table(self._options.table)
             freeze_imports()
             yield from table.read(partition, self._options, schema)
@@ -186,22 +182,3 @@ class TableReader(DataSourceReader):
 def check_columns(table: Table, options: Options, schema: StructType) -> None:
     """Raise UsageError for a column that the table has not."""
     check_schema(schema, {**table.columns, options.corrupt_column: StringType()}, options.table)
-
-
-class _Frozen:
-    """What was imported when the collector was told the last time."""
-
-    module_count = 0
-
-
-def freeze_imports() -> None:
-    """Tell the garbage collector in a worker, when there are new modules, that all of them stay; elsewhere nothing.
-
-    Spark's daemon has a worker collect all garbage after each task, and the next task waits for it. Walking through
-    everything that PySpark, PyArrow and this package have imported takes as long as reading some tens of MiB. Some
-    of it is imported by the first task only: decoders, and the compiler where the kernels are not compiled yet.
-    """
-    # asking the collector what it was told walks through all of that as well
-    if _SET_IN_WORKERS in os.environ and len(sys.modules) != _Frozen.module_count:
-        _Frozen.module_count = len(sys.modules)
-        gc.freeze()

@@ -18,8 +18,10 @@ import pyarrow as pa
 import logstore
 from logstore import clock
 from logstore.client.producer.config import parse_producer_config
+from logstore.client.producer.partitioner import partitions_for_keys
 from logstore.client.store import Store
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
+from logstore.columns.batch_table import Int64Array
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.coordinator.transactions.transitions import ONGOING
@@ -34,13 +36,13 @@ from logstore.errors import (
 from logstore.log.append.columns import COLUMNS_BATCH_SIZE
 from logstore.store.broker_config import parse_broker_config
 
-from .placing import Placing
 from .staging import staged_batches
 from .write_options import DEFAULT_ID_PREFIX, WriteOptions
 
 CHUNK_SIZE = 32 << 20  # bytes of rows that are sorted by partition at once
 RATE_MIN = 10_000  # bytes a ms, at which a job is sure to be appended before its transaction times out
 LOCK_INTERVAL_S = 0.2
+_NOWHERE = -1
 OVERTAKEN = (InvalidProducerEpochError, InvalidTxnStateError, ProducerFencedError)
 _TIMEOUT_MS_MAX = 2**31 - 1
 _SIZES = dict.fromkeys(("max.request.size", "buffer.memory"), 2**31 - 1)  # how large a row may be its topic says
@@ -193,8 +195,9 @@ class _Transaction:
 
     def _send(self, topic: str, rows: pa.Table) -> None:
         """Rows of one topic, to their partitions, in their order."""
-        placed = self._placing(topic).partitions(rows)
         columns = _record_columns(rows, self._store.now_ms())
+        named = rows["partition"] if "partition" in rows.column_names else None
+        placed = self._placing(topic).partitions(columns, named)
         order = np.argsort(placed, kind="stable")
         partitions, starts = np.unique(placed[order], return_index=True)
         for partition, of_partition in zip(partitions.tolist(), np.split(order, starts[1:]), strict=True):
@@ -205,14 +208,61 @@ class _Transaction:
 
     def _placing(self, topic: str) -> Placing:
         if topic not in self._placings:
-            self._placings[topic] = Placing(
-                topic,
-                len(self._producer.partitions_for(topic)),
-                COLUMNS_BATCH_SIZE,
-                ignores_keys=self._producer.config["partitioner.ignore.keys"],
-                draw=random.randrange,
-            )
+            count = len(self._producer.partitions_for(topic))
+            ignores_keys = self._producer.config["partitioner.ignore.keys"]
+            self._placings[topic] = Placing(topic, count, ignores_keys=ignores_keys)
         return self._placings[topic]
+
+
+class Placing:
+    """Which partition each row of a topic goes to: the one it names, its key's, or one for some of those without.
+
+    As the Java producer places records (`KafkaProducer.partition`, `BuiltInPartitioner`): the same key has the same
+    partition in both, and rows without a key stay together until they are a batch.
+    """
+
+    def __init__(self, topic: str, partition_count: int, *, ignores_keys: bool) -> None:
+        self._topic = topic
+        self._partition_count = partition_count
+        self._ignores_keys = ignores_keys
+        self._partition = random.randrange(partition_count)
+        self._placed_size = 0  # since the partition was drawn
+
+    def partitions(self, columns: RecordColumns, named: pa.ChunkedArray | None) -> Int64Array:
+        """int64[n]: of rows in their order; `named` has the partition that each names, or null.
+
+        Raises:
+            UnknownTopicOrPartitionError: a row names a partition that the topic does not have.
+        """
+        placed = np.full(len(columns), _NOWHERE, np.int64)
+        if named is not None:
+            placed[:] = named.fill_null(_NOWHERE).to_numpy()
+            self._require_present(int(placed.max(initial=_NOWHERE)))
+        if columns.keys is not None and not self._ignores_keys:
+            placed = np.where(placed < 0, partitions_for_keys(columns.keys, self._partition_count), placed)
+        is_free = placed < 0
+        if is_free.any():
+            parts = (part for part in (columns.keys, columns.values, columns.headers) if part is not None)
+            sizes = sum((np.maximum(part.sizes, 0) for part in parts), np.zeros(len(columns), np.int64))
+            placed[is_free] = self._sticky(sizes[is_free])
+        return placed
+
+    def _require_present(self, partition: int) -> None:
+        if partition >= self._partition_count:
+            raise UnknownTopicOrPartitionError(
+                f"Partition {partition} of topic {self._topic} with partition count {self._partition_count} is not "
+                "present",
+                found=f"{self._topic}-{partition}",
+            )
+
+    def _sticky(self, sizes: Int64Array) -> Int64Array:
+        """One partition for each batch's worth of rows."""
+        befores = np.cumsum(sizes) - sizes + self._placed_size
+        turns, turn_of = np.unique(befores // COLUMNS_BATCH_SIZE, return_inverse=True)
+        drawn = [random.randrange(self._partition_count) if turn else self._partition for turn in turns.tolist()]
+        self._partition = drawn[-1]
+        self._placed_size = int(befores[-1] + sizes[-1] - turns[-1] * COLUMNS_BATCH_SIZE)
+        return np.array(drawn, np.int64)[turn_of]
 
 
 def _advise(error: BaseException) -> None:

@@ -89,7 +89,7 @@ def audit(directory: str, now: int | None, form: str, master: str | None) -> Non
 def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequence[Finding]]:
     """Return what was looked at and what was not asked, a line each, and what was found."""
     if master is not None:
-        from spark_dumps.audit import audit_with_spark
+        from spark_dumps.session import audit_with_spark
 
         return f"{directory}, with Spark at {master}", audit_with_spark(master, directory, now_ms)
     from logstore.audit.directory_audit import audit_directory
