@@ -16,6 +16,7 @@ from ..model import ControlRecordType
 
 NO_RECORD = -2  # in place of the type of a control batch that has lost its record
 _NOT_READ = -3
+_KNOWN_TYPES = frozenset(ControlRecordType)
 _KEY_SIZE = 4
 _VERSION_SIZE = 2
 _VALUE_SIZE = 6
@@ -39,7 +40,7 @@ def read_marker(data: ByteArray, table: BatchTable, row: int) -> TransactionMark
     chunk = _first_record(data, table, row)
     try:
         marker_type = _marker_type(chunk.key(0))
-        return TransactionMarker(marker_type, _coordinator_epoch(chunk.value(0)), int(chunk.timestamp[0]))
+        return TransactionMarker(marker_type, coordinator_epoch(chunk.value(0)), int(chunk.timestamp[0]))
     except LogstoreError as error:
         _locate(error, table, row)
         raise
@@ -53,14 +54,23 @@ def control_record_type(key: bytes | None) -> ControlRecordType:
     """
     if key is None:
         raise InvalidRecordError(None, java_class="java.lang.NullPointerException")
+    type_id = control_record_type_id(key)
+    return ControlRecordType(type_id) if type_id in _KNOWN_TYPES else ControlRecordType.UNKNOWN
+
+
+def control_record_type_id(key: bytes) -> int:
+    """The number of the type in a control record's key, which Kafka may not know; raises InvalidRecordError.
+
+    >>> control_record_type_id(bytes.fromhex("0000 0001")), coordinator_epoch(bytes.fromhex("0000 00000007"))
+    (1, 7)
+    """
     if len(key) < _KEY_SIZE:
         raise InvalidRecordError(
             "Invalid value size found for control record key. "
             f"Must have at least {_KEY_SIZE} bytes, but found only {len(key)}"
         )
     _check_version(key, "control record")
-    type_id = int.from_bytes(key[_VERSION_SIZE:_KEY_SIZE], "big", signed=True)
-    return ControlRecordType(type_id) if type_id in set(ControlRecordType) else ControlRecordType.UNKNOWN
+    return int.from_bytes(key[_VERSION_SIZE:_KEY_SIZE], "big", signed=True)
 
 
 def _marker_type(key: bytes | None) -> ControlRecordType:
@@ -73,7 +83,8 @@ def _marker_type(key: bytes | None) -> ControlRecordType:
     return known
 
 
-def _coordinator_epoch(value: bytes | None) -> int:
+def coordinator_epoch(value: bytes | None) -> int:
+    """The coordinator epoch in the value of a marker; raises InvalidRecordError."""
     if value is None:
         raise InvalidRecordError(None, java_class="java.lang.NullPointerException")
     if len(value) < _VERSION_SIZE:

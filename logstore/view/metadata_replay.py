@@ -11,9 +11,10 @@ from __future__ import annotations
 from ..disk.directory import PartitionFiles, list_partition_directory
 from ..disk.mapped import MappedFile
 from ..errors import CorruptRecordError, OffsetOutOfRangeError
+from ..folds.transaction_marker import control_record_type
 from ..messages.schema import Value
 from ..model import ControlRecordType
-from ..topics.control_records import read_kraft_record, read_type
+from ..topics.control_records import read_kraft_record
 from .log_view import LogView
 from .metadata_image import MetadataImage
 from .partition_reader import PartitionReader
@@ -93,7 +94,7 @@ class MetadataState:
         self.leader_epoch = max(self.leader_epoch, log.epochs.latest_epoch or 0)
 
     def _take_control(self, record: ReplayedRecord, offset: int) -> None:
-        kind = read_type(record.key or b"")
+        kind = control_record_type(record.key)
         if kind is ControlRecordType.KRAFT_VERSION:
             _, fields = read_kraft_record(kind, record.value or b"")
             self.kraft_version = fields["kRaftVersion"]

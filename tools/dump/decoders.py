@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from logstore.errors import LogstoreError, SchemaError
+from logstore.folds.transaction_marker import control_record_type, control_record_type_id, coordinator_epoch
 from logstore.layout.utf8 import java_utf8
 from logstore.messages import json_form
 from logstore.messages.cursor import Cursor, underflow
@@ -86,14 +87,13 @@ def read_control_record(key: bytes | None, value: bytes | None) -> ControlRecord
     """Return what a control record says; raises what the real tool dies of."""
     if key is None:
         raise _null_pointer("duplicate", "key")
-    type_id = control_records.read_type_id(key)
-    record_type = control_records.read_type(key)
+    record_type = control_record_type(key)
     if record_type is ControlRecordType.UNKNOWN:
-        return ControlRecord(record_type, "typeId", type_id)
+        return ControlRecord(record_type, "typeId", control_record_type_id(key))
     if record_type in (ControlRecordType.ABORT, ControlRecordType.COMMIT):
         if value is None:
             raise _null_pointer("getShort", "value")
-        return ControlRecord(record_type, "coordinatorEpoch", control_records.read_coordinator_epoch(value))
+        return ControlRecord(record_type, "coordinatorEpoch", coordinator_epoch(value))
     if value is None:
         raise _null_pointer("slice", "data")
     message, fields = control_records.read_kraft_record(record_type, value)
