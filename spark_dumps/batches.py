@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from logstore.columns.batch_table import FIELD_NAMES, BatchTable
-from logstore.errors import LogstoreError
+from logstore.columns.batch_table import FIELD_NAMES, BatchTable, ByteArray
 from logstore.layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -22,8 +21,8 @@ from logstore.model import Codec, TimestampType
 
 from .arrow_records import timestamps
 from .options import Options
-from .planning import Slice, SliceTask
-from .records import batch_tables, plan
+from .planning import Slice
+from .records import plan, read_slices
 from .schemas import columns_of
 from .tables import Table
 
@@ -37,21 +36,15 @@ _CODEC_NAMES = [Codec(number).kafka_name if number in set(Codec) else None for n
 
 
 def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    assert isinstance(task, SliceTask)
-    for one in task.slices:
-        for _, found in batch_tables(one):
-            if isinstance(found, LogstoreError):
-                yield from options.damage_rows(found, one.topic, one.partition, schema)
-            else:
-                yield from _batch(one, found, schema, options.producer_ids)
+    return read_slices(task, options, schema, _batches)
 
 
-def _batch(
-    one: Slice, table: BatchTable, schema: pa.Schema, producer_ids: frozenset[int] | None
+def _batches(
+    one: Slice, data: ByteArray, table: BatchTable, options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     is_wanted = (table.last_offset >= one.first_offset) & (table.base_offset < one.end_offset)
-    if producer_ids is not None:
-        is_wanted &= np.isin(table.producer_id, list(producer_ids))
+    if options.producer_ids is not None:
+        is_wanted &= np.isin(table.producer_id, list(options.producer_ids))
     rows = np.flatnonzero(is_wanted)
     if rows.size:
         columns = [_column(field.name, one, table).take(pa.array(rows)).cast(field.type) for field in schema]

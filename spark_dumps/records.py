@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from logstore.columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from logstore.columns.legacy import fill_legacy_is_valid
-from logstore.columns.record_windows import BadBatch, RecordWindow, record_windows
+from logstore.columns.record_windows import BadBatch, record_windows
 from logstore.disk.mapped import MappedFile
 from logstore.errors import CorruptRecordError, DataDirectoryError, LogstoreError
 from logstore.layout.batch import MAGIC_V2, TRANSACTIONAL_FLAG
@@ -36,6 +36,8 @@ MORE_COLUMNS = {
         "producer_id long, producer_epoch short, sequence int, partition_leader_epoch int, is_transactional bool"
     ),
 }
+#: what a task makes of a table of batches: (slice, bytes of the file, batches, options, schema)
+Make = Callable[[Slice, ByteArray, BatchTable, Options, pa.Schema], Iterable[pa.RecordBatch | LogstoreError]]
 
 
 def _shown(options: Options) -> list[str]:
@@ -55,29 +57,42 @@ def read_task(task: InputPartition, options: Options, schema: pa.Schema) -> Iter
         DataDirectoryError: a segment is gone, or another one than at planning.
         LogstoreError: what is damaged, if the mode says so.
     """
+    return read_slices(task, options, schema, _records)
+
+
+def read_slices(task: InputPartition, options: Options, schema: pa.Schema, make: Make) -> Iterator[pa.RecordBatch]:
+    """Yield what `make` makes of the batches of a task, and rows for what is damaged; raises as `read_task`."""
     assert isinstance(task, SliceTask)
     for one in task.slices:
         for data, found in batch_tables(one):
-            if isinstance(found, LogstoreError):
-                yield from options.damage_rows(found, one.topic, one.partition, schema)
-            else:
-                yield from _records(one, data, found, options, schema)
+            made = [found] if isinstance(found, LogstoreError) else make(one, data, found, options, schema)
+            for part in made:
+                if isinstance(part, LogstoreError):
+                    yield from options.damage_rows(part, one.topic, one.partition, schema)
+                else:
+                    yield part
 
 
 def _records(
     one: Slice, data: ByteArray, table: BatchTable, options: Options, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[pa.RecordBatch | LogstoreError]:
     is_wanted = wanted(one, table)
     if options.producer_ids is not None:
         is_wanted &= np.isin(table.producer_id, list(options.producer_ids))
     for row in np.flatnonzero(is_wanted & (table.is_valid == 0)).tolist():
-        yield from options.damage_rows(_wrong_checksum(one, table, row), one.topic, one.partition, schema)
+        found = f"stored {table.row(row)['crc']:#010x}"
+        error = CorruptRecordError("Record is corrupt: the checksum of its batch is wrong", found=found)
+        yield _located(one, table, row, error)
     rows = np.flatnonzero(is_wanted & (table.is_valid != 0))
     for window in record_windows(data, table, rows, RECORD_COUNT_MAX):
         if isinstance(window, BadBatch):
-            yield from options.damage_rows(_located(one, table, window), one.topic, one.partition, schema)
-        else:
-            yield from _arrow(one, table, window, schema)
+            yield _located(one, table, window.row, window.error)
+            continue
+        offsets = window.records.offset
+        is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
+        if is_kept.any():
+            kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
+            yield record_batch(KeptRecords(window, table, kept, one.topic, one.partition), schema)
 
 
 def batch_tables(one: Slice) -> Iterator[tuple[ByteArray, BatchTable | LogstoreError]]:
@@ -131,14 +146,6 @@ def is_aborted(aborted: Int64Array, table: BatchTable) -> BoolArray:
     return found
 
 
-def _arrow(one: Slice, table: BatchTable, window: RecordWindow, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    offsets = window.records.offset
-    is_kept = (offsets >= one.first_offset) & (offsets < one.end_offset)
-    kept = slice(None) if is_kept.all() else np.flatnonzero(is_kept)
-    if is_kept.any():
-        yield record_batch(KeptRecords(window, table, kept, one.topic, one.partition), schema)
-
-
 def _opened(one: Slice) -> MappedFile:
     try:
         log = MappedFile(one.path)
@@ -169,19 +176,8 @@ def _stop(one: Slice, table: BatchTable) -> LogstoreError:
     )
 
 
-def _wrong_checksum(one: Slice, table: BatchTable, row: int) -> LogstoreError:
-    return CorruptRecordError(
-        "Record is corrupt: the checksum of its batch is wrong",
-        path=one.path,
-        position=int(table.position[row]),
-        offset=int(table.base_offset[row]),
-        found=f"stored {table.row(row)['crc']:#010x}",
-    )
-
-
-def _located(one: Slice, table: BatchTable, bad: BadBatch) -> LogstoreError:
-    error = bad.error
-    error.path, error.position, error.offset = one.path, int(table.position[bad.row]), int(table.base_offset[bad.row])
+def _located(one: Slice, table: BatchTable, row: int, error: LogstoreError) -> LogstoreError:
+    error.path, error.position, error.offset = one.path, int(table.position[row]), int(table.base_offset[row])
     return error
 
 

@@ -111,7 +111,7 @@ class StagedFile:
         self.row_count, self.size = 0, 0
         self._path = child(directory.path, self.name)
         try:
-            self._sink = _StagedFiles(self._path)
+            self._descriptor = SEAM.create(self._path)
         except DataDirectoryError as error:
             raise DataDirectoryError(
                 "the job's staging directory cannot be written by this task",
@@ -120,11 +120,11 @@ class StagedFile:
                 advice="set stagingPath to a directory that driver and executors share and may write; or the job is "
                 "over, and this attempt of a task came too late",
             ) from error
-        self._writer = pa.ipc.new_stream(pa.PythonFile(self._sink, mode="w"), schema)
+        self._write(schema.serialize())
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Write a batch of the file's schema."""
-        self._writer.write_batch(batch)
+        self._write(batch.serialize())
         self.row_count += batch.num_rows
         self.size += batch.nbytes
 
@@ -134,13 +134,12 @@ class StagedFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
-            if error is None:
-                self._writer.close()
-        finally:
-            self._sink.close()
-            if error is not None:
-                _is_done(SEAM.unlink, self._path)
+        SEAM.close(self._descriptor)
+        if error is not None:
+            _is_done(SEAM.unlink, self._path)
+
+    def _write(self, message: pa.Buffer) -> None:
+        SEAM.write(self._descriptor, memoryview(message).cast("B"))
 
 
 def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
@@ -167,26 +166,6 @@ def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
             found=found,
             advice="see whether the file system that stagingPath is on is the same for all executors",
         )
-
-
-class _StagedFiles:
-    """A file that Arrow writes, through the seam."""
-
-    def __init__(self, path: str) -> None:
-        self._descriptor = SEAM.create(path)
-        self.closed = False
-
-    def write(self, data: bytes) -> int:
-        SEAM.write(self._descriptor, memoryview(data).cast("B"))
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            SEAM.close(self._descriptor)
 
 
 class _Source:
