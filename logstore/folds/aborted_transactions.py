@@ -14,7 +14,7 @@ import numpy as np
 
 from ..columns.batch_table import Int64Array
 from ..errors import CorruptIndexError
-from ..kernels.fold import producer_slots as producers
+from ..kernels.fold import producer_struct as producers
 from ..layout import transaction_index
 from .open_transactions import CompletedTransactions
 

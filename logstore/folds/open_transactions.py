@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns.batch_table import Int64Array
-from ..kernels.fold import producer_slots as producers
-from ..kernels.fold import transactions as kernel
+from ..kernels.fold import producer_struct as producers
+from ..kernels.fold.producer_struct import ProducerStruct
+from ..kernels.fold.transactions import DECIDED
 
 _ROOM_MIN = 16
 _ROOM_LATER_MIN = 1024  # where transactions have come and gone, room is made seldom
@@ -25,30 +26,26 @@ class OpenTransactions:
     """The list of them; the kernels write it.
 
     Attributes:
-        slots: int64, head, end and size, see `kernels.fold.transactions`.
-        ongoing: int64[capacity, 2]: first offset and producer id of transactions that are not decided, ascending.
+        struct: where it is, see `kernels.fold.transactions`.
     """
 
-    __slots__ = ("_counts", "_flat_ongoing", "ongoing", "slots")
+    __slots__ = ("struct",)
 
-    def __init__(self) -> None:
-        self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
-        self.ongoing = np.zeros((_ROOM_MIN, 2), np.int64)
-        self.slots[kernel.ONGOING_CAPACITY] = _ROOM_MIN
-        # items of a memoryview come quicker than those of an array, and as ints
-        self._counts = self.slots.data
-        self._bind()
+    def __init__(self, struct: ProducerStruct) -> None:
+        """Begin with none."""
+        self.struct = struct
+        struct.ongoing, struct.ongoing_capacity = np.zeros((_ROOM_MIN, 2), np.int64), _ROOM_MIN
 
     @property
     def ongoing_count(self) -> int:
         """Transactions that are not decided."""
-        return int(self.slots[kernel.ONGOING_COUNT])
+        return self.struct.ongoing_count
 
     @property
     def first_unstable_offset(self) -> int | None:
         """First offset of the earliest transaction that is undecided; None without one."""
-        first = kernel.first_unstable(self._counts, self._flat_ongoing)
-        return None if first == kernel.NONE else first
+        head = self.struct.ongoing_head
+        return self.struct.ongoing.item(head, 0) if head < self.struct.ongoing_end else None
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
         """What read_committed consumers read up to; exclusive (`UnifiedLog.lastStableOffset`)."""
@@ -59,13 +56,13 @@ class OpenTransactions:
 
     def ongoing_entries(self) -> Int64Array:
         """int64[n, 2]: first offset and producer id of each undecided transaction, ascending by offset; a copy."""
-        entries: Int64Array = self.ongoing[self.slots[kernel.ONGOING_HEAD] : self.slots[kernel.ONGOING_END]]
-        is_open: npt.NDArray[np.bool_] = entries[:, 1] != kernel.DECIDED
+        entries: Int64Array = self.struct.ongoing[self.struct.ongoing_head : self.struct.ongoing_end]
+        is_open: npt.NDArray[np.bool_] = entries[:, 1] != DECIDED
         return entries[is_open].copy()
 
     def clear(self) -> None:
         """Forget all transactions."""
-        self.slots[[kernel.ONGOING_HEAD, kernel.ONGOING_END, kernel.ONGOING_COUNT]] = 0
+        self.struct.ongoing_head = self.struct.ongoing_end = self.struct.ongoing_count = 0
 
     def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
         """The open transactions of a snapshot, in its order, are all there are; of one offset the last counts."""
@@ -75,23 +72,19 @@ class OpenTransactions:
         is_last[:-1] = np.diff(first_offsets[order]) != 0
         chosen = order[is_last]
         self.reserve(chosen.size)
-        self.ongoing[: chosen.size] = np.stack([first_offsets[chosen], producer_ids[chosen]], axis=1)
-        self.slots[kernel.ONGOING_END] = self.slots[kernel.ONGOING_COUNT] = chosen.size
+        self.struct.ongoing[: chosen.size] = np.stack([first_offsets[chosen], producer_ids[chosen]], axis=1)
+        self.struct.ongoing_end = self.struct.ongoing_count = chosen.size
 
     def reserve(self, count: int) -> None:
         """Make room for this many transactions more."""
-        slots = self.slots
-        if slots[kernel.ONGOING_END] + count > slots[kernel.ONGOING_CAPACITY]:
+        struct = self.struct
+        if struct.ongoing_end + count > struct.ongoing_capacity:
             entries = self.ongoing_entries()
             # as many again, so that room is made seldom
-            self.ongoing = np.zeros((max(2 * (len(entries) + count), _ROOM_LATER_MIN), 2), np.int64)
-            self.ongoing[: len(entries)] = entries
-            slots[kernel.ONGOING_HEAD], slots[kernel.ONGOING_END] = 0, len(entries)
-            slots[kernel.ONGOING_CAPACITY] = len(self.ongoing)
-        self._bind()
-
-    def _bind(self) -> None:
-        self._flat_ongoing = self.ongoing.reshape(-1).data
+            larger = np.zeros((max(2 * (len(entries) + count), _ROOM_LATER_MIN), 2), np.int64)
+            larger[: len(entries)] = entries
+            struct.ongoing, struct.ongoing_capacity = larger, len(larger)
+            struct.ongoing_head, struct.ongoing_end = 0, len(entries)
 
 
 class CompletedTransactions:

@@ -11,53 +11,53 @@ from ..errors import (
     TransactionCoordinatorFencedError,
     UsageError,
 )
-from ..kernels.fold import producer_slots as slot
+from ..kernels.fold import producer_struct as kernel
 from .producer_state import ProducerState
 
 _EPOCH_BUMPING_VERSION = 2  # transaction version whose markers carry a new epoch
 
 _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
-    slot.SMALLER_EPOCH: (
+    kernel.SMALLER_EPOCH: (
         InvalidProducerEpochError,
         "Epoch of producer {id} is {epoch}, which is smaller than the last seen epoch {detail}",
     ),
-    slot.NOT_VERIFIED: (InvalidTxnStateError, "Record was not part of an ongoing transaction"),
-    slot.OLD_EPOCH: (
+    kernel.NOT_VERIFIED: (InvalidTxnStateError, "Record was not part of an ongoing transaction"),
+    kernel.OLD_EPOCH: (
         InvalidProducerEpochError,
         "Epoch of producer {id} at offset {offset} in {partition} is {epoch}, which is {comparison} the last seen "
         "epoch {detail} (TV{second})",
     ),
-    slot.FIRST_SEQUENCE_NOT_ZERO: (
+    kernel.FIRST_SEQUENCE_NOT_ZERO: (
         OutOfOrderSequenceError,
         "Invalid sequence number for producer {id} at offset {offset} in partition {partition}: {sequence} (incoming "
         "seq. number). Expected sequence 0 for transactions v2 idempotent producer with no existing state.",
     ),
-    slot.SEQUENCE_ABOVE_LOWEST: (
+    kernel.SEQUENCE_ABOVE_LOWEST: (
         OutOfOrderSequenceError,
         "Out of order sequence number for producer {id} at offset {offset} in partition {partition}: {sequence} "
         "(incoming seq. number), {detail} (earliest seen sequence)",
     ),
-    slot.NEW_EPOCH_SEQUENCE: (
+    kernel.NEW_EPOCH_SEQUENCE: (
         OutOfOrderSequenceError,
         "Invalid sequence number for new epoch of producer {id}at offset {offset} in partition {partition}: {epoch} "
         "(request epoch), {sequence} (seq. number), {detail} (current producer epoch)",
     ),
-    slot.SEQUENCE_GAP: (
+    kernel.SEQUENCE_GAP: (
         OutOfOrderSequenceError,
         "Out of order sequence number for producer {id} at offset {offset} in partition {partition}: {sequence} "
         "(incoming seq. number), {detail} (current end sequence number)",
     ),
-    slot.OLD_COORDINATOR_EPOCH: (
+    kernel.OLD_COORDINATOR_EPOCH: (
         TransactionCoordinatorFencedError,
         "Invalid coordinator epoch for producerId {id} at offset {offset} in partition {partition}: {second} "
         "(zombie), {detail} (current)",
     ),
-    slot.NOT_TRANSACTIONAL: (
+    kernel.NOT_TRANSACTIONAL: (
         InvalidTxnStateError,
         "Expected transactional write from producer {id} at offset (offset={offset}, segment=[-1:-1]) in partition "
         "{partition}",
     ),
-    slot.NO_TRANSACTION_VERSION: (
+    kernel.NO_TRANSACTION_VERSION: (
         UsageError,
         "transactionVersion must be explicitly specified, cannot use default value TV_UNKNOWN",
     ),
@@ -66,13 +66,12 @@ _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
 
 def refusal(state: ProducerState, status: int, table: BatchTable | None) -> LogstoreError:
     """The error of a status of the kernels about the row they stopped at; no table: of `apply_updates`."""
-    slots = state.buffers.slots
-    if status == slot.NOT_STARTED:
-        return _not_started(state, int(slots[slot.DETAIL]))
+    struct = state.buffers.struct
+    if status == kernel.NOT_STARTED:
+        return _not_started(state, struct.detail)
     if table is None:
         raise ValueError(f"status {status} is about a row of a table")
-    batch = table.row(int(slots[slot.STOP_ROW]))
-    second = int(slots[slot.SECOND_DETAIL])
+    batch = table.row(struct.stop_row)
     error_class, words = _WORDS[status]
     text = words.format(
         id=batch["producer_id"],
@@ -80,12 +79,12 @@ def refusal(state: ProducerState, status: int, table: BatchTable | None) -> Logs
         sequence=batch["base_sequence"],
         offset=batch["base_offset"],
         partition=state.topic_partition,
-        detail=int(slots[slot.DETAIL]),
-        second=second,
-        comparison="<=" if second >= _EPOCH_BUMPING_VERSION else "<",
+        detail=struct.detail,
+        second=struct.second_detail,
+        comparison="<=" if struct.second_detail >= _EPOCH_BUMPING_VERSION else "<",
     )
     error = error_class(text, position=batch["position"], offset=batch["base_offset"])
-    if status == slot.NO_TRANSACTION_VERSION:
+    if status == kernel.NO_TRANSACTION_VERSION:
         error.java_class = "java.lang.IllegalArgumentException"
     return error
 

@@ -30,7 +30,6 @@ import numpy.typing as npt
 from ..columns.batch_table import Int64Array
 from ..errors import InvalidProducerEpochError
 from ..kernels.fold import producer_entries as fields
-from ..kernels.fold import producer_slots as slot
 from ..kernels.rules import decrement_sequence
 from ..kernels.scan.crc32c import crc32c_range
 from ..layout import producer_snapshot
@@ -115,12 +114,12 @@ class ProducerState:
     @property
     def map_end_offset(self) -> int:
         """Everything below it is in the state (`mapEndOffset`)."""
-        return int(self.buffers.slots[slot.MAP_END_OFFSET])
+        return self.buffers.struct.map_end_offset
 
     @map_end_offset.setter
     def map_end_offset(self, offset: int) -> None:
         """The caller has taken everything below `offset` into account (`updateMapEndOffset`)."""
-        self.buffers.slots[slot.MAP_END_OFFSET] = offset
+        self.buffers.struct.map_end_offset = offset
 
     @property
     def is_empty(self) -> bool:
@@ -204,7 +203,7 @@ class ProducerState:
             is_wanted = is_open | ~self._is_expired(snapshot.timestamps, now_ms)
         rows = _rows_of(snapshot, is_wanted)
         self.buffers.put(rows)
-        self.buffers.put_transactions(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
+        self.transactions.load(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
 
     def drop_expired(self, now_ms: int) -> None:
         """Forget producers without an open transaction that expired by `now_ms` (`removeExpiredProducers`)."""

@@ -27,7 +27,7 @@ from enum import IntEnum
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..errors import LogstoreError
-from ..kernels.fold import producer_slots as slot
+from ..kernels.fold import producer_struct as kernel
 from ..kernels.scan import batches as scan
 from .open_transactions import CompletedTransactions
 from .producer_refusal import refusal
@@ -43,10 +43,10 @@ _OF_VERIFICATION = [scan.PRODUCER_ID, scan.PRODUCER_EPOCH, scan.ATTRIBUTES]
 class AppendOrigin(IntEnum):
     """Where batches come from (`AppendOrigin`): a replica only notes what a leader would refuse."""
 
-    REPLICATION = slot.REPLICATION
-    COORDINATOR = slot.COORDINATOR
-    CLIENT = slot.CLIENT
-    RAFT_LEADER = slot.RAFT_LEADER
+    REPLICATION = kernel.REPLICATION
+    COORDINATOR = kernel.COORDINATOR
+    CLIENT = kernel.CLIENT
+    RAFT_LEADER = kernel.RAFT_LEADER
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ def step(
             segment there, behind that batch), or one that is no marker (`java_class` tells what it dies of).
         InvalidTxnStateError: a batch outside of the transaction that its producer has open.
     """
-    slots = state.buffers.slots
-    slots[slot.ORIGIN] = slot.REPLICATION
-    slots[slot.TRANSACTION_VERSION] = UNKNOWN_TRANSACTION_VERSION
-    slots[slot.IS_SINGLE] = 1
+    struct = state.buffers.struct
+    struct.origin = kernel.REPLICATION
+    struct.transaction_version = UNKNOWN_TRANSACTION_VERSION
+    struct.is_single = 1
     try:
         _fold(state, data, table, first_row, row_end)
     finally:
-        slots[slot.IS_SINGLE] = 0
+        struct.is_single = 0
     return state.buffers.take_completed()
 
 
@@ -132,13 +132,13 @@ class ProducerUpdate:
             InvalidRecordError: a control record that is no marker.
             UsageError: a marker, not of a replica, without transaction version.
         """
-        slots = self.state.buffers.slots
-        slots[slot.ORIGIN] = self._origin
-        slots[slot.TRANSACTION_VERSION] = self._transaction_version
+        struct = self.state.buffers.struct
+        struct.origin = self._origin
+        struct.transaction_version = self._transaction_version
         if not len(self.state.verification):
-            slots[slot.LOWEST_SEQUENCE] = NO_LOWEST_SEQUENCE
-            slots[slot.SUPPORTS_EPOCH_BUMP] = 0
-            slots[slot.IS_VERIFIED] = not self.state.requires_verification
+            struct.lowest_sequence = NO_LOWEST_SEQUENCE
+            struct.supports_epoch_bump = 0
+            struct.is_verified = not self.state.requires_verification
             return _fold(self.state, data, table, first_row, row_end)
         for row in range(first_row, row_end):
             self._set_verification(int(table.matrix[scan.PRODUCER_ID, row]))
@@ -156,7 +156,7 @@ class ProducerUpdate:
         """
         buffers = self.state.buffers
         status = buffers.apply()
-        if status != slot.OK:
+        if status != kernel.OK:
             raise refusal(self.state, status, None)
         if end_offset is not None:
             self.state.map_end_offset = end_offset
@@ -166,35 +166,35 @@ class ProducerUpdate:
         """What the group's first batch of a producer found of its verification goes for all (`prepareUpdate`)."""
         now = self.state.verification_of(producer_id)
         entry = self._verified.setdefault(producer_id, now)
-        slots = self.state.buffers.slots
-        slots[slot.LOWEST_SEQUENCE] = NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
-        slots[slot.SUPPORTS_EPOCH_BUMP] = entry is not None and entry.supports_epoch_bump
+        struct = self.state.buffers.struct
+        struct.lowest_sequence = NO_LOWEST_SEQUENCE if entry is None else entry.lowest_sequence
+        struct.supports_epoch_bump = entry is not None and entry.supports_epoch_bump
         is_shown = self._guard is not None and now is not None and now.guard is self._guard
-        slots[slot.IS_VERIFIED] = is_shown or not self.state.requires_verification
+        struct.is_verified = is_shown or not self.state.requires_verification
 
 
 def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Duplicate | None:
     """The kernel, until it is through or refuses a batch; then the group is forgotten."""
     buffers = state.buffers
-    slots = buffers.slots
-    slots[slot.MARKER_ROW] = -1
+    struct = buffers.struct
+    struct.marker_row = -1
     row = first_row
     while True:
         status = buffers.fold(data, table, row, row_end)
-        if status == slot.OK:
+        if status == kernel.OK:
             return None
-        row = int(slots[slot.STOP_ROW])
-        if status != slot.MARKER_TO_READ:
+        row = struct.stop_row
+        if status != kernel.MARKER_TO_READ:
             buffers.discard()
-            if status == slot.DUPLICATE:
-                return Duplicate(*map(int, slots[slot.DETAIL : slot.THIRD_DETAIL + 1]))
+            if status == kernel.DUPLICATE:
+                return Duplicate(struct.detail, struct.second_detail, struct.third_detail)
             raise refusal(state, status, table)
         try:
             marker = read_marker(data, table, row)
         except LogstoreError:
             buffers.discard()
             raise
-        slots[slot.MARKER_ROW] = row
-        slots[slot.MARKER_TYPE] = marker.type
-        slots[slot.MARKER_COORDINATOR_EPOCH] = marker.coordinator_epoch
-        slots[slot.MARKER_TIMESTAMP] = marker.timestamp
+        struct.marker_row = row
+        struct.marker_type = marker.type
+        struct.marker_coordinator_epoch = marker.coordinator_epoch
+        struct.marker_timestamp = marker.timestamp

@@ -15,6 +15,9 @@ if the timestamp is larger than that of the last entry.
 
 from __future__ import annotations
 
+from operator import attrgetter
+from typing import Any
+
 import numpy as np
 
 from ..columns.batch_table import BatchTable, Int64Array
@@ -26,6 +29,17 @@ INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 INDEX_SIZE_MAX = 10 * 1024 * 1024  # segment.index.bytes
 NO_TIMESTAMP = -1
 _ROOM_MIN = 16
+_CHANGED = (
+    "indexed_position",
+    "largest_timestamp",
+    "largest_timestamp_offset",
+    "offset_entry_count",
+    "last_entry_offset",
+    "time_entry_count",
+    "last_entry_timestamp",
+    "last_entry_timestamp_offset",
+)
+_CHANGED_OF = attrgetter(*_CHANGED)
 
 
 class SegmentIndexes:
@@ -33,10 +47,10 @@ class SegmentIndexes:
 
     Attributes:
         base_offset: of the segment.
-        slots: int64, the state of `kernels.fold.indexes`.
+        struct: for the kernels; its arrays are others as soon as they were enlarged.
     """
 
-    __slots__ = ("_offset_entries", "_time_entries", "base_offset", "slots")
+    __slots__ = ("base_offset", "struct")
 
     def __init__(
         self,
@@ -47,11 +61,11 @@ class SegmentIndexes:
     ) -> None:
         """An empty segment; the arguments are `index.interval.bytes` and `segment.index.bytes`."""
         self.base_offset = base_offset
-        self.slots = np.zeros(kernel.SLOT_COUNT, np.int64)
-        self.slots[kernel.SEGMENT_BASE_OFFSET] = base_offset
-        self.slots[kernel.INTERVAL] = index_interval_bytes
-        self.slots[kernel.OFFSET_ENTRY_COUNT_MAX] = index_size_max // offset_index.ENTRY_SIZE
-        self.slots[kernel.TIME_ENTRY_COUNT_MAX] = index_size_max // time_index.ENTRY_SIZE
+        self.struct = kernel.IndexStruct()
+        self.struct.base_offset = base_offset
+        self.struct.interval = index_interval_bytes
+        self.struct.offset_entry_count_max = index_size_max // offset_index.ENTRY_SIZE
+        self.struct.time_entry_count_max = index_size_max // time_index.ENTRY_SIZE
         self._set_buffers(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64))
         self._set_last_entries()
         self._set_largest_timestamp(NO_TIMESTAMP, base_offset)
@@ -84,35 +98,30 @@ class SegmentIndexes:
     @property
     def offset_entries(self) -> Int64Array:
         """int64[n, 2]: last offset and position of the indexed batches; not a copy."""
-        return self._offset_entries[: self.slots[kernel.OFFSET_ENTRY_COUNT]]
+        return self.struct.offset_entries[: self.struct.offset_entry_count]
 
     @property
     def time_entries(self) -> Int64Array:
         """int64[n, 2]: timestamp in ms and offset; not a copy."""
-        return self._time_entries[: self.slots[kernel.TIME_ENTRY_COUNT]]
-
-    @property
-    def buffers(self) -> tuple[Int64Array, Int64Array]:
-        """The entries with the room behind them; others as soon as they were enlarged."""
-        return self._offset_entries, self._time_entries
+        return self.struct.time_entries[: self.struct.time_entry_count]
 
     @property
     def largest_timestamp(self) -> int:
         """Largest timestamp so far in ms, -1 without one (`maxTimestampSoFar`)."""
-        return int(self.slots[kernel.LARGEST_TIMESTAMP])
+        return self.struct.largest_timestamp
 
     @property
     def largest_timestamp_offset(self) -> int:
         """Last offset of the batch that has it (`shallowOffsetOfMaxTimestampSoFar`)."""
-        return int(self.slots[kernel.LARGEST_TIMESTAMP_OFFSET])
+        return self.struct.largest_timestamp_offset
 
     @property
     def is_full(self) -> bool:
         """Whether either index has no room for an entry, so that the segment must roll."""
-        slots = self.slots
+        struct = self.struct
         return bool(
-            slots[kernel.OFFSET_ENTRY_COUNT] >= slots[kernel.OFFSET_ENTRY_COUNT_MAX]
-            or slots[kernel.TIME_ENTRY_COUNT] >= slots[kernel.TIME_ENTRY_COUNT_MAX] - 1
+            struct.offset_entry_count >= struct.offset_entry_count_max
+            or struct.time_entry_count >= struct.time_entry_count_max - 1
         )
 
     def finish(self) -> None:
@@ -122,17 +131,17 @@ class SegmentIndexes:
             InvalidOffsetError: offsets in the segment go back.
         """
         timestamp, offset = self.largest_timestamp, self.largest_timestamp_offset
-        count = int(self.slots[kernel.TIME_ENTRY_COUNT])
-        if count and offset < self.slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET]:
+        count = self.struct.time_entry_count
+        if count and offset < self.struct.last_entry_timestamp_offset:
             raise self._refusal(kernel.TIME_OFFSET_SMALLER, offset)
-        if timestamp > self.slots[kernel.LAST_ENTRY_TIMESTAMP]:
+        if timestamp > self.struct.last_entry_timestamp:
             self.reserve(1)
-            self._time_entries[count] = timestamp, offset
-            self._set_entry_counts(int(self.slots[kernel.OFFSET_ENTRY_COUNT]), count + 1, keep_largest=True)
+            self.struct.time_entries[count] = timestamp, offset
+            self._set_entry_counts(self.struct.offset_entry_count, count + 1, keep_largest=True)
 
     def begin_interval(self, position: int) -> None:
         """Writing begins at byte `position`: it is from there that the next interval counts."""
-        self.slots[kernel.INDEXED_POSITION] = position
+        self.struct.indexed_position = position
 
     def raise_timestamp(self, table: BatchTable, first_row: int, row_end: int) -> None:
         """Take the timestamps of rows into account that are in the segment already (`readLargestTimestamp`)."""
@@ -168,71 +177,75 @@ class SegmentIndexes:
     def reserve(self, count: int) -> None:
         """Make room for `count` entries more in both indexes."""
         self._set_buffers(
-            _with_room(self._offset_entries, int(self.slots[kernel.OFFSET_ENTRY_COUNT]) + count),
-            _with_room(self._time_entries, int(self.slots[kernel.TIME_ENTRY_COUNT]) + count),
+            _with_room(self.struct.offset_entries, self.struct.offset_entry_count + count),
+            _with_room(self.struct.time_entries, self.struct.time_entry_count + count),
         )
+
+    def mark(self) -> Any:
+        """What the next steps change, but for the entries, which are behind those that count then; see `go_back`."""
+        return _CHANGED_OF(self.struct)
+
+    def go_back(self, mark: Any) -> None:
+        """Let the indexes be as they were at the mark: what they were stepped by is not in the segment."""
+        for name, number in zip(_CHANGED, mark, strict=True):
+            setattr(self.struct, name, number)
 
     def _set_buffers(self, offset_entries: Int64Array, time_entries: Int64Array) -> None:
         """Take other arrays, and only then let the kernel know of their room."""
-        self._offset_entries, self._time_entries = offset_entries, time_entries
-        self.slots[kernel.OFFSET_ENTRY_ROOM] = len(offset_entries)
-        self.slots[kernel.TIME_ENTRY_ROOM] = len(time_entries)
+        self.struct.offset_entries, self.struct.time_entries = offset_entries, time_entries
+        self.struct.offset_entry_room, self.struct.time_entry_room = len(offset_entries), len(time_entries)
 
     def fold(self, table: BatchTable, first_row: int, row_end: int) -> int:
         """Run the kernel on the rows, in larger buffers whenever they are full; returns its last status."""
         while True:
-            status = kernel.fold_indexes(
-                table.matrix, table.capacity, first_row, row_end, self.slots, self._offset_entries, self._time_entries
-            )
+            status = kernel.fold_indexes(table.matrix, table.capacity, first_row, row_end, self.struct)
             if status != kernel.NO_ROOM:
                 return status
-            first_row = int(self.slots[kernel.STOP_ROW])
+            first_row = self.struct.stop_row
             self.reserve(1)
 
     def refusal(self, status: int, table: BatchTable) -> LogstoreError:
         """The error of a status of the kernel about the row it stopped at, in Kafka's words."""
-        row = int(self.slots[kernel.STOP_ROW])
+        row = self.struct.stop_row
         error = self._refusal(status, int(table.last_offset[row]))
         error.position, error.offset = int(table.position[row]), int(table.last_offset[row])
         return error
 
     def _refusal(self, status: int, offset: int) -> LogstoreError:
-        slots = self.slots
+        struct = self.struct
         if status == kernel.OFFSET_OVERFLOW:
             return OffsetOverflowError(f"Detected offset overflow at offset {offset} in segment {self.base_offset}")
         if status == kernel.OFFSET_INDEX_FULL:
-            count = slots[kernel.OFFSET_ENTRY_COUNT]
+            count = struct.offset_entry_count
             return IndexFullError(f"Attempt to append to a full index (size = {count}).")
         if status == kernel.TIME_INDEX_FULL:
-            return IndexFullError(f"Attempt to append to a full time index (size = {slots[kernel.TIME_ENTRY_COUNT]}).")
+            return IndexFullError(f"Attempt to append to a full time index (size = {struct.time_entry_count}).")
         if status == kernel.OFFSET_NOT_LARGER:
             return InvalidOffsetError(
-                f"Attempt to append an offset {offset} to position {slots[kernel.OFFSET_ENTRY_COUNT]} no larger than "
-                f"the last offset appended ({slots[kernel.LAST_ENTRY_OFFSET]})"
+                f"Attempt to append an offset {offset} to position {struct.offset_entry_count} no larger than "
+                f"the last offset appended ({struct.last_entry_offset})"
             )
         return InvalidOffsetError(
-            f"Attempt to append an offset ({self.largest_timestamp_offset}) to slot {slots[kernel.TIME_ENTRY_COUNT]} "
-            f"no larger than the last offset appended ({slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET]})"
+            f"Attempt to append an offset ({self.largest_timestamp_offset}) to slot {struct.time_entry_count} "
+            f"no larger than the last offset appended ({struct.last_entry_timestamp_offset})"
         )
 
     def _set_entry_counts(self, offset_count: int, time_count: int, *, keep_largest: bool = False) -> None:
-        self.slots[kernel.OFFSET_ENTRY_COUNT] = offset_count
-        self.slots[kernel.TIME_ENTRY_COUNT] = time_count
+        self.struct.offset_entry_count = offset_count
+        self.struct.time_entry_count = time_count
         self._set_last_entries()
         if not keep_largest:
-            self._set_largest_timestamp(
-                int(self.slots[kernel.LAST_ENTRY_TIMESTAMP]), int(self.slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET])
-            )
+            self._set_largest_timestamp(self.struct.last_entry_timestamp, self.struct.last_entry_timestamp_offset)
 
     def _set_last_entries(self) -> None:
         offset_entries, time_entries = self.offset_entries, self.time_entries
-        self.slots[kernel.LAST_ENTRY_OFFSET] = offset_entries[-1, 0] if len(offset_entries) else self.base_offset
+        self.struct.last_entry_offset = offset_entries[-1, 0] if len(offset_entries) else self.base_offset
         last = time_entries[-1] if len(time_entries) else (NO_TIMESTAMP, self.base_offset)
-        self.slots[kernel.LAST_ENTRY_TIMESTAMP], self.slots[kernel.LAST_ENTRY_TIMESTAMP_OFFSET] = last
+        self.struct.last_entry_timestamp, self.struct.last_entry_timestamp_offset = last
 
     def _set_largest_timestamp(self, timestamp: int, offset: int) -> None:
-        self.slots[kernel.LARGEST_TIMESTAMP] = timestamp
-        self.slots[kernel.LARGEST_TIMESTAMP_OFFSET] = offset
+        self.struct.largest_timestamp = timestamp
+        self.struct.largest_timestamp_offset = offset
 
 
 def step(state: SegmentIndexes, table: BatchTable, first_row: int, row_end: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from logstore.kernels.scan import batches as scan
 from logstore.layout.offset_index import parse_offset_index
 from logstore.layout.time_index import parse_time_index
 from tests.naive import fold_indexes as naive
-from tests.unit.kernel_forms import run_both
+from tests.unit.kernel_forms import run_both_on
 
 BASE_OFFSETS = [0, 100, 2**40]
 REFUSALS: dict[str, type[LogstoreError]] = {
@@ -34,10 +34,14 @@ REFUSALS: dict[str, type[LogstoreError]] = {
 Rows = list[tuple[int, int, int, int]]
 
 
+def _run_both(*arguments: Any) -> int:
+    return run_both_on(fold_indexes, arguments[-1], *arguments[:-1])
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _both_forms() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment_indexes.kernel, "fold_indexes", partial(run_both, fold_indexes))
+        patch.setattr(segment_indexes.kernel, "fold_indexes", _run_both)
         yield
 
 
@@ -98,11 +102,10 @@ def test_no_entry_is_written_behind_the_arrays() -> None:
     rows = [(100 * row, 100, row, row) for row in range(9)]
     table, state = table_of(rows), SegmentIndexes(0, index_interval_bytes=0)
     offset_entries, time_entries = np.full((4, 2), -7, np.int64), np.full((4, 2), -7, np.int64)
-    state.slots[kernel.OFFSET_ENTRY_ROOM], state.slots[kernel.TIME_ENTRY_ROOM] = 3, 2
-    status = kernel.fold_indexes(
-        table.matrix, table.capacity, 0, len(rows), state.slots, offset_entries.reshape(-1), time_entries.reshape(-1)
-    )
-    assert (status, int(state.slots[kernel.STOP_ROW])) == (kernel.NO_ROOM, 3)
+    state.struct.offset_entries, state.struct.time_entries = offset_entries, time_entries
+    state.struct.offset_entry_room, state.struct.time_entry_room = 3, 2
+    status = kernel.fold_indexes(table.matrix, table.capacity, 0, len(rows), state.struct)
+    assert (status, state.struct.stop_row) == (kernel.NO_ROOM, 3)
     assert pairs(offset_entries) == [(1, 100), (2, 200), (-7, -7), (-7, -7)]
     assert pairs(time_entries) == [(1, 1), (2, 2), (-7, -7), (-7, -7)]
 

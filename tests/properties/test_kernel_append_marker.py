@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.kernels.append import structs as kinds
-from logstore.kernels.fold import producer_slots
+from logstore.kernels.fold import producer_struct
 from logstore.kernels.scan import batches as fields
 from logstore.layout.marker import marker_record
 from tests.naive import append as naive
@@ -39,7 +39,7 @@ def append_marker(forms: Forms, call: twin.Marker) -> int:
         producer_id=call.producer_id,
         producer_epoch=call.epoch,
         attributes=0x30,
-        origin=producer_slots.COORDINATOR,
+        origin=producer_struct.COORDINATOR,
         transaction_version=call.version,
         coordinator_epoch=call.coordinator_epoch,
         marker_type=int(call.is_commit),

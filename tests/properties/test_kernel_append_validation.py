@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from logstore.columns.batch_table import scan
 from logstore.kernels.append import structs as kinds
-from logstore.kernels.fold import producer_slots
-from logstore.kernels.fold.indexes import SEGMENT_BASE_OFFSET
+from logstore.kernels.fold import producer_struct
 from tests.naive.encoder import SOME_TIME, Batch, Rec, compressed, record_bytes
 from tests.naive.validate import CONTROL, Settings, plain_row, stamped
 from tests.properties.kernel_inputs import BYTE_EDGES, consecutive, damaged, headers, ints, longs, records
@@ -105,7 +104,7 @@ class Call(AppendForms):
             timestamp_after_max_ms=of.timestamp_after_max_ms,
             needs_keys=of.needs_keys,
         )
-        self.log.log_end_offset = self.indexes.slots[SEGMENT_BASE_OFFSET] = of.base_offset
+        self.log.log_end_offset = self.indexes.struct.base_offset = of.base_offset
         self.fast.out[: len(data)] = np.frombuffer(data, np.uint8)
         if stream:
             self.request.records = np.frombuffer(stream, np.uint8)
@@ -114,7 +113,7 @@ class Call(AppendForms):
             size=len(data),
             records_size=len(stream),
             now_ms=of.now_ms,
-            origin=producer_slots.CLIENT if of.is_client else producer_slots.COORDINATOR,
+            origin=producer_struct.CLIENT if of.is_client else producer_struct.COORDINATOR,
         )
         self.left = self.fast.out[: len(data)].tobytes()
 

@@ -17,7 +17,7 @@ from logstore.kernels.append import structs as kinds
 from logstore.kernels.append.steps import append_request, finish_append
 from logstore.kernels.append.validation import ROW_COUNT
 from logstore.kernels.decode import records as decode
-from logstore.kernels.fold import producer_slots
+from logstore.kernels.fold import producer_struct
 from logstore.kernels.scan import batches as scan
 from tests.unit.kernel_forms import Fenced
 
@@ -43,11 +43,6 @@ class AppendForms:
         self.fast.row = np.full((scan.COLUMN_COUNT, 1), -77, np.int64)
         self.fast.decode_state = np.zeros(decode.STATE_COUNT, np.int64)
         self.fast.decoded = np.zeros((decode.COLUMN_COUNT, ROW_COUNT), np.int64)
-        self.fast.index_slots = self.indexes.slots
-        self.fast.offset_entries, self.fast.time_entries = self.indexes.buffers
-        self.fast.offset_entry_room = self.fast.time_entry_room = ENTRY_ROOM
-        for name in self.producers.struct.kinds:
-            setattr(self.fast, name, getattr(self.producers.struct, name))
         self.request.built = self.request.records = np.zeros(1, np.uint8)
         self.request.columns = np.zeros(4, np.int64)
         self.fast.is_bound, self.fast.codec, self.fast.descriptor = 1, -1, 5
@@ -74,7 +69,7 @@ class AppendForms:
         usual = {
             "log_end_offset": self.log.log_end_offset,
             "leader_epoch": self.fast.leader_epoch,
-            "origin": producer_slots.CLIENT,
+            "origin": producer_struct.CLIENT,
             "transaction_version": -1,
             "producer_id": -1,
             "producer_epoch": -1,
@@ -94,7 +89,7 @@ class AppendForms:
         return self._run_both(finish_append)
 
     def _run_both(self, kernel: Kernel, *data: bytes) -> int:
-        structs = self.log, self.fast, self.request
+        structs = self.log, self.fast, self.request, self.producers.struct, self.indexes.struct
         copies = [_copied(each, fenced=False) for each in structs]
         fenced = [_copied(each, fenced=True) for each in structs]
         written = len(self.written)
@@ -119,13 +114,13 @@ class AppendForms:
 
     def unchanged(self) -> dict[str, Any]:
         """All that an append that is not for the fast path must leave."""
-        counts = [producer_slots.UPDATE_COUNT, producer_slots.STARTED_COUNT, producer_slots.COMPLETED_COUNT]
+        producers = self.producers.struct
         return {
             "log": [getattr(self.log, name) for name in type(self.log).kinds],
-            "indexes": self.indexes.slots[:-1].tolist(),
+            "indexes": self.indexes.mark(),
             "producers": self.producers.entries.tolist(),
-            "counts": self.producers.slots[counts].tolist(),
-            "end": int(self.producers.slots[producer_slots.MAP_END_OFFSET]),
+            "counts": [producers.update_count, producers.started_count, producers.completed_count],
+            "end": producers.map_end_offset,
             "ongoing": self.producers.transactions.ongoing_entries().tolist(),
         }
 

@@ -14,11 +14,10 @@ from ...jit.kernel import kernel
 from ...jit.structs import bytes_at, call_write, words_at
 from ...layout.batch import CONTROL_FLAG, HEADER_SIZE, NO_PRODUCER_ID, NO_TIMESTAMP
 from ..encode.fields import put_be64
-from ..fold import indexes as indexes
-from ..fold import producer_slots as producers
-from ..fold.producer_slots import OK
+from ..fold.indexes import IndexStruct, fold_index_rows
+from ..fold.producer_struct import CLIENT, COMPLETED_FIRST_OFFSET, COMPLETED_IS_ABORTED, OK, ProducerStruct
 from ..fold.producers import apply_transactions, apply_update, clear_updates, has_room, work_row
-from ..fold.transactions import DECIDED, ONGOING_END, first_unstable, ongoing_position
+from ..fold.transactions import DECIDED, first_unstable, ongoing_position
 from ..rules import has_segment_room, waited_ms
 from ..scan import batches as scan
 from .records import put_batch_header, put_marker, put_records
@@ -63,92 +62,81 @@ def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
 
 
 @device
-def _has_segment_room(log: Any, fast: Any, request: Any, size: int) -> bool:
+def _has_segment_room(log: Any, fast: Any, request: Any, indexes: Any, size: int) -> bool:
     """Whether the active segment takes the batch without rolling, and its indexes too."""
-    row, slots = words_at(fast.row), words_at(fast.index_slots)
+    row = words_at(fast.row)
     last_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA]
     waited = waited_ms(log.first_timestamp, row[scan.MAX_TIMESTAMP], fast.segment_created_ms, request.now_ms)
-    relative_offset = last_offset - slots[indexes.SEGMENT_BASE_OFFSET]
-    timestamp_offset = slots[indexes.LARGEST_TIMESTAMP_OFFSET]
-    if row[scan.MAX_TIMESTAMP] > slots[indexes.LARGEST_TIMESTAMP]:
+    timestamp_offset = indexes.largest_timestamp_offset
+    if row[scan.MAX_TIMESTAMP] > indexes.largest_timestamp:
         timestamp_offset = last_offset
-    offset_count, time_count = slots[indexes.OFFSET_ENTRY_COUNT], slots[indexes.TIME_ENTRY_COUNT]
+    offset_count, time_count = indexes.offset_entry_count, indexes.time_entry_count
+    limits = fast.segment_size_max, waited, fast.segment_age_max_ms, last_offset - indexes.base_offset
     return (
-        has_segment_room(
-            log.segment_size, size, fast.segment_size_max, waited, fast.segment_age_max_ms, relative_offset
-        )
-        and offset_count < min(slots[indexes.OFFSET_ENTRY_COUNT_MAX], fast.offset_entry_room)
-        and time_count < min(slots[indexes.TIME_ENTRY_COUNT_MAX] - 1, fast.time_entry_room)
-        and (offset_count == 0 or last_offset > slots[indexes.LAST_ENTRY_OFFSET])
-        and (time_count == 0 or timestamp_offset >= slots[indexes.LAST_ENTRY_TIMESTAMP_OFFSET])
+        has_segment_room(log.segment_size, size, *limits)
+        and offset_count < min(indexes.offset_entry_count_max, indexes.offset_entry_room)
+        and time_count < min(indexes.time_entry_count_max - 1, indexes.time_entry_room)
+        and (offset_count == 0 or last_offset > indexes.last_entry_offset)
+        and (time_count == 0 or timestamp_offset >= indexes.last_entry_timestamp_offset)
     )
 
 
 @device
-def _is_stable_known(log: Any, fast: Any) -> bool:
+def _is_stable_known(log: Any, producers: Any) -> bool:
     """Whether the first offset of the earliest open transaction is that of a batch: of one that was not loaded."""
-    first = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing))
+    first = first_unstable(producers)
     return first == NO_OFFSET or (first >= log.loaded_end_offset and first >= log.log_start_offset)
 
 
 @device
-def _ends_an_open_one(fast: Any) -> bool:
+def _ends_an_open_one(producers: Any) -> bool:
     """Whether the transaction that a marker commits, if it ends one, is among the open ones; aborts have an index."""
-    slots, completed = words_at(fast.producer_slots), words_at(fast.completed)
-    if slots[producers.COMPLETED_COUNT] == 0:
+    if producers.completed_count == 0:
         return True
-    transaction_slots, ongoing = words_at(fast.transaction_slots), words_at(fast.ongoing)
-    first_offset = completed[producers.COMPLETED_FIRST_OFFSET]
-    position = ongoing_position(transaction_slots, ongoing, first_offset)
+    completed, ongoing = words_at(producers.completed), words_at(producers.ongoing)
+    first_offset = completed[COMPLETED_FIRST_OFFSET]
+    position = ongoing_position(producers, first_offset)
     return (
-        completed[producers.COMPLETED_IS_ABORTED] == 0
-        and position < transaction_slots[ONGOING_END]
+        completed[COMPLETED_IS_ABORTED] == 0
+        and position < producers.ongoing_end
         and ongoing[2 * position] == first_offset
         and ongoing[2 * position + 1] != DECIDED
     )
 
 
 @device
-def _forget_group(fast: Any) -> int:
+def _forget_group(producers: Any) -> int:
     """Forget what was worked out of batches that were not written."""
-    slots = words_at(fast.producer_slots)
-    clear_updates(fast)
-    slots[producers.STARTED_COUNT] = 0
-    slots[producers.COMPLETED_COUNT] = 0
-    slots[producers.APPLIED_COUNT] = 0
+    clear_updates(producers)
+    producers.started_count = 0
+    producers.completed_count = 0
+    producers.applied_count = 0
     return OK
 
 
 @device
-def _work_producer(fast: Any, request: Any) -> bool:
+def _work_producer(fast: Any, request: Any, producers: Any) -> bool:
     """Work the batch into its producer's update; False if its producer may not append it, or has done so before."""
-    slots, row = words_at(fast.producer_slots), words_at(fast.row)
+    row = words_at(fast.row)
     if row[scan.PRODUCER_ID] <= NO_PRODUCER_ID:
         return True
-    if row[scan.BASE_SEQUENCE] < 0 and request.origin == producers.CLIENT:
+    if row[scan.BASE_SEQUENCE] < 0 and request.origin == CLIENT:
         return False
-    if not has_room(fast):
+    if not has_room(producers):
         return False
-    slots[producers.ORIGIN] = request.origin
-    slots[producers.TRANSACTION_VERSION] = request.transaction_version
-    slots[producers.IS_SINGLE] = 0
-    slots[producers.IS_VERIFIED] = request.is_verified
-    slots[producers.LOWEST_SEQUENCE] = request.lowest_sequence
-    slots[producers.SUPPORTS_EPOCH_BUMP] = request.supports_epoch_bump
-    slots[producers.MARKER_ROW] = 0 if request.kind == MARKER else -1
-    slots[producers.MARKER_TYPE] = request.marker_type
-    slots[producers.MARKER_COORDINATOR_EPOCH] = request.coordinator_epoch
-    slots[producers.MARKER_TIMESTAMP] = request.now_ms
-    status = work_row(bytes_at(fast.out), row, 1, 0, fast)
-    slots[producers.MARKER_ROW] = -1
-    return status == OK and _ends_an_open_one(fast)
-
-
-@device
-def _commit_producer(fast: Any) -> int:
-    apply_update(0, fast)
-    apply_transactions(fast)
-    return _forget_group(fast)
+    producers.origin = request.origin
+    producers.transaction_version = request.transaction_version
+    producers.is_single = 0
+    producers.is_verified = request.is_verified
+    producers.lowest_sequence = request.lowest_sequence
+    producers.supports_epoch_bump = request.supports_epoch_bump
+    producers.marker_row = 0 if request.kind == MARKER else -1
+    producers.marker_type = request.marker_type
+    producers.marker_coordinator_epoch = request.coordinator_epoch
+    producers.marker_timestamp = request.now_ms
+    status = work_row(bytes_at(fast.out), row, 1, 0, producers)
+    producers.marker_row = -1
+    return status == OK and _ends_an_open_one(producers)
 
 
 @device
@@ -164,34 +152,33 @@ def _answer(log: Any, fast: Any, request: Any, end_offset: int) -> int:
 
 
 @device
-def _commit(log: Any, fast: Any, request: Any) -> int:
+def _commit(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> int:
     """Let the batch count that was written. Returns the status."""
-    row, slots = words_at(fast.row), words_at(fast.producer_slots)
+    row = words_at(fast.row)
     end_offset = log.log_end_offset + row[scan.LAST_OFFSET_DELTA] + 1
     _answer(log, fast, request, end_offset)
     if row[scan.PRODUCER_ID] > NO_PRODUCER_ID:
-        _commit_producer(fast)
-    slots[producers.MAP_END_OFFSET] = end_offset
-    indexes.fold_index_rows(
-        row, 1, 0, 1, words_at(fast.index_slots), words_at(fast.offset_entries), words_at(fast.time_entries)
-    )
+        apply_update(0, producers)
+        apply_transactions(producers)
+        _forget_group(producers)
+    producers.map_end_offset = end_offset
+    fold_index_rows(row, 1, 0, 1, indexes)
     if log.segment_size == 0:
         log.first_timestamp = row[scan.MAX_TIMESTAMP]
     log.segment_size += row[scan.SIZE]
     log.is_timestamp_known = 1
     log.log_end_offset = end_offset
-    log.first_unstable_offset = first_unstable(words_at(fast.transaction_slots), words_at(fast.ongoing))
+    log.first_unstable_offset = first_unstable(producers)
     log.high_watermark = end_offset  # behind that: readers without the lock see no open transaction
     log.unfinished_size = 0
     return FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else APPENDED
 
 
-@kernel(LogStruct, FastPathStruct, RequestStruct, "u8*", waits=True)
-def append_request(log: Any, fast: Any, request: Any, data: Any) -> int:
+@kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct, "u8*", waits=True)
+def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: Any, data: Any) -> int:
     """Append what the request says. Returns a status of `append_struct`.
 
-    data: of RECORDS and of a MARKER, see `put_records` and `put_marker`. The arrays of the structs are as in `scan`,
-    `fold_indexes` and `fold_producers`; the caller holds the log's lock.
+    data: of RECORDS and of a MARKER, see `put_records` and `put_marker`. The caller holds the log's lock.
     """
     if (
         fast.is_bound == 0
@@ -201,13 +188,13 @@ def append_request(log: Any, fast: Any, request: Any, data: Any) -> int:
     ):
         return NOT_FOR_FAST_PATH
     size = _make_batch(log, fast, request, data)
-    if size == 0 or not _has_segment_room(log, fast, request, size) or not _is_stable_known(log, fast):
+    if size == 0 or not _has_segment_room(log, fast, request, indexes, size) or not _is_stable_known(log, producers):
         return NOT_FOR_FAST_PATH
     row = words_at(fast.row)
     row[scan.POSITION] = 0  # in `out`, for who reads a marker
-    _forget_group(fast)
-    if not _work_producer(fast, request):
-        _forget_group(fast)
+    _forget_group(producers)
+    if not _work_producer(fast, request, producers):
+        _forget_group(producers)
         return NOT_FOR_FAST_PATH
     row[scan.POSITION] = log.segment_size
     log.unfinished_size = size
@@ -218,10 +205,12 @@ def append_request(log: Any, fast: Any, request: Any, data: Any) -> int:
     if written_size != size:
         request.written_size = max(written_size, 0)
         return UNFINISHED
-    return _commit(log, fast, request)
+    return _commit(log, fast, request, producers, indexes)
 
 
-@kernel(LogStruct, FastPathStruct, RequestStruct)
-def finish_append(log: Any, fast: Any, request: Any) -> int:
+@kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct)
+def finish_append(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> int:
     """Let the UNFINISHED batch count, the rest of which is written now. Returns a status of `append_struct`."""
-    return _commit(log, fast, request) if log.unfinished_size != 0 else NOT_FOR_FAST_PATH
+    if log.unfinished_size == 0:
+        return NOT_FOR_FAST_PATH
+    return _commit(log, fast, request, producers, indexes)

@@ -55,24 +55,10 @@ class FastPathStruct(Struct):
     write_address: int  # of a C function as `write`
     descriptor: int
     out_size: int
-    offset_entry_room: int
-    time_entry_room: int
     out: Bytes  # the batch, but for a BUILT one
     row: Words  # int64[scan.COLUMN_COUNT, 1], its fields
     decode_state: Words  # int64[decode.STATE_COUNT], for the check of a BATCH
     decoded: Words  # int64[decode.COLUMN_COUNT, ROW_COUNT] of `append_validation`, the same
-    index_slots: Words  # as in `fold_indexes`
-    offset_entries: Words
-    time_entries: Words
-    producer_slots: Words  # and the next as in `producer_slots.ProducerStruct`
-    entries: Words
-    index: Words
-    updates: Words
-    update_index: Words
-    started: Words
-    completed: Words
-    transaction_slots: Words
-    ongoing: Words
 
 
 @struct
@@ -83,7 +69,7 @@ class RequestStruct(Struct):
     log_end_offset: int  # for which the request was made
     now_ms: int
     leader_epoch: int
-    origin: int  # CLIENT or COORDINATOR of `producer_slots`
+    origin: int  # CLIENT or COORDINATOR of `producer_struct`
     # what is known of the verification of the batch's producer,
     is_verified: int  # 1: a transaction may begin
     lowest_sequence: int

@@ -16,7 +16,7 @@ from ..decode import records as decode
 from ..decode.batches import begin_batch
 from ..decode.records import decode_rows
 from ..encode.fields import put_be32, put_be64
-from ..fold.producer_slots import CLIENT
+from ..fold.producer_struct import CLIENT
 from ..primitives import be32
 from ..rules import is_timestamp_in_range
 from ..scan import batches as scan

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...jit.device import device
+from ...jit.structs import words_at
 from ...layout import marker
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, TRANSACTIONAL_FLAG
 from ..primitives import add64, be16, be32
 from ..rules import SEQUENCE_MAX, increment_sequence
 from ..scan import batches as scan
-from . import producer_slots as slot
+from . import producer_struct as fold
 from .producer_entries import (
     BATCH_COUNT,
     BATCH_START,
@@ -37,7 +38,7 @@ from .producer_entries import (
     map_capacity_with,
     newest_sequence,
 )
-from .producer_slots import (
+from .producer_struct import (
     DUPLICATE,
     FIRST_SEQUENCE_NOT_ZERO,
     MARKER_TO_READ,
@@ -55,21 +56,23 @@ from .producer_slots import (
 
 
 @device
-def update_of(producer_id: int, slots: Any, entries: Any, entry: int, updates: Any, update_index: Any) -> int:
+def update_of(producer_id: int, entry: int, producers: Any) -> int:
     """The producer's update in this group; made of its entry (-1 without) when it has none (`prepareUpdate`)."""
-    count = slots[slot.UPDATE_COUNT]
-    capacity = slots[slot.UPDATE_JAVA_CAPACITY]
+    entries, updates = words_at(producers.entries), words_at(producers.updates)
+    update_index = words_at(producers.update_index)
+    count = producers.update_count
+    capacity = producers.update_java_capacity
     if capacity == 0:
         capacity = MAP_CAPACITY_MIN
     elif count > capacity * 3 // 4:
         capacity = capacity * 2
-    slots[slot.UPDATE_JAVA_CAPACITY] = capacity
-    found = find_entry(producer_id, updates, update_index, slots[slot.UPDATE_INDEX_BITS], slots[slot.INDEX_SEED])
+    producers.update_java_capacity = capacity
+    found = find_entry(producer_id, updates, update_index, producers.update_index_bits, producers.index_seed)
     if found >= 0:
         return found
     capacity = map_capacity_with(producer_id, updates, count, capacity, MAP_CROWDED_BY_COMPUTE)
-    slots[slot.UPDATE_JAVA_CAPACITY] = capacity
-    slots[slot.UPDATE_COUNT] = count + 1
+    producers.update_java_capacity = capacity
+    producers.update_count = count + 1
     update_index[-1 - found] = count + 1
     update = count * ENTRY_WIDTH
     updates[update + PRODUCER_ID] = producer_id
@@ -89,44 +92,44 @@ def update_of(producer_id: int, slots: Any, entries: Any, entry: int, updates: A
 
 
 @device
-def _check_sequence(slots: Any, entries: Any, entry: int, updates: Any, update: int, epoch: int, sequence: int) -> int:
+def _check_sequence(producers: Any, entry: int, update: int, epoch: int, sequence: int) -> int:
     """Whether the first sequence of a client's batch may come now (`checkSequence`)."""
+    entries, updates = words_at(producers.entries), words_at(producers.updates)
     entry_epoch = -1 if entry < 0 else entries[entry * ENTRY_WIDTH + PRODUCER_EPOCH]
     entry_sequence = -1 if entry < 0 else newest_sequence(entries, entry)
     is_fresh = entry < 0 or entries[entry * ENTRY_WIDTH + BATCH_COUNT] == 0
-    if slots[slot.SUPPORTS_EPOCH_BUMP] != 0 and sequence != 0 and is_fresh:
+    if producers.supports_epoch_bump != 0 and sequence != 0 and is_fresh:
         return FIRST_SEQUENCE_NOT_ZERO
-    if sequence > slots[slot.LOWEST_SEQUENCE]:
-        slots[slot.DETAIL] = slots[slot.LOWEST_SEQUENCE]
+    if sequence > producers.lowest_sequence:
+        producers.detail = producers.lowest_sequence
         return SEQUENCE_ABOVE_LOWEST
     current_epoch = updates[update * ENTRY_WIDTH + PRODUCER_EPOCH]
     if epoch != current_epoch:
-        slots[slot.DETAIL] = current_epoch
+        producers.detail = current_epoch
         return NEW_EPOCH_SEQUENCE if sequence != 0 and current_epoch != -1 else OK
     last = -1
     if updates[update * ENTRY_WIDTH + BATCH_COUNT] != 0:
         last = newest_sequence(updates, update)
     elif epoch == entry_epoch:
         last = entry_sequence
-    slots[slot.DETAIL] = last
+    producers.detail = last
     follows = sequence == last + 1 or (sequence == 0 and last == SEQUENCE_MAX)
     return SEQUENCE_GAP if entry_epoch != -1 and not follows else OK
 
 
 @device
-def work_data(
-    columns: Any, capacity: int, row: int, slots: Any, entries: Any, entry: int, updates: Any, update: int, started: Any
-) -> int:
+def work_data(columns: Any, capacity: int, row: int, producers: Any, entry: int, update: int) -> int:
     """Work a data batch into its producer's update (`appendDataBatch`)."""
+    updates, started = words_at(producers.updates), words_at(producers.started)
     at = update * ENTRY_WIDTH
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
     sequence = columns[scan.BASE_SEQUENCE * capacity + row]
-    if epoch < updates[at + PRODUCER_EPOCH] and slots[slot.ORIGIN] != slot.REPLICATION:
-        slots[slot.DETAIL] = updates[at + PRODUCER_EPOCH]
-        slots[slot.SECOND_DETAIL] = -1
+    if epoch < updates[at + PRODUCER_EPOCH] and producers.origin != fold.REPLICATION:
+        producers.detail = updates[at + PRODUCER_EPOCH]
+        producers.second_detail = -1
         return OLD_EPOCH
-    if slots[slot.ORIGIN] == slot.CLIENT:
-        status = _check_sequence(slots, entries, entry, updates, update, epoch, sequence)
+    if producers.origin == fold.CLIENT:
+        status = _check_sequence(producers, entry, update, epoch, sequence)
         if status != OK:
             return status
     base_offset = columns[scan.BASE_OFFSET * capacity + row]
@@ -140,10 +143,10 @@ def work_data(
         return OK if is_transactional else NOT_TRANSACTIONAL
     if is_transactional:
         updates[at + TXN_FIRST_OFFSET] = base_offset
-        number = slots[slot.STARTED_COUNT]
+        number = producers.started_count
         started[2 * number] = base_offset
         started[2 * number + 1] = updates[at + PRODUCER_ID]
-        slots[slot.STARTED_COUNT] = number + 1
+        producers.started_count = number + 1
     return OK
 
 
@@ -162,9 +165,9 @@ def _has_marker_form(data: Any, position: int) -> bool:
 
 
 @device
-def read_marker(data: Any, columns: Any, capacity: int, row: int, slots: Any) -> int:
-    """Fill the MARKER slots from a marker as Kafka writes it, one record of 17 bytes."""
-    if slots[slot.MARKER_ROW] == row:
+def read_marker(data: Any, columns: Any, capacity: int, row: int, producers: Any) -> int:
+    """Fill in the marker from one as Kafka writes it, one record of 17 bytes."""
+    if producers.marker_row == row:
         return OK
     position = columns[scan.POSITION * capacity + row]
     if columns[scan.SIZE * capacity + row] != marker.MARKER_SIZE or columns[scan.RECORD_COUNT * capacity + row] != 1:
@@ -174,21 +177,20 @@ def read_marker(data: Any, columns: Any, capacity: int, row: int, slots: Any) ->
     if attributes & CODEC_MASK != 0 or kind < 0 or kind > 1 or not _has_marker_form(data, position):
         return MARKER_TO_READ
     is_appended = attributes & LOG_APPEND_TIME_FLAG != 0
-    slots[slot.MARKER_TYPE] = kind
-    slots[slot.MARKER_COORDINATOR_EPOCH] = be32(data, position + marker.COORDINATOR_EPOCH)
-    slots[slot.MARKER_TIMESTAMP] = columns[
-        (scan.MAX_TIMESTAMP if is_appended else scan.BASE_TIMESTAMP) * capacity + row
-    ]
+    producers.marker_type = kind
+    producers.marker_coordinator_epoch = be32(data, position + marker.COORDINATOR_EPOCH)
+    producers.marker_timestamp = columns[(scan.MAX_TIMESTAMP if is_appended else scan.BASE_TIMESTAMP) * capacity + row]
     return OK
 
 
 @device
-def work_marker(columns: Any, capacity: int, row: int, slots: Any, updates: Any, update: int, completed: Any) -> int:
-    """Work the marker in the MARKER slots into its producer's update (`appendEndTxnMarker`)."""
+def work_marker(columns: Any, capacity: int, row: int, producers: Any, update: int) -> int:
+    """Work the marker that was read into its producer's update (`appendEndTxnMarker`)."""
+    updates, completed = words_at(producers.updates), words_at(producers.completed)
     at = update * ENTRY_WIDTH
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
-    is_checked = slots[slot.ORIGIN] != slot.REPLICATION
-    version = slots[slot.TRANSACTION_VERSION]
+    is_checked = producers.origin != fold.REPLICATION
+    version = producers.transaction_version
     if version == -1 and is_checked:
         return NO_TRANSACTION_VERSION
     current = updates[at + PRODUCER_EPOCH]
@@ -196,47 +198,48 @@ def work_marker(columns: Any, capacity: int, row: int, slots: Any, updates: Any,
     is_old = epoch <= current if version >= 2 else epoch < current
     is_repeated = version >= 2 and epoch == current and (not is_open or epoch == 32767)
     if is_checked and is_old and not is_repeated:
-        slots[slot.DETAIL] = current
-        slots[slot.SECOND_DETAIL] = max(version, 0)
+        producers.detail = current
+        producers.second_detail = max(version, 0)
         return OLD_EPOCH
-    if is_checked and updates[at + COORDINATOR_EPOCH] > slots[slot.MARKER_COORDINATOR_EPOCH]:
-        slots[slot.DETAIL] = updates[at + COORDINATOR_EPOCH]
-        slots[slot.SECOND_DETAIL] = slots[slot.MARKER_COORDINATOR_EPOCH]
+    if is_checked and updates[at + COORDINATOR_EPOCH] > producers.marker_coordinator_epoch:
+        producers.detail = updates[at + COORDINATOR_EPOCH]
+        producers.second_detail = producers.marker_coordinator_epoch
         return OLD_COORDINATOR_EPOCH
     if is_open:
-        number = slots[slot.COMPLETED_COUNT]
-        transaction = number * slot.COMPLETED_WIDTH
-        completed[transaction + slot.COMPLETED_PRODUCER_ID] = updates[at + PRODUCER_ID]
-        completed[transaction + slot.COMPLETED_FIRST_OFFSET] = updates[at + TXN_FIRST_OFFSET]
-        completed[transaction + slot.COMPLETED_LAST_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
-        completed[transaction + slot.COMPLETED_IS_ABORTED] = 1 if slots[slot.MARKER_TYPE] == slot.ABORT else 0
-        slots[slot.COMPLETED_COUNT] = number + 1
+        number = producers.completed_count
+        transaction = number * fold.COMPLETED_WIDTH
+        completed[transaction + fold.COMPLETED_PRODUCER_ID] = updates[at + PRODUCER_ID]
+        completed[transaction + fold.COMPLETED_FIRST_OFFSET] = updates[at + TXN_FIRST_OFFSET]
+        completed[transaction + fold.COMPLETED_LAST_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
+        completed[transaction + fold.COMPLETED_IS_ABORTED] = 1 if producers.marker_type == fold.ABORT else 0
+        producers.completed_count = number + 1
     if epoch != current:
         updates[at + PRODUCER_EPOCH] = epoch
         updates[at + BATCH_COUNT] = 0
-    updates[at + COORDINATOR_EPOCH] = slots[slot.MARKER_COORDINATOR_EPOCH]
-    updates[at + LAST_TIMESTAMP] = slots[slot.MARKER_TIMESTAMP]
+    updates[at + COORDINATOR_EPOCH] = producers.marker_coordinator_epoch
+    updates[at + LAST_TIMESTAMP] = producers.marker_timestamp
     updates[at + TXN_FIRST_OFFSET] = NONE
     return OK
 
 
 @device
-def check_before(columns: Any, capacity: int, row: int, slots: Any, entries: Any, entry: int) -> int:
+def check_before(columns: Any, capacity: int, row: int, producers: Any, entry: int) -> int:
     """What is checked before a batch is worked into an update (`analyzeAndValidateProducerState`)."""
-    if slots[slot.ORIGIN] == slot.REPLICATION:
+    if producers.origin == fold.REPLICATION:
         return OK
+    entries = words_at(producers.entries)
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
     attributes = columns[scan.ATTRIBUTES * capacity + row]
     at = entry * ENTRY_WIDTH
-    if slots[slot.ORIGIN] == slot.CLIENT and entry >= 0 and entries[at + PRODUCER_EPOCH] == epoch:
+    if producers.origin == fold.CLIENT and entry >= 0 and entries[at + PRODUCER_EPOCH] == epoch:
         first = columns[scan.BASE_SEQUENCE * capacity + row]
         delta = columns[scan.LAST_OFFSET_DELTA * capacity + row]
         last = NO_SEQUENCE if first == NO_SEQUENCE else increment_sequence(first, delta)
         batch = find_batch(entries, entry, first, last)
         if batch >= 0:
-            slots[slot.DETAIL] = entries[batch + LAST_OFFSET] - entries[batch + OFFSET_DELTA]
-            slots[slot.SECOND_DETAIL] = entries[batch + LAST_OFFSET]
-            slots[slot.THIRD_DETAIL] = entries[batch + TIMESTAMP]
+            producers.detail = entries[batch + LAST_OFFSET] - entries[batch + OFFSET_DELTA]
+            producers.second_detail = entries[batch + LAST_OFFSET]
+            producers.third_detail = entries[batch + TIMESTAMP]
             return DUPLICATE
     if attributes & TRANSACTIONAL_FLAG == 0:
         return OK
@@ -244,6 +247,6 @@ def check_before(columns: Any, capacity: int, row: int, slots: Any, entries: Any
         if entries[at + TXN_FIRST_OFFSET] != NONE and entries[at + PRODUCER_EPOCH] == epoch:
             return OK
         if epoch < entries[at + PRODUCER_EPOCH]:
-            slots[slot.DETAIL] = entries[at + PRODUCER_EPOCH]
+            producers.detail = entries[at + PRODUCER_EPOCH]
             return SMALLER_EPOCH
-    return NOT_VERIFIED if slots[slot.IS_VERIFIED] == 0 and attributes & CONTROL_FLAG == 0 else OK
+    return NOT_VERIFIED if producers.is_verified == 0 and attributes & CONTROL_FLAG == 0 else OK

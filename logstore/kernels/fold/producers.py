@@ -15,7 +15,7 @@ from ...jit.structs import words_at
 from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID
 from ..primitives import add64
 from ..scan import batches as scan
-from . import producer_slots as slot
+from . import producer_struct as fold
 from .producer_batches import check_before, read_marker, update_of, work_data, work_marker
 from .producer_entries import (
     BATCH_COUNT,
@@ -39,28 +39,27 @@ from .producer_entries import (
     find_entry,
     map_capacity_with,
 )
-from .producer_slots import NO_ROOM, NOT_STARTED, OK, ProducerStruct
-from .transactions import ONGOING_CAPACITY, ONGOING_END, put_ongoing, remove_ongoing, stable_offset
+from .producer_struct import NO_ROOM, NOT_STARTED, OK, ProducerStruct
+from .transactions import put_ongoing, remove_ongoing, stable_offset
 
 
 @device
 def apply_update(update: int, producers: Any) -> int:
     """Merge a producer's update into its entry, or make it its entry (`ProducerStateManager.update`)."""
-    slots, index = words_at(producers.producer_slots), words_at(producers.index)
-    entries, updates = words_at(producers.entries), words_at(producers.updates)
+    entries, updates, index = words_at(producers.entries), words_at(producers.updates), words_at(producers.index)
     source = update * ENTRY_WIDTH
     producer_id = updates[source + PRODUCER_ID]
-    found = find_entry(producer_id, entries, index, slots[slot.INDEX_BITS], slots[slot.INDEX_SEED])
-    count = slots[slot.ENTRY_COUNT]
+    found = find_entry(producer_id, entries, index, producers.index_bits, producers.index_seed)
+    count = producers.entry_count
     entry = count if found < 0 else found
     at = entry * ENTRY_WIDTH
     if found < 0:
-        capacity = MAP_CAPACITY_MIN if slots[slot.JAVA_CAPACITY] == 0 else slots[slot.JAVA_CAPACITY]
+        capacity = MAP_CAPACITY_MIN if producers.java_capacity == 0 else producers.java_capacity
         capacity = map_capacity_with(producer_id, entries, count, capacity, MAP_CROWDED_BY_PUT)
         if count + 1 > capacity * 3 // 4:
             capacity *= 2
-        slots[slot.JAVA_CAPACITY] = capacity
-        slots[slot.ENTRY_COUNT] = count + 1
+        producers.java_capacity = capacity
+        producers.entry_count = count + 1
         index[-1 - found] = count + 1
         entries[at + PRODUCER_ID] = producer_id
         entries[at + INDEX_SLOT] = -1 - found
@@ -92,89 +91,78 @@ def apply_update(update: int, producers: Any) -> int:
 @device
 def apply_transactions(producers: Any) -> int:
     """Open the transactions that the group started, then decide those that it completed (`completeTxn`)."""
-    slots, started, completed = (
-        words_at(producers.producer_slots),
-        words_at(producers.started),
-        words_at(producers.completed),
-    )
-    transaction_slots, ongoing = words_at(producers.transaction_slots), words_at(producers.ongoing)
-    for number in range(slots[slot.STARTED_COUNT]):
-        put_ongoing(transaction_slots, ongoing, started[2 * number], started[2 * number + 1])
-    slots[slot.STARTED_COUNT] = 0
+    started, completed = words_at(producers.started), words_at(producers.completed)
+    for number in range(producers.started_count):
+        put_ongoing(producers, started[2 * number], started[2 * number + 1])
+    producers.started_count = 0
     status = OK
-    while slots[slot.APPLIED_COUNT] < slots[slot.COMPLETED_COUNT] and status == OK:
-        transaction = slots[slot.APPLIED_COUNT] * slot.COMPLETED_WIDTH
-        first_offset = completed[transaction + slot.COMPLETED_FIRST_OFFSET]
-        last_offset = completed[transaction + slot.COMPLETED_LAST_OFFSET]
-        completed[transaction + slot.COMPLETED_LAST_STABLE_OFFSET] = stable_offset(
-            transaction_slots, ongoing, completed[transaction + slot.COMPLETED_PRODUCER_ID], last_offset
+    while producers.applied_count < producers.completed_count and status == OK:
+        transaction = producers.applied_count * fold.COMPLETED_WIDTH
+        first_offset = completed[transaction + fold.COMPLETED_FIRST_OFFSET]
+        last_offset = completed[transaction + fold.COMPLETED_LAST_OFFSET]
+        completed[transaction + fold.COMPLETED_LAST_STABLE_OFFSET] = stable_offset(
+            producers, completed[transaction + fold.COMPLETED_PRODUCER_ID], last_offset
         )
-        if remove_ongoing(transaction_slots, ongoing, first_offset) == 0:
-            slots[slot.DETAIL] = slots[slot.APPLIED_COUNT]
+        if remove_ongoing(producers, first_offset) == 0:
+            producers.detail = producers.applied_count
             status = NOT_STARTED
         else:
-            slots[slot.APPLIED_COUNT] += 1
+            producers.applied_count += 1
     return status
 
 
 @device
 def clear_updates(producers: Any) -> int:
     """Forget the updates of the group under way."""
-    slots, updates = words_at(producers.producer_slots), words_at(producers.updates)
-    update_index = words_at(producers.update_index)
-    for update in range(slots[slot.UPDATE_COUNT]):
+    updates, update_index = words_at(producers.updates), words_at(producers.update_index)
+    for update in range(producers.update_count):
         update_index[updates[update * ENTRY_WIDTH + INDEX_SLOT]] = 0
-    slots[slot.UPDATE_COUNT] = 0
-    slots[slot.UPDATE_JAVA_CAPACITY] = 0
+    producers.update_count = 0
+    producers.update_java_capacity = 0
     return OK
 
 
 @device
 def has_room(producers: Any) -> bool:
     """Whether one batch more fits everywhere, and the group when it is applied."""
-    slots, transaction_slots = words_at(producers.producer_slots), words_at(producers.transaction_slots)
     return (
-        slots[slot.ENTRY_COUNT] + slots[slot.UPDATE_COUNT] < slots[slot.ENTRY_CAPACITY]
-        and slots[slot.UPDATE_COUNT] < slots[slot.UPDATE_CAPACITY]
-        and slots[slot.STARTED_COUNT] < slots[slot.STARTED_CAPACITY]
-        and slots[slot.COMPLETED_COUNT] < slots[slot.COMPLETED_CAPACITY]
-        and transaction_slots[ONGOING_END] + slots[slot.STARTED_COUNT] < transaction_slots[ONGOING_CAPACITY]
+        producers.entry_count + producers.update_count < producers.entry_capacity
+        and producers.update_count < producers.update_capacity
+        and producers.started_count < producers.started_capacity
+        and producers.completed_count < producers.completed_capacity
+        and producers.ongoing_end + producers.started_count < producers.ongoing_capacity
     )
 
 
 @device
 def work_row(data: Any, columns: Any, capacity: int, row: int, producers: Any) -> int:
     """Work one row that has a producer into its update."""
-    slots, index = words_at(producers.producer_slots), words_at(producers.index)
-    entries, updates = words_at(producers.entries), words_at(producers.updates)
+    entries, index = words_at(producers.entries), words_at(producers.index)
     producer_id = columns[scan.PRODUCER_ID * capacity + row]
-    entry = max(find_entry(producer_id, entries, index, slots[slot.INDEX_BITS], slots[slot.INDEX_SEED]), -1)
+    entry = max(find_entry(producer_id, entries, index, producers.index_bits, producers.index_seed), -1)
     is_control = columns[scan.ATTRIBUTES * capacity + row] & CONTROL_FLAG != 0
     is_marker = is_control and columns[scan.RECORD_COUNT * capacity + row] != 0
-    status = check_before(columns, capacity, row, slots, entries, entry)
+    status = check_before(columns, capacity, row, producers, entry)
     if status == OK and is_marker:
-        status = read_marker(data, columns, capacity, row, slots)
+        status = read_marker(data, columns, capacity, row, producers)
     if status != OK:
         return status
-    update = update_of(producer_id, slots, entries, entry, updates, words_at(producers.update_index))
+    update = update_of(producer_id, entry, producers)
     if is_marker:
-        return work_marker(columns, capacity, row, slots, updates, update, words_at(producers.completed))
-    if is_control:
-        return OK
-    return work_data(columns, capacity, row, slots, entries, entry, updates, update, words_at(producers.started))
+        return work_marker(columns, capacity, row, producers, update)
+    return OK if is_control else work_data(columns, capacity, row, producers, entry, update)
 
 
 @kernel("u8*, i64*, i64, i64, i64", ProducerStruct)
 def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: int, producers: Any) -> int:
-    """Work rows `row` … `row_end` - 1 of a batch table into updates, and apply each at once if IS_SINGLE.
+    """Work rows `row` … `row_end` - 1 of a batch table into updates, and apply each at once if `is_single`.
 
     data: uint8, what the table was scanned from; columns: int64[COLUMN_COUNT, capacity] of `scan`. Returns the status;
-    the rows before STOP_ROW are done.
+    the rows before `stop_row` are done.
     """
-    slots = words_at(producers.producer_slots)
-    is_single = slots[slot.IS_SINGLE] != 0
+    is_single = producers.is_single != 0
     while row < row_end:
-        slots[slot.STOP_ROW] = row
+        producers.stop_row = row
         if not has_room(producers):
             return NO_ROOM
         if columns[scan.MAGIC * capacity + row] >= 2:
@@ -188,7 +176,7 @@ def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: in
                     return status
             if is_single:
                 last_delta = columns[scan.LAST_OFFSET_DELTA * capacity + row]
-                slots[slot.MAP_END_OFFSET] = add64(add64(columns[scan.BASE_OFFSET * capacity + row], last_delta), 1)
+                producers.map_end_offset = add64(add64(columns[scan.BASE_OFFSET * capacity + row], last_delta), 1)
         row += 1
     return OK
 
@@ -197,9 +185,9 @@ def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: in
 def apply_updates(order: Any, producers: Any) -> int:
     """Apply the updates of a group in this order, which is that of a Java HashMap; then its transactions.
 
-    order: int64[slot.UPDATE_COUNT], numbers of updates; there is room for the whole group. Returns OK or NOT_STARTED.
+    order: int64[update_count], numbers of updates; there is room for the whole group. Returns OK or NOT_STARTED.
     """
-    for number in range(words_at(producers.producer_slots)[slot.UPDATE_COUNT]):
+    for number in range(producers.update_count):
         apply_update(order[number], producers)
     status = apply_transactions(producers)
     clear_updates(producers)

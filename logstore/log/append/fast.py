@@ -21,6 +21,7 @@ from ...kernels.append.steps import append_request, finish_append
 from ...kernels.append.structs import FastPathStruct, RequestStruct
 from ...kernels.append.validation import ROW_COUNT
 from ...kernels.decode import records as decode
+from ...kernels.fold.indexes import IndexStruct
 from ...kernels.scan import batches as fields
 from ...model import Codec, TimestampType
 from ..maintain.flush import flush
@@ -71,14 +72,13 @@ class FastPath:
         self._known_columns: Int64Array | None = None
         self.unverified = 0, NO_LOWEST_SEQUENCE, 0
         self.log_struct, self.states = log.offsets.struct, log.producers.state.verification
-        self._run = append_request.bound(self.log_struct, self.struct, self.request).run
-        self._finish_run = finish_append.bound(self.log_struct, self.struct, self.request).run
+        self._indexes: IndexStruct | None = None
 
     def invalidate(self) -> None:
         """Take nothing for granted any more; the next request looks at the log anew.
 
-        Needed after a change of the configuration, the active segment, the space set aside for it, the arrays of its
-        index or of producers, the leader's epochs, and when the log fails, is closed or forked.
+        Needed after a change of the configuration, the active segment, the space set aside for it, the leader's epochs,
+        and when the log fails, is closed or forked.
         """
         self.struct.is_bound = 0
 
@@ -181,9 +181,6 @@ class FastPath:
         self.unverified = not log.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
         self._bind_topic()
         self._bind_segment()
-        producers = log.producers.state.buffers.struct
-        for name in producers.kinds:
-            _set(bound, name, getattr(producers, name))
         bound.is_bound = 1
         return True
 
@@ -213,11 +210,10 @@ class FastPath:
         bound.segment_created_ms = active.created_ms
         bound.write_address, bound.descriptor = active.write_address, active.descriptor
         active.indexes.reserve(_ENTRY_ROOM)
-        offset_entries, time_entries = active.indexes.buffers
-        _set(bound, "index_slots", active.indexes.slots)
-        _set(bound, "offset_entries", offset_entries)
-        _set(bound, "time_entries", time_entries)
-        bound.offset_entry_room, bound.time_entry_room = len(offset_entries), len(time_entries)
+        if self._indexes is not active.indexes.struct:
+            producers, self._indexes = self._log.producers.state.buffers.struct, active.indexes.struct
+            structs = self.log_struct, self.struct, self.request, producers, self._indexes
+            self._run, self._finish_run = append_request.bound(*structs).run, finish_append.bound(*structs).run
 
 
 def _set(bound: FastPathStruct, name: str, array: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray
 from ...folds.open_transactions import CompletedTransactions
 from ...folds.transaction_marker import NO_RECORD, control_types
-from ...kernels.fold import producer_slots as producers
+from ...kernels.fold import producer_struct as producers
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.read import aborted_entries

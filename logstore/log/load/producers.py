@@ -101,8 +101,8 @@ class PartitionProducers:
 
     def digest(self) -> bytes:
         """Equal for equal states that were reached in the same way."""
-        state, transactions = self.state, self.state.transactions
-        parts = (state.buffers.entries, transactions.slots, transactions.ongoing)
+        state = self.state
+        parts = state.buffers.entries, state.transactions.ongoing_entries()
         hashed = blake2b(f"{state.map_end_offset} {self._last_snapshot_offset}".encode())
         for part in parts:
             hashed.update(part.tobytes())

@@ -183,14 +183,14 @@ class ActiveSegment(LogSegment):
         """
         count = table.count
         table.matrix[fields.POSITION, :count] += self.size
-        slots = self.indexes.slots.copy()
+        mark = self.indexes.mark()
         try:
             segment_indexes.step(self.indexes, table, 0, count)
             self.space.extend(self.size, data.size)
             self._struct.unfinished_size = data.size
             self.directory.seam.write(self.descriptor, data.data)
         except BaseException:
-            self.indexes.slots[:] = slots
+            self.indexes.go_back(mark)
             raise
         if not self.size:
             self._struct.first_timestamp = int(table.max_timestamp[0])
