@@ -66,11 +66,12 @@ class Author:
     def next_step(self) -> Step:
         rehearsal, rng = self.rehearsal, self.rng
         waiting = sorted(rehearsal.appends)
-        if waiting and rng.random() < 0.6:
-            if rng.random() < 0.15:
+        if waiting:
+            name = rng.choice(waiting)
+            if rng.random() < 0.15 and rehearsal.may_fail(name):
                 error = rng.choice(["COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"])
-                return {"do": "failed", "id": rng.choice(waiting), "error": error}
-            return {"do": "written", "id": rng.choice(waiting)}
+                return {"do": "failed", "id": name, "error": error}
+            return {"do": "written", "id": name}
         prepared = sorted(rehearsal.completions)
         if prepared and rng.random() < 0.5:
             return self.marker(rng.choice(prepared))

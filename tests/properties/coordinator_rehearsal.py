@@ -1,7 +1,8 @@
 """A transaction coordinator without files: its log is a list, its markers are sent to nobody, time stands still.
 
 A step is a dict as `tests/kafka/java/Coordinations.java` reads it. Every step says what was answered, appended and
-sent, so that the real coordinator can be asked the same.
+sent, so that the real coordinator can be asked the same. That one keeps a transition as pending until its record is
+written; ours is asked by nobody in between, and knows nothing of it before.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from logstore.coordinator.transactions.ending import abort_timed_out, end_transa
 from logstore.coordinator.transactions.outcomes import (
     Answer,
     Append,
-    Completion,
     Outcome,
     ProducerIdentity,
     TransactionRules,
+    marker_of,
 )
 from logstore.coordinator.transactions.table import TransactionTable
 from logstore.coordinator.transactions.transaction import Transaction
-from logstore.errors import IllegalTransitionError, LogstoreError
+from logstore.coordinator.transactions.transitions import PREPARED, prepare_complete
+from logstore.errors import ConcurrentTransactionsError, IllegalTransitionError, LogstoreError
 from logstore.topics.transaction_state import encode_key
 
 Step = dict[str, Any]
@@ -28,7 +30,11 @@ COORDINATOR_EPOCH = 5
 
 
 class Rehearsal:
-    """The coordinator's table, the appends that wait for the log, the completions that wait for markers."""
+    """The coordinator's table, the appends that wait for the log, the completions that wait for markers.
+
+    Attributes:
+        completions: what decided transactions become when their markers are written.
+    """
 
     def __init__(self, version: int) -> None:
         self.rules = TransactionRules(transaction_version=version)
@@ -38,7 +44,7 @@ class Rehearsal:
         self.events: list[list[Any]] = []
         self.answers: dict[str, str] = {}
         self.appends: dict[str, Append] = {}
-        self.completions: dict[str, Completion] = {}
+        self.completions: dict[str, Transaction] = {}
         self.table = TransactionTable(self.rules, coordinator_epoch=COORDINATOR_EPOCH)
 
     def step(self, step: Step) -> list[list[Any]]:
@@ -51,8 +57,15 @@ class Rehearsal:
         return self.events
 
     def known(self) -> list[list[Any]]:
-        """All that is known of every transactional id."""
-        return [_row(one) for one in sorted(self.table, key=lambda one: one.transactional_id)]
+        """All that is known of every transactional id; nothing while something waits for the log."""
+        if self.appends:
+            return []
+        return [self._row(one) for one in sorted(self.table, key=lambda one: one.transactional_id)]
+
+    def may_fail(self, name: str) -> bool:
+        """Whether a failed append leaves nothing; Kafka keeps a new id, and an epoch that was raised to fence."""
+        is_fence = self.answers[name] == "timeout" or isinstance(self.appends[name].answer, ConcurrentTransactionsError)
+        return self.table.get(name) is not None and (self.rules.transaction_version >= 2 or not is_fence)
 
     def _allocate(self) -> int:
         self.next_producer_id += 1
@@ -67,9 +80,8 @@ class Rehearsal:
         for key, value in self.log:
             self.table.replay(key, value)
         for one in list(self.table):
-            completion = self.table.completion_of(one.transactional_id, now_ms=self.now_ms)
-            if completion is not None:
-                self._sent(completion)
+            if one.state in PREPARED:
+                self._sent(one)
 
     def _time(self, step: Step) -> None:
         self.now_ms += step["ms"]
@@ -134,31 +146,29 @@ class Rehearsal:
 
     def _written(self, step: Step) -> None:
         append = self.appends.pop(step["id"])
-        self.log.append(self.table.record(append))
-        completion = self.table.appended(append, now_ms=self.now_ms)
+        self.log.append(self.table.record(append.following))
+        self.table.put(append.following)
         self._answered(self.answers.pop(step["id"]), append.answer)
-        if completion is not None:
-            self._sent(completion)
+        if append.following.state in PREPARED:
+            self._sent(append.following)
 
     def _failed(self, step: Step) -> None:
-        append = self.appends.pop(step["id"])
-        self.table.append_failed(append)
+        del self.appends[step["id"]]
         self.events.append([self.answers.pop(step["id"]), step["error"], -1, -1])
 
     def _marker(self, step: Step) -> None:
-        self.table.marker_written(self.completions[step["id"]], (step["topic"], step["partition"]))
+        self.table.marker_written(step["id"], (step["topic"], step["partition"]))
 
     def _complete(self, step: Step) -> None:
         completion = self.completions.pop(step["id"])
         key, value = self.table.record(completion)
         self.events.append(["append", step["id"], value.hex()])
         self.log.append((key, value))
-        self.table.completed(completion)
+        self.table.put(completion)
 
     def _outcome(self, step: Step, outcome: Outcome) -> None:
-        self.table.begin(outcome)
         if isinstance(outcome, Append):
-            self.events.append(["append", step["id"], self.table.record(outcome)[1].hex()])
+            self.events.append(["append", step["id"], self.table.record(outcome.following)[1].hex()])
             self.appends[step["id"]], self.answers[step["id"]] = outcome, step["do"]
         else:
             self._answered(step["do"], outcome)
@@ -169,12 +179,22 @@ class Rehearsal:
         pair = [-1, -1] if identity is None else [identity.producer_id, identity.producer_epoch]
         self.events.append([name, _name(error), *pair])
 
-    def _sent(self, completion: Completion) -> None:
-        marker, transactional_id = completion.marker, completion.transition.next.transactional_id
-        self.completions[transactional_id] = completion
+    def _sent(self, decided: Transaction) -> None:
+        marker = marker_of(decided, coordinator_epoch=self.table.coordinator_epoch)
+        self.completions[decided.transactional_id] = prepare_complete(decided, now_ms=self.now_ms)
         row = [marker.coordinator_epoch, marker.is_commit, marker.producer_id, marker.producer_epoch]
         names = sorted(f"{topic}-{partition}" for topic, partition in marker.partitions)
-        self.events.append(["sent", transactional_id, *row, marker.transaction_version, names])
+        self.events.append(["sent", decided.transactional_id, *row, marker.transaction_version, names])
+
+    def _row(self, one: Transaction) -> list[Any]:
+        completion = self.completions.get(one.transactional_id)
+        return [
+            *(one.transactional_id, one.producer_id, one.previous_producer_id, one.next_producer_id),
+            *(one.producer_epoch, one.last_producer_epoch, one.timeout_ms, one.state.name),
+            *(None if completion is None else completion.state.name, one.start_timestamp_ms),
+            *(one.last_update_timestamp_ms, one.client_transaction_version, False),  # no failed fence
+            sorted(f"{topic}-{partition}" for topic, partition in one.partitions),
+        ]
 
 
 def _name(error: LogstoreError | None) -> str:
@@ -183,13 +203,3 @@ def _name(error: LogstoreError | None) -> str:
 
 def _identity(step: Step) -> ProducerIdentity:
     return ProducerIdentity(step["pid"], step["epoch"])
-
-
-def _row(one: Transaction) -> list[Any]:
-    return [
-        *(one.transactional_id, one.producer_id, one.previous_producer_id, one.next_producer_id),
-        *(one.producer_epoch, one.last_producer_epoch, one.timeout_ms, one.state.name),
-        *(None if one.pending_state is None else one.pending_state.name, one.start_timestamp_ms),
-        *(one.last_update_timestamp_ms, one.client_transaction_version, one.has_failed_epoch_fence),
-        sorted(f"{topic}-{partition}" for topic, partition in one.partitions),
-    ]

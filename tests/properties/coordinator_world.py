@@ -15,11 +15,10 @@ from logstore.coordinator.transactions.ending import end_transaction, fence_and_
 from logstore.coordinator.transactions.outcomes import (
     Answer,
     Append,
-    Completion,
     Outcome,
     ProducerIdentity,
     TransactionRules,
-    begin_completion,
+    marker_of,
 )
 from logstore.coordinator.transactions.requests import add_partitions, init_producer_id, verify_partitions
 from logstore.coordinator.transactions.transaction import Transaction, from_record, log_record
@@ -54,7 +53,6 @@ class World:
     current: Transaction | None = None
     log: tuple[bytes, bytes] | None = None
     held: tuple[int, Append] | None = None
-    completion: Completion | None = None
     ongoing: Tag | None = None
     clients: tuple[Client, Client] = (Client(), Client())
     partitions: tuple[Partition, Partition] = (Partition(), Partition())
@@ -70,10 +68,13 @@ class World:
             yield "crash", self.restarted()
 
     def _requests(self, number: int, client: Client) -> Iterator[tuple[str, World]]:
-        is_held = self.held is not None and self.held[0] == number
+        if client.asked is None and client.identity is not None:
+            for index in client.added:
+                yield f"write {number} {index}", self._write(number, index)
+        if self.held is not None:  # the coordinator takes one request at a time
+            return
         if client.asked is not None:
-            if not is_held:
-                yield f"{client.asked[0]} again {number}", self._ask(number, client.asked)
+            yield f"{client.asked[0]} again {number}", self._ask(number, client.asked)
             return
         if client.inits < INITS_MAX and not client.added:
             yield f"init {number}", self._ask(number, ("init", 0), inits=client.inits + 1)
@@ -81,8 +82,8 @@ class World:
             return
         for index in range(len(NAMES)):
             if index in client.added:
-                yield f"write {number} {index}", self._write(number, index)
-            elif client.added:
+                continue
+            if client.added:
                 yield f"add {number} {index}", self._ask(number, ("add", index))
             elif client.transactions < TRANSACTIONS_MAX:
                 begun = self._ask(number, ("add", index), transactions=client.transactions + 1)
@@ -105,16 +106,17 @@ class World:
         if self.held is not None:
             yield "append", self._appended(is_answer_lost=False)
             yield "append, answer lost", self._appended(is_answer_lost=True)
-            yield "append fails", self._append_failed()
-            yield "append, then crash", replace(self, log=self._record(self.held[1])).restarted()
-        if self.completion is not None and self.current is not None:
-            for index, name in enumerate(NAMES):
-                if name in self.current.partitions:
-                    yield f"marker {index}", self._marked(index)
-            if not self.current.partitions:
-                yield "complete", self._completed()
+            yield "append fails", replace(self, held=None)
+            yield "append, then crash", replace(self, log=self._record(self.held[1].following)).restarted()
+            return
         current = self.current
-        if current is not None and current.state == transitions.ONGOING and current.pending_state is None:
+        if current is not None and current.state in transitions.PREPARED:
+            for index, name in enumerate(NAMES):
+                if name in current.partitions:
+                    yield f"marker {index}", self._marked(index)
+            if not current.partitions:
+                yield "complete", self._completed()
+        if current is not None and current.state == transitions.ONGOING:
             outcome = fence_and_abort(current, Answer(), rules=self._rules(), allocate=self._allocate, now_ms=0)
             yield "timeout", self._outcome(COORDINATOR, outcome)
 
@@ -159,36 +161,23 @@ class World:
         if not isinstance(outcome, Append):
             return self._heard(number, outcome)
         # the epoch of a new producer id in its answer was taken from this world's counter
-        used = max(outcome.transition.next.producer_id, outcome.transition.next.next_producer_id)
-        next_producer_id = max(self.next_producer_id, used + 1)
-        return replace(
-            self, current=outcome.transition.current, held=(number, outcome), next_producer_id=next_producer_id
-        )
+        used = max(outcome.following.producer_id, outcome.following.next_producer_id)
+        return replace(self, held=(number, outcome), next_producer_id=max(self.next_producer_id, used + 1))
 
     def _appended(self, is_answer_lost: bool) -> World:
         assert self.held is not None
-        assert self.current is not None
         number, append = self.held
-        current = transitions.complete_transition(self.current, append.transition.next)
-        world = replace(self, current=current, log=self._record(append), held=None)
+        current = append.following
+        world = replace(self, current=current, log=self._record(current), held=None)
         if current.state == transitions.ONGOING and world.ongoing is None:
             world = replace(world, ongoing=(number, self.clients[number].transactions))
         if current.state in transitions.PREPARED:
-            completion = begin_completion(current, coordinator_epoch=0, now_ms=0)
-            world = replace(world, current=completion.transition.current, completion=completion, ongoing=None)
+            world = replace(world, ongoing=None)
         return world if is_answer_lost else world._heard(number, append.answer)
 
-    def _append_failed(self) -> World:
-        assert self.held is not None
-        before = self.held[1].transition.current
-        has_failed = before.has_failed_epoch_fence or (self.held[1].is_epoch_fence and self.version < 2)
-        current = before._replace(pending_state=None, has_failed_epoch_fence=has_failed)
-        return replace(self, current=current, held=None)
-
     def _marked(self, index: int) -> World:
-        assert self.completion is not None
         assert self.current is not None
-        marker = self.completion.marker
+        marker = marker_of(self.current, coordinator_epoch=0)
         partition = self.partitions[index].mark(
             marker.producer_id, marker.producer_epoch, marker.is_commit, marker.transaction_version
         )
@@ -196,10 +185,9 @@ class World:
         return replace(self._with_partition(index, partition), current=current)
 
     def _completed(self) -> World:
-        assert self.completion is not None
         assert self.current is not None
-        current = transitions.complete_transition(self.current, self.completion.transition.next)
-        return replace(self, current=current, log=self._record(self.completion), completion=None)
+        current = transitions.prepare_complete(self.current, now_ms=0)
+        return replace(self, current=current, log=self._record(current))
 
     def restarted(self) -> World:
         """The coordinator stops and starts: it knows what its log says, and carries on with what was decided."""
@@ -208,16 +196,12 @@ class World:
         ongoing = self.ongoing if current.state == transitions.ONGOING else None
         if current.state == transitions.ONGOING and ongoing is None and self.held is not None:
             ongoing = (self.held[0], self.clients[self.held[0]].transactions)
-        world = replace(self, current=current, held=None, completion=None, ongoing=ongoing)
-        if current.state not in transitions.PREPARED:
-            return world
-        completion = begin_completion(current, coordinator_epoch=0, now_ms=0)
-        return replace(world, current=completion.transition.current, completion=completion)
+        return replace(self, current=current, held=None, ongoing=ongoing)
 
     def at_rest(self) -> World:
         """What remains after a crash when the coordinator has finished all that was decided."""
         world = self if self.log is None else self.restarted()
-        while world.completion is not None and world.current is not None:
+        while world.current is not None and world.current.state in transitions.PREPARED:
             left = [index for index, name in enumerate(NAMES) if name in world.current.partitions]
             world = world._marked(left[0]) if left else world._completed()
         return world
@@ -255,8 +239,8 @@ class World:
     def _allocate(self) -> int:
         return self.next_producer_id
 
-    def _record(self, append: Append | Completion) -> tuple[bytes, bytes]:
-        return log_record(append.transition.next, version=min(self.version, 1))
+    def _record(self, transaction: Transaction) -> tuple[bytes, bytes]:
+        return log_record(transaction, version=min(self.version, 1))
 
     def _identity(self, number: int) -> ProducerIdentity:
         identity = self.clients[number].identity

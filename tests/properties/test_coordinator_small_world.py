@@ -60,7 +60,6 @@ def check(before: World, after: World) -> None:
     assert broken_rules_at_rest(rest.partitions, rest.acknowledged, ongoing) == []
     if rest.current is not None and rest.log is not None:
         assert rest.current.state not in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-        assert rest.current.pending_state is None
 
 
 def moments(start: World, steps: list[str]) -> list[World]:

@@ -17,10 +17,12 @@ from logstore.coordinator.transactions.outcomes import (
     Outcome,
     ProducerIdentity,
     TransactionRules,
+    marker_of,
     marker_outcome,
 )
 from logstore.coordinator.transactions.requests import add_partitions, init_producer_id
 from logstore.coordinator.transactions.table import TransactionTable
+from logstore.coordinator.transactions.transitions import prepare_complete
 from logstore.errors import (
     CoordinatorLoadInProgressError,
     CorruptRecordError,
@@ -40,16 +42,16 @@ DAY_MS = 86_400_000
 T0 = TopicPartition("t", 0)
 
 
-def begun(
+def asked(
     table: TransactionTable, request: Callable[..., Outcome], name: str, *arguments: Any, **named: Any
 ) -> Outcome:
-    return table.begin(request(table.get(name), name, *arguments, **named))
+    return request(table.get(name), name, *arguments, **named)
 
 
 def initialized(table: TransactionTable, name: str, now_ms: int = 0) -> ProducerIdentity:
-    append = begun(table, init_producer_id, name, timeout_ms=1000, rules=table.rules, allocate=lambda: 7, now_ms=now_ms)
+    append = asked(table, init_producer_id, name, timeout_ms=1000, rules=table.rules, allocate=lambda: 7, now_ms=now_ms)
     assert isinstance(append, Append)
-    assert table.appended(append, now_ms=now_ms) is None
+    table.put(append.following)
     assert isinstance(append.answer, Answer)
     assert append.answer.identity is not None
     return append.answer.identity
@@ -81,7 +83,7 @@ def test_producer_ids_never_go_back_and_end_somewhere() -> None:
 def test_a_transaction_without_producer_id_is_tried_again() -> None:
     table = TransactionTable(TransactionRules())
     ids = ProducerIds()
-    error = begun(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
+    error = asked(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
     assert isinstance(error, CoordinatorLoadInProgressError)
     assert len(table) == 0
 
@@ -93,13 +95,11 @@ def test_an_idempotent_producer_needs_no_record() -> None:
 
 def test_idle_transactional_ids_expire() -> None:
     table = TransactionTable(TransactionRules())
-    identity = initialized(table, "idle")
+    initialized(table, "idle")
     initialized(table, "busy", now_ms=1)
-    assert table.expire(now_ms=7 * DAY_MS - 1) == []
-    [key] = table.expire(now_ms=7 * DAY_MS)
-    refused = begun(table, add_partitions, "idle", identity, [("t", 0)], client_transaction_version=2, now_ms=0)
-    assert getattr(refused, "kafka_name", None) == "CONCURRENT_TRANSACTIONS"
-    table.forget(key)
+    assert table.expired(now_ms=7 * DAY_MS - 1) == []
+    [key] = table.expired(now_ms=7 * DAY_MS)
+    table.replay(key, None)
     assert [one.transactional_id for one in table] == ["busy"]
     table.replay(key, None)
     assert table.get("idle") is None
@@ -108,26 +108,24 @@ def test_idle_transactional_ids_expire() -> None:
 def test_an_open_transaction_times_out_but_does_not_expire() -> None:
     table = TransactionTable(TransactionRules())
     identity = initialized(table, "x")
-    append = begun(table, add_partitions, "x", identity, [("t", 0)], client_transaction_version=2, now_ms=5)
+    append = asked(table, add_partitions, "x", identity, [("t", 0)], client_transaction_version=2, now_ms=5)
     assert isinstance(append, Append)
-    table.appended(append, now_ms=5)
+    table.put(append.following)
     assert table.timed_out(now_ms=1005) == []
     assert table.timed_out(now_ms=1006) == ["x"]
-    assert table.expire(now_ms=8 * DAY_MS) == []
+    assert table.expired(now_ms=8 * DAY_MS) == []
     aborting: dict[str, Any] = {"rules": table.rules, "allocate": lambda: 8, "now_ms": 1006}
-    abort = table.begin(abort_timed_out(table.get("x"), **aborting))
+    abort = abort_timed_out(table.get("x"), **aborting)
     assert isinstance(abort, Append)
+    table.put(abort.following)
     assert table.timed_out(now_ms=1006) == []
     assert abort_timed_out(table.get("x"), **aborting) == Answer()
-    completion = table.appended(abort, now_ms=1006)
-    assert completion is not None
-    assert (completion.marker.is_commit, completion.marker.producer_epoch) == (False, 1)
-    with pytest.raises(KeyError):
-        table.marker_written(completion, ("t", 1))
-    assert table.marker_written(completion, ("t", 0))
-    table.completed(completion)
+    marker = marker_of(abort.following, coordinator_epoch=0)
+    assert (marker.is_commit, marker.producer_epoch) == (False, 1)
+    table.marker_written("x", ("t", 0))
+    completed = prepare_complete(abort.following, now_ms=1006)
     with pytest.raises(IllegalTransitionError):
-        table.completed(completion)
+        prepare_complete(completed, now_ms=1006)
 
 
 def test_what_answers_to_markers_mean() -> None:

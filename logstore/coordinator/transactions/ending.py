@@ -20,7 +20,7 @@ from ...layout.batch import NO_PRODUCER_ID
 from ...topics.transaction_state import TransactionState
 from . import transitions
 from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules, allocated
-from .transaction import LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
+from .transaction import EPOCH_MAX, LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
 
 _INVALID_TXN_STATE = "The producer attempted a transactional operation in an invalid state."
 
@@ -53,16 +53,14 @@ def _end_without_bump(current: Transaction, identity: ProducerIdentity, is_commi
         return InvalidPidMappingError()
     if current.producer_epoch != identity.producer_epoch:
         return ProducerFencedError()
-    if current.pending_state is not None:
+    if current.state in transitions.PREPARED:
         return ConcurrentTransactionsError()
     if current.state == transitions.ONGOING:
         target = transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
-        transition = transitions.prepare_abort_or_commit(current, target, client_transaction_version=0, now_ms=now_ms)
-        return Append(transition, Answer())
+        following = transitions.prepare_abort_or_commit(current, target, client_transaction_version=0, now_ms=now_ms)
+        return Append(following, Answer())
     if current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT):
         return Answer()
-    if current.state == (transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT):
-        return ConcurrentTransactionsError()
     return InvalidTxnStateError(_INVALID_TXN_STATE)
 
 
@@ -74,6 +72,8 @@ def _end_with_bump(
     allocate: Allocate,
     now_ms: int,
 ) -> Outcome:
+    if current.state in transitions.PREPARED:
+        return ConcurrentTransactionsError()
     is_overflow_retry = (
         current.previous_producer_id == identity.producer_id
         and identity.producer_epoch == LAST_CLIENT_EPOCH
@@ -81,18 +81,10 @@ def _end_with_bump(
     )
     is_bump_retry = current.producer_epoch == identity.producer_epoch + 1
     is_retry = is_bump_retry or is_overflow_retry
-    if current.pending_state is not None:
-        return ConcurrentTransactionsError()
     if current.producer_id != identity.producer_id and not is_overflow_retry:
         return InvalidPidMappingError()
-    has_current_epoch = current.producer_epoch == identity.producer_epoch
-    if current.state in transitions.PREPARED:
-        is_valid = is_bump_retry
-    elif current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT):
-        is_valid = is_retry or has_current_epoch
-    else:
-        is_valid = has_current_epoch
-    if not is_valid:
+    may_be_retry = is_retry and current.state in (transitions.COMPLETE_COMMIT, transitions.COMPLETE_ABORT)
+    if current.producer_epoch != identity.producer_epoch and not may_be_retry:
         return ProducerFencedError()
     target = _target_with_bump(current, is_commit, is_retry)
     if isinstance(target, Answer | LogstoreError):
@@ -106,8 +98,6 @@ def _target_with_bump(
     """Return the next state after an EndTxn of the right producer, or an answer at once."""
     if current.state == transitions.ONGOING:
         return transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT
-    if current.state == (transitions.PREPARE_COMMIT if is_commit else transitions.PREPARE_ABORT):
-        return ConcurrentTransactionsError()
     is_done = current.state == (transitions.COMPLETE_COMMIT if is_commit else transitions.COMPLETE_ABORT)
     if is_done and is_retry:
         return Answer(ProducerIdentity(current.producer_id, current.producer_epoch))
@@ -127,7 +117,7 @@ def _decided(
     """Decide a version 2 transaction; a new producer id follows if the epochs are used up."""
 
     def append(next_producer_id: int) -> Append:
-        transition = transitions.prepare_abort_or_commit(
+        following = transitions.prepare_abort_or_commit(
             current,
             target,
             client_transaction_version=client_transaction_version,
@@ -135,8 +125,8 @@ def _decided(
             has_no_partition=current.state != transitions.ONGOING,
             now_ms=now_ms,
         )
-        completed = transitions.prepare_complete(transition.next, now_ms=now_ms).next
-        return Append(transition, Answer(ProducerIdentity(completed.producer_id, completed.producer_epoch)))
+        completed = transitions.prepare_complete(following, now_ms=now_ms)
+        return Append(following, Answer(ProducerIdentity(completed.producer_id, completed.producer_epoch)))
 
     return allocated(allocate, append) if current.is_epoch_exhausted else append(NO_PRODUCER_ID)
 
@@ -148,20 +138,20 @@ def fence_and_abort(
 
     `answer` is given to the caller when the abort is logged.
     """
-    fenced = transitions.prepare_fence_producer_epoch(current).next
     if transitions.supports_epoch_bump(rules.transaction_version):
         outcome = _decided(current, transitions.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
-        return replace(outcome, answer=answer, is_epoch_fence=True) if isinstance(outcome, Append) else outcome
-    before = current._replace(producer_epoch=fenced.producer_epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
-    transition = transitions.prepare_abort_or_commit(
-        before, transitions.PREPARE_ABORT, client_transaction_version=0, now_ms=now_ms
+        return replace(outcome, answer=answer) if isinstance(outcome, Append) else outcome
+    epoch = min(current.producer_epoch + 1, EPOCH_MAX)
+    fenced = current._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
+    following = transitions.prepare_abort_or_commit(
+        fenced, transitions.PREPARE_ABORT, client_transaction_version=0, now_ms=now_ms
     )
-    return Append(transition, answer, is_epoch_fence=True)
+    return Append(following, answer)
 
 
 def is_timed_out(current: Transaction, *, now_ms: int) -> bool:
     """Return whether the transaction has taken longer than its timeout (`timedOutTransactions`)."""
-    is_open = current.state == transitions.ONGOING and current.pending_state is None and not current.is_two_phase_commit
+    is_open = current.state == transitions.ONGOING and not current.is_two_phase_commit
     return is_open and current.start_timestamp_ms + current.timeout_ms < now_ms
 
 
@@ -176,5 +166,5 @@ def abort_timed_out(
 
 def is_expired(current: Transaction, *, rules: TransactionRules, now_ms: int) -> bool:
     """Return whether the transactional id is to be forgotten (`removeExpiredTransactionalIds`)."""
-    is_idle = current.state in transitions.IDLE and current.pending_state is None
-    return is_idle and current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms
+    is_old = current.last_update_timestamp_ms <= now_ms - rules.transactional_id_expiration_ms
+    return is_old and current.state in transitions.IDLE

@@ -1,8 +1,8 @@
 """What a request to the transaction coordinator leads to: an answer, a record to log, and then markers to write.
 
-A `Completion` follows a decision: markers in all partitions of the transaction, then one more record. Kafka's
+A decision is followed by its marker in all partitions of the transaction, then one more record. Kafka's
 `TransactionMarkerChannelManager` sends the markers to the leaders of the partitions; here they are only written. Until
-the completion is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
+that record is logged, the transactional id answers CONCURRENT_TRANSACTIONS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...errors import CoordinatorError, LogstoreError
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from .transaction import NO_PRODUCER_EPOCH, Transaction
-from .transitions import PREPARE_COMMIT, Transition, prepare_complete
+from .transitions import PREPARE_COMMIT
 
 #: returns a producer id that was never given; may raise a CoordinatorError
 Allocate = Callable[[], int]
@@ -56,14 +56,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """The record of `transition.next` has to be logged; `answer` is given then.
+    """The record of `following` has to be logged; `answer` is given then."""
 
-    `is_epoch_fence`: the transition fences a producer whose transaction is aborted.
-    """
-
-    transition: Transition
+    following: Transaction
     answer: Answer | LogstoreError
-    is_epoch_fence: bool = False
 
 
 Outcome = Answer | LogstoreError | Append
@@ -90,14 +86,6 @@ class MarkerEntry:
     partitions: frozenset[TopicPartition]
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """`marker` has to be written to its partitions, then the record of `transition.next` logged."""
-
-    marker: MarkerEntry
-    transition: Transition
-
-
 class MarkerOutcome(Enum):
     """How to go on after a marker was written or refused."""
 
@@ -110,21 +98,16 @@ _STOPPING = frozenset({"INVALID_PRODUCER_EPOCH", "TRANSACTION_COORDINATOR_FENCED
 _SKIPPED = frozenset({"UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION"})
 
 
-def begin_completion(current: Transaction, *, coordinator_epoch: int, now_ms: int) -> Completion:
-    """Return the markers of a prepared transaction and its last transition; also after a restart.
-
-    Raises IllegalTransitionError if the transaction is not prepared, or is being completed already.
-    """
-    transition = prepare_complete(current, now_ms=now_ms)
-    marker = MarkerEntry(
-        producer_id=current.producer_id,
-        producer_epoch=current.producer_epoch,
-        is_commit=current.state == PREPARE_COMMIT,
+def marker_of(decided: Transaction, *, coordinator_epoch: int) -> MarkerEntry:
+    """Return the marker of a prepared transaction for the partitions that wait for it."""
+    return MarkerEntry(
+        producer_id=decided.producer_id,
+        producer_epoch=decided.producer_epoch,
+        is_commit=decided.state == PREPARE_COMMIT,
         coordinator_epoch=coordinator_epoch,
-        transaction_version=current.client_transaction_version,
-        partitions=current.partitions,
+        transaction_version=decided.client_transaction_version,
+        partitions=decided.partitions,
     )
-    return Completion(marker, transition)
 
 
 def marker_outcome(error: BaseException | None) -> MarkerOutcome:

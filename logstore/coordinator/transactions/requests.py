@@ -69,12 +69,10 @@ def _init_known(
     allocate: Allocate,
     now_ms: int,
 ) -> Outcome:
-    if current.pending_state is not None:
+    if current.state in transitions.PREPARED:
         return ConcurrentTransactionsError()
     if expected is not None and not _may_be(current, expected):
         return ProducerFencedError()
-    if current.state in transitions.PREPARED:
-        return ConcurrentTransactionsError()
     if current.state == transitions.ONGOING:
         return fence_and_abort(current, ConcurrentTransactionsError(), rules=rules, allocate=allocate, now_ms=now_ms)
     if current.is_epoch_exhausted and (expected is None or expected.producer_epoch == current.producer_epoch):
@@ -107,9 +105,8 @@ def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
     return current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id or was_rotated
 
 
-def _initialized(transition: transitions.Transition) -> Append:
-    following = transition.next
-    return Append(transition, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
+def _initialized(following: Transaction) -> Append:
+    return Append(following, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
 
 
 def add_partitions(
@@ -129,17 +126,17 @@ def add_partitions(
         return InvalidRequestError()
     if current is None:
         return InvalidPidMappingError()
-    if current.pending_state is not None:
+    if current.state in transitions.PREPARED:
         return ConcurrentTransactionsError()
     refusal = _refusal_of_producer(current, identity)
     if refusal is not None:
         return refusal
     if current.state == transitions.ONGOING and current.partitions.issuperset(partitions):
         return Answer()
-    transition = transitions.prepare_add_partitions(
+    following = transitions.prepare_add_partitions(
         current, partitions, client_transaction_version=client_transaction_version, now_ms=now_ms
     )
-    return Append(transition, Answer())
+    return Append(following, Answer())
 
 
 def verify_partitions(

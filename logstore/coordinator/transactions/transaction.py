@@ -39,15 +39,13 @@ TWO_PHASE_COMMIT_TIMEOUT_MS = 0x7FFFFFFF
 class Transaction(NamedTuple):
     """The state of one transactional id; timestamps are ms since 1970.
 
-    A tuple, because a transaction makes nine copies of it, and copies of a tuple cost a fifth.
+    A tuple, because a transaction makes several copies of it, and copies of a tuple cost a fifth.
 
     Attributes:
         previous_producer_id: before the last transition.
         next_producer_id: replaces a producer id whose epochs are used up, when the transaction completes.
         last_producer_epoch: before the last bump, for retries of that; in memory only.
         client_transaction_version: of the last request.
-        pending_state: where an append under way leads to; in memory only.
-        has_failed_epoch_fence: an epoch was raised for fencing, and that could not be logged; in memory only.
     """
 
     transactional_id: str
@@ -62,8 +60,6 @@ class Transaction(NamedTuple):
     next_producer_id: int = NO_PRODUCER_ID
     last_producer_epoch: int = NO_PRODUCER_EPOCH
     client_transaction_version: int = 0
-    pending_state: TransactionState | None = None
-    has_failed_epoch_fence: bool = False
 
     @property
     def is_epoch_exhausted(self) -> bool:

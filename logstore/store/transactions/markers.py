@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ...coordinator.transactions.orphans import has_marker
-from ...coordinator.transactions.outcomes import Completion, MarkerEntry, MarkerOutcome, marker_outcome
+from ...coordinator.transactions.outcomes import MarkerEntry, MarkerOutcome, marker_of, marker_outcome
 from ...coordinator.transactions.table import TransactionTable
+from ...coordinator.transactions.transaction import Transaction
 from ...errors import LogstoreError
 from ...model import TopicPartition
 from ...topics.consumer_offsets import TOPIC as OFFSETS_TOPIC
@@ -25,7 +26,7 @@ WriteOffsetsMarker = Callable[[int, MarkerEntry], None]
 
 
 class MarkerWriter:
-    """Writes the markers of completions."""
+    """Writes the markers of decided transactions."""
 
     def __init__(self, store: DataDirectory, topic: CoordinatorTopic, write_offsets_marker: WriteOffsetsMarker) -> None:
         self._store = store
@@ -59,28 +60,29 @@ class MarkerWriter:
                 if log is not None:
                     log.flush()
 
-    def write_all(self, table: TransactionTable, completion: Completion) -> LogstoreError | None:
+    def write_all(self, table: TransactionTable, decided: Transaction) -> LogstoreError | None:
         """Write the markers that are missing; return the error of the last one that failed."""
-        current = table.get(completion.transition.next.transactional_id)
+        marker = marker_of(decided, coordinator_epoch=table.coordinator_epoch)
+        current = table.get(decided.transactional_id)
         assert current is not None
         failure = None
         for partition in sorted(current.partitions):
             error: LogstoreError | None = None
             try:
-                self.write(partition, completion.marker)
+                self.write(partition, marker)
                 self.sync([partition])
             except LogstoreError as caught:
                 error = caught
             outcome = marker_outcome(error)
             if outcome is MarkerOutcome.DONE:
-                table.marker_written(completion, partition)
+                table.marker_written(decided.transactional_id, partition)
                 continue
             failure = error
             if outcome is MarkerOutcome.STOP:
                 break
         return failure
 
-    def pass_over_written(self, table: TransactionTable, completion: Completion) -> None:
+    def pass_over_written(self, table: TransactionTable, decided: Transaction) -> None:
         """Leave out the partitions that have the marker already.
 
         Some have it if an interrupt ended the attempt before, or if a power failure took the record of the completion
@@ -89,12 +91,12 @@ class MarkerWriter:
         Raises:
             LogstoreError: a partition cannot be synced.
         """
-        marker = completion.marker
-        for partition in marker.partitions:
+        marker = marker_of(decided, coordinator_epoch=table.coordinator_epoch)
+        for partition in decided.partitions:
             log = log_or_none(self._store, *partition)
             if log is None or not log.is_writable:
                 continue
             entry = log.producer(marker.producer_id)
             if entry is not None and has_marker(entry, marker):
                 self.sync([partition])
-                table.marker_written(completion, partition)
+                table.marker_written(decided.transactional_id, partition)

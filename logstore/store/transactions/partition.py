@@ -1,8 +1,7 @@
 """One partition of `__transaction_state`: its transactional ids, one call at a time (`TransactionStateManager`).
 
-A call decides in memory, logs the decision and carries it out; only then does memory agree with the log. After an
-interrupt between two of these steps the log is right: the next call replays what was logged (`run`), drops what was
-not, and finishes what was decided.
+A call logs the decision, puts it into memory and carries it out. After an interrupt between two of these steps the log
+is right: the next call replays what was logged (`run`), and finishes what was decided.
 """
 
 from __future__ import annotations
@@ -17,15 +16,19 @@ from ...coordinator.transactions.ending import abort_timed_out
 from ...coordinator.transactions.outcomes import (
     Answer,
     Append,
-    Completion,
     MarkerOutcome,
     Outcome,
     TransactionRules,
     marker_outcome,
 )
 from ...coordinator.transactions.table import TransactionTable
-from ...coordinator.transactions.transaction import Transaction, log_record
-from ...coordinator.transactions.transitions import PREPARE_COMMIT, PREPARED, supports_epoch_bump
+from ...coordinator.transactions.transaction import Transaction
+from ...coordinator.transactions.transitions import (
+    PREPARE_COMMIT,
+    PREPARED,
+    prepare_complete,
+    supports_epoch_bump,
+)
 from ...errors import ConcurrentTransactionsError, LogstoreError
 from ...log.partition_log import PartitionLog
 from ...topics.transaction_state import unknown_version
@@ -147,10 +150,10 @@ class StatePartition:
         """
 
         def remove(table: TransactionTable) -> None:
-            keys = table.expire(now_ms=self._store.now_ms())
+            keys = table.expired(now_ms=self._store.now_ms())
             for batch in self._topic.append_tombstones(self.number, keys, needs_sync=False):
                 for key in batch:
-                    table.forget(key)
+                    table.replay(key, None)
 
         self.run(remove)
 
@@ -158,9 +161,8 @@ class StatePartition:
         """Replace the state of a transactional id, in the log and here."""
 
         def write(table: TransactionTable) -> None:
-            key, value = log_record(transaction, version=table.rules.record_version)
-            self._topic.append(self.number, [(key, value)])
-            table.replay(key, value)
+            self._topic.append(self.number, [table.record(transaction)])
+            table.put(transaction)
 
         self.run(write)
 
@@ -172,78 +174,69 @@ class StatePartition:
         self, table: TransactionTable, transactional_id: str, decide: Callable[[Transaction | None], Outcome]
     ) -> Answer | LogstoreError:
         self._finish_decided(table, transactional_id)
-        outcome = table.begin(decide(table.get(transactional_id)))
+        outcome = decide(table.get(transactional_id))
         if isinstance(outcome, Append) and isinstance(outcome.answer, ConcurrentTransactionsError):
-            self._write(table, outcome)
-            outcome = table.begin(decide(table.get(transactional_id)))
+            self._write(outcome.following)
+            outcome = decide(table.get(transactional_id))
         if isinstance(outcome, Append):
-            self._write(table, outcome)
+            self._write(outcome.following)
             return outcome.answer
         return outcome
 
-    def _write(self, table: TransactionTable, append: Append) -> None:
+    def _write(self, following: Transaction) -> None:
         """Log a transition, and carry out a decision."""
-        following = append.transition.next
         is_commit = following.state is PREPARE_COMMIT
-        try:
-            if is_commit:
-                self._markers.sync(following.partitions)
-            self._topic.append(self.number, [table.record(append)], needs_sync=is_commit)
-        except LogstoreError:
-            table.append_failed(append)
-            raise
-        completion = table.appended(append, now_ms=self._store.now_ms())
-        if completion is not None:
-            self._complete(completion)
+        if is_commit:
+            self._markers.sync(following.partitions)
+        self._topic.append(self.number, [self.table.record(following)], needs_sync=is_commit)
+        self.table.put(following)
+        if following.state in PREPARED:
+            self._complete(following)
 
     def _finish_decided(self, table: TransactionTable, transactional_id: str) -> None:
-        """Finish a decided transaction, unless another coordinator has taken over."""
-        if marker_outcome(self.unfinished.get(transactional_id)) is not MarkerOutcome.STOP:
-            completion = table.completion_of(transactional_id, now_ms=self._store.now_ms())
-            if completion is not None:
-                self._finish(completion)
+        """Carry out the decision of an interrupted call, whose record may not be on the disk yet.
 
-    def _finish(self, completion: Completion) -> None:
-        """Carry out the decision of an interrupted call, whose record may not be on the disk yet."""
-        try:
-            if completion.marker.is_commit:
-                self._topic.sync(self._log)
-            self._markers.pass_over_written(self.table, completion)
-        except LogstoreError as error:
-            self.unfinished[completion.transition.next.transactional_id] = error
+        Not if another coordinator has taken over.
+        """
+        decided = table.get(transactional_id)
+        if decided is None or decided.state not in PREPARED:
             return
-        self._complete(completion)
+        if marker_outcome(self.unfinished.get(transactional_id)) is MarkerOutcome.STOP:
+            return
+        try:
+            if decided.state is PREPARE_COMMIT:
+                self._topic.sync(self._log)
+            self._markers.pass_over_written(table, decided)
+        except LogstoreError as error:
+            self.unfinished[transactional_id] = error
+            return
+        self._complete(decided)
 
-    def _complete(self, completion: Completion) -> None:
+    def _complete(self, decided: Transaction) -> None:
         """Write the markers that are missing, then log the completion.
 
         A failure goes into `unfinished` and is not raised: the transaction is decided, whatever happens now. If another
         coordinator has taken over, there is no other attempt until the partition is loaded again.
         """
-        transactional_id = completion.transition.next.transactional_id
+        transactional_id = decided.transactional_id
+        completed = prepare_complete(decided, now_ms=self._store.now_ms())
+        # It need not be durable: without it the same markers are written again. But where a later transaction may have
+        # the same epoch (versions before 2), these would decide that one as well.
+        needs_sync = not supports_epoch_bump(decided.client_transaction_version)
         try:
-            failure = self._markers.write_all(self.table, completion) or self._log_completion(completion)
+            failure = self._markers.write_all(self.table, decided)
+            if failure is None:
+                self._topic.append(self.number, [self.table.record(completed)], needs_sync=needs_sync)
+        except LogstoreError as error:
+            failure = error
         except BaseException as error:
             self.unfinished[transactional_id] = error
             raise
         if failure is not None:
             self.unfinished[transactional_id] = failure
             return
-        self.table.completed(completion)
+        self.table.put(completed)
         self.unfinished.pop(transactional_id, None)
-
-    def _log_completion(self, completion: Completion) -> LogstoreError | None:
-        """Log the completion; return the error if that fails.
-
-        It need not be durable: without it the same markers are written again. But where a later transaction may have
-        the same epoch (versions before 2), these would decide that one as well.
-        """
-        needs_sync = not supports_epoch_bump(completion.transition.next.client_transaction_version)
-        try:
-            self._topic.append(self.number, [self.table.record(completion)], needs_sync=needs_sync)
-        except LogstoreError as error:
-            return error
-        return None
 
     def _settle_if_idle(self) -> None:
         if not self._is_settled and not self._lock.locked():
@@ -252,7 +245,6 @@ class StatePartition:
     def _settle(self) -> None:
         """Let the table agree with the log again, after an interrupted call."""
         self._replay()
-        self.table.release()
         decided = {one.transactional_id for one in self.table if one.state in PREPARED}
         self.unfinished = {name: error for name, error in self.unfinished.items() if name in decided}
 
