@@ -1,4 +1,4 @@
-"""Who may call a client, and how clients end: one thread at a time, by `with`, many at once."""
+"""Who may call a client, and how many end at once."""
 
 from __future__ import annotations
 
@@ -46,16 +46,6 @@ class OneThread:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
-
-
-def close_in_with(close: Callable[[], None], error: BaseException | None) -> None:
-    """Call `close` at the end of a `with` block; its error does not hide the one that ends the block."""
-    try:
-        close()
-    except Exception as close_error:
-        if error is None:
-            raise
-        error.add_note(f"Then closing failed: {close_error!r}")
 
 
 def close_each(closes: Iterable[Callable[[], None]]) -> None:

@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from types import TracebackType
 from typing import Any
 
 from ..errors import IllegalStateError
@@ -21,7 +20,7 @@ from ..store.data_directory import DataDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.records import ConsumerRecord
-from .lifetime import close_each, close_in_with
+from .lifetime import close_each
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
@@ -153,11 +152,6 @@ class Store(DataDirectory):
         self._clients_lock = threading.Lock()
         for producer in list(self._producers):
             producer.invalidate_after_fork()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        close_in_with(self.close, error)
 
     def __repr__(self) -> str:
         state = (

@@ -13,8 +13,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from .. import clock
 from ..disk.lock import DataDirectoryLock
@@ -31,17 +30,18 @@ from ..model import TopicPartition
 from ..topics import INTERNAL_TOPICS
 from .broker_config import BrokerConfig
 from .checkpoints import write_clean_shutdown
+from .closing import ClosedInWith
 from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata.log import MetadataLog
 from .metadata.topic_changes import TopicChanges
-from .metadata.topics import NodeDirectory, TopicDescription, describe, topic_of, unknown_topic
+from .metadata.topics import NodeDirectory, TopicDescription, unknown_topic
 from .partitions import Partitions
 from .timers import Timers
 from .transactions.coordinator import TransactionCoordinator
 
 
-class DataDirectory:
+class DataDirectory(ClosedInWith):
     """The part of a store below its clients; made by `logstore.open`. Any thread may call all methods.
 
     Attributes:
@@ -187,8 +187,10 @@ class DataDirectory:
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""
-        image = self._metadata.image
-        return describe(image, topic_of(image, name))
+        topic = self.topics.get(name)
+        if topic is None:
+            raise unknown_topic(name)
+        return topic
 
     def next_producer_id(self) -> int:
         """Return a producer id that was never given; raises KafkaStorageError if the next block cannot be logged."""
@@ -255,14 +257,6 @@ class DataDirectory:
         self._timers = Timers(self.ticks_ms)
         # none, so that none is opened or read either
         self._partitions = Partitions(self.path, self._seam, self.now_ms, self._checkpoints, self.config, self._timers)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def require_same_process(self) -> None:
         """Raise DataDirectoryError in the child of a fork."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..coordinator.partition_for import partition_for
 from ..coordinator.transactions.outcomes import MarkerEntry
 from ..errors import LogstoreError, UnknownTopicOrPartitionError
 from ..log.append.request import AppendInfo
@@ -23,7 +24,6 @@ _PARTITION_COUNT_NAMES = {
     consumer_offsets.TOPIC: "offsets.topic.num.partitions",
 }
 _COMPRESSION_TYPES = ("producer", "gzip", "snappy", "lz4", "zstd")  # by `offsets.topic.compression.codec`
-_INT_MIN = -(2**31)
 _BATCH_SIZE_MAX = 1 << 19  # bytes of keys in one batch of tombstones
 _RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
@@ -123,31 +123,6 @@ def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
             "segment.bytes": str(broker["transaction.state.log.segment.bytes"]),
         }
     return {}
-
-
-def java_hash(text: str) -> int:
-    """Return `String.hashCode`: over UTF-16 units, as a signed int of 32 bits.
-
-    >>> java_hash("polygenelubricants")
-    -2147483648
-    """
-    code = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = code * 31 + (high << 8 | low) & 0xFFFFFFFF
-    return (code ^ 0x80000000) - 0x80000000
-
-
-def partition_for(key: str, partition_count: int) -> int:
-    """Return the partition of a group or transactional id, as Kafka's two coordinators choose it.
-
-    The hash without a positive counterpart counts as 0 (`Utils.abs`).
-
-    >>> partition_for("first-transactional", 50), partition_for("测试", 50), partition_for("😀x", 50)
-    (12, 46, 39)
-    """
-    code = java_hash(key)
-    return (0 if code == _INT_MIN else abs(code)) % partition_count
 
 
 def log_or_none(store: DataDirectory, topic: str, partition: int) -> PartitionLog | None:

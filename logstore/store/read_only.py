@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from types import TracebackType
 
 from ..disk.directory import list_partition_directory, partition_directories
 from ..disk.file_range import is_missing
@@ -26,13 +25,14 @@ from ..layout.meta_properties import MetaProperties
 from ..view.metadata_image import MetadataImage, PartitionImage, TopicImage
 from ..view.metadata_replay import MetadataState
 from ..view.partition_reader import PartitionReader
+from .closing import ClosedInWith
 from .metadata.log import DIRECTORY_NAME
 from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
 
 _UNKNOWN_PARTITION = PartitionImage((), (), (), -1, -1)
 
 
-class ReadOnlyStore:
+class ReadOnlyStore(ClosedInWith):
     """A data directory as of the last `refresh`; made by `logstore.open`. Any thread may call all methods.
 
     Attributes:
@@ -108,14 +108,6 @@ class ReadOnlyStore:
 
     def __repr__(self) -> str:
         return f"<ReadOnlyStore {self.path}: {len(self._topics)} topics>"
-
-    def __enter__(self) -> ReadOnlyStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def _image(self) -> MetadataImage:

@@ -20,7 +20,7 @@ from logstore.coordinator.groups.assignors import (
     assign_round_robin,
     assign_sticky,
 )
-from logstore.store.internal_topic import java_hash, partition_for
+from logstore.coordinator.partition_for import java_hash, partition_for
 from tests.kafka.oracle import Oracle
 
 pytestmark = pytest.mark.kafka

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from logstore.coordinator.groups.offsets import GroupOffsets, OffsetAndMetadata, commit_records
+from logstore.coordinator.partition_for import partition_for
 from logstore.coordinator.producer_ids import BLOCK_SIZE, ProducerIds, block_record
 from logstore.coordinator.transactions.ending import abort_timed_out
 from logstore.coordinator.transactions.outcomes import (
@@ -34,7 +35,6 @@ from logstore.errors import (
     TransactionCoordinatorFencedError,
 )
 from logstore.model import TopicPartition
-from logstore.store.internal_topic import partition_for
 from logstore.topics.consumer_offsets import OffsetKey
 from logstore.view.metadata_image import MetadataImage
 
@@ -85,7 +85,7 @@ def test_a_transaction_without_producer_id_is_tried_again() -> None:
     ids = ProducerIds()
     error = asked(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
     assert isinstance(error, CoordinatorLoadInProgressError)
-    assert len(table) == 0
+    assert list(table) == []
 
 
 def test_an_idempotent_producer_needs_no_record() -> None:

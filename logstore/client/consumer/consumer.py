@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any
 
 from ...coordinator.groups.membership import ConsumerGroupMetadata
@@ -28,6 +27,7 @@ from ...coordinator.groups.offsets import OffsetAndMetadata
 from ...errors import IllegalStateError, InvalidGroupIdError, UnstableOffsetCommitError, UsageError
 from ...log.partition_log import PartitionLog
 from ...model import FetchIsolation, TopicPartition
+from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import (
     ILLEGAL_ARGUMENT,
@@ -38,7 +38,6 @@ from ..arguments import (
     topic_partitions,
     whole_offset,
 )
-from ..lifetime import close_in_with
 from ..serializers import Deserializer
 from .config import ConsumerConfig
 from .fetcher import Fetcher
@@ -56,7 +55,7 @@ _NO_GROUP = (
 Partition = tuple[str, int]
 
 
-class Consumer:
+class Consumer(ClosedInWith):
     """Made by `Store.consumer`; for one thread at a time, but for `wakeup`.
 
     Attributes:
@@ -215,14 +214,6 @@ class Consumer:
             f"{partition} at {'?' if offset is None else offset}" for partition, offset in current.items()
         )
         return f"<Consumer {self.config['client.id']}: {'closed' if self._use.is_closed else where or 'no partitions'}>"
-
-    def __enter__(self) -> Consumer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        close_in_with(self.close, error)
 
     # -- offsets ----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from ... import clock
+from ...columns.arrow_batches import record_schema
 from ...errors import IllegalStateError, LogstoreError, OffsetOutOfRangeError, SerializationError
 from ...log.partition_log import PartitionLog
 from ...model import TopicPartition
@@ -80,11 +81,6 @@ class Fetcher:
         self._fetch_wait_s: float | None = None
         self._change_count = 0  # of what is read and not handed out
 
-    def drop(self) -> None:
-        """Forget what is read and not handed out, and whose turn it is: a table begins with the first partition."""
-        self._change_count += 1
-        self._fetch = self._turn_is_for = self._collected_for = None
-
     def confirm(self) -> None:
         """Keep the turn: the positions are behind what `collect` has returned. Else the next one looks at all."""
         self._turn_is_for = self._collected_for
@@ -141,7 +137,39 @@ class Fetcher:
             del moved[partition]
         return found, moved
 
-    def ready(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
+    def collect_table(self) -> tuple[Any, NextOffsets]:
+        """Return the records from the positions on, up to about `fetch.max.bytes`, as an Arrow table, as `collect`.
+
+        What is read and not handed out is forgotten, and whose turn it is: a table begins with the first partition.
+
+        Raises:
+            LogstoreError: as `collect`.
+        """
+        import pyarrow as pa
+
+        self._change_count += 1
+        self._fetch = self._turn_is_for = self._collected_for = None
+        names = pa.array(sorted({partition.topic for partition in self._positions}), pa.string())
+        topic = pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False)
+        schema = pa.schema([topic, pa.field("partition", pa.int32(), nullable=False), *record_schema()])
+        batches: list[Any] = []
+        moved: NextOffsets = {}
+        size = 0
+        try:
+            for partition, batch in self._record_batches(moved):
+                name, number = names.index(partition.topic).cast(pa.int32()), pa.scalar(partition.partition, pa.int32())
+                topics = pa.DictionaryArray.from_arrays(pa.repeat(name, len(batch)), names)
+                columns = [topics, pa.repeat(number, len(batch)), *batch.columns]
+                batches.append(pa.record_batch(columns, schema=schema))
+                size += batch.nbytes
+                if size >= self._config["fetch.max.bytes"]:
+                    break
+        except LogstoreError:
+            if not batches:
+                raise
+        return pa.Table.from_batches(batches, schema), moved
+
+    def _ready(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, int, PartitionLog]]:
         """Return each partition that has something to read, its position and log, in turn, until none has anything.
 
         One without anything leaves the turn until an append brings it back: a poll costs by what may be ready. The
@@ -204,12 +232,28 @@ class Fetcher:
 
     def _fetches(self, moved: NextOffsets) -> Iterator[PartitionFetch]:
         """Read from the partitions in turn; `moved` gets the positions behind data that is for nobody."""
-        for partition, position, log in self.ready(moved):
+        for partition, position, log in self._ready(moved):
             read = self._read(partition, log, position, moved)
             if isinstance(read, PartitionFetch):
                 yield read
             else:
                 moved[partition] = read
+
+    def _record_batches(self, moved: NextOffsets) -> Iterator[tuple[TopicPartition, Any]]:
+        """Read Arrow's record batches, each partition's in order; `moved` gets the position behind each."""
+        positions = self._positions
+        for partition, position, log in self._ready(moved):
+            reader = log.records(position, isolation=positions.isolation, check_crc=self._config["check.crcs"])
+            try:
+                for chunk in reader.chunks():
+                    batch = chunk.to_arrow()
+                    moved[partition] = chunk.next_offset
+                    yield partition, batch
+            except OffsetOutOfRangeError:
+                moved.pop(partition, None)
+                positions.out_of_range(partition, position)
+                continue
+            moved[partition] = reader.position
 
     def _is_at_end(self, partition: TopicPartition, log: PartitionLog, position: int) -> bool:
         """Whether there is nothing to read, and the next append will be noticed."""

@@ -11,7 +11,6 @@ from ...errors import IllegalStateError, RequestTimedOutError, WakeupError
 from ...model import TopicPartition
 from ...store.fetch import LOOK_AGAIN_S
 from ..lifetime import OneThread
-from .arrow import read_table
 from .config import ConsumerConfig
 from .fetcher import Fetcher
 from .membership import Membership, RebalanceListener
@@ -57,12 +56,7 @@ class Polling:
 
     def to_arrow(self, timeout_ms: float) -> Any:
         """See `Consumer.to_arrow`."""
-
-        def read() -> tuple[Any, NextOffsets]:
-            self._fetcher.drop()
-            return read_table(self._positions, self._config, self._fetcher)
-
-        return self._handed_out(timeout_ms, read, lambda table: table.num_rows)
+        return self._handed_out(timeout_ms, self._fetcher.collect_table, lambda table: table.num_rows)
 
     def next_record(self) -> ConsumerRecord:
         """Return the next record of an iteration; raises as `poll`, and StopIteration when nothing comes."""

@@ -56,8 +56,7 @@ class Positions:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these; those that were read already go on where they are."""
-        self.change_count += 1
-        self.look_count += 1
+        self._changed()
         known = self._positions
         self._positions = {partition: known.get(partition) for partition in partitions}
         self.paused &= self._positions.keys()
@@ -76,8 +75,7 @@ class Positions:
         if offset < 0:
             raise UsageError("seek offset must not be a negative number", java_class=ILLEGAL_ARGUMENT)
         self.require(partition)
-        self.change_count += 1
-        self.look_count += 1
+        self._changed()
         self._note_topic_id(partition)
         self.sought.add(partition)
         self._positions[partition] = offset
@@ -93,8 +91,7 @@ class Positions:
         wanted = set(partitions)
         for partition in wanted:
             self.require(partition)
-        self.change_count += 1
-        self.look_count += 1
+        self._changed()
         self.paused = self.paused | wanted if is_paused else self.paused - wanted
 
     def require(self, partition: TopicPartition) -> None:
@@ -210,8 +207,7 @@ class Positions:
             raise NoOffsetForPartitionError(f"Undefined offset with no reset policy for partitions: [{names}]")
         for partition in wanted:
             self._note_topic_id(partition)
-            self.change_count += 1
-            self.look_count += 1
+            self._changed()
             try:
                 self._advance(partition, self._bound(partition, self._reset_policy))
             except UnknownTopicOrPartitionError:
@@ -234,6 +230,10 @@ class Positions:
                 advice="seek, or set auto.offset.reset",
             )
         self.reset([partition])
+
+    def _changed(self) -> None:
+        self.change_count += 1
+        self.look_count += 1
 
     def _bound(self, partition: TopicPartition, policy: str) -> int:
         log = self._store.log(*partition)

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from ... import clock
@@ -44,9 +43,9 @@ from ...errors import (
 )
 from ...layout.batch import HEADER_SIZE
 from ...layout.record import NO_HEADERS, RECORD_OVERHEAD_SIZE, Headers, encode_headers
+from ...store.closing import ClosedInWith
 from ...store.data_directory import DataDirectory
 from ..arguments import Offsets, checked_group, not_negative
-from ..lifetime import close_in_with
 from ..serializers import Serializer, serialized
 from .batch import RecordFuture
 from .buffer import Buffer
@@ -65,7 +64,7 @@ _NOT_IDEMPOTENT = (
 )
 
 
-class Producer:
+class Producer(ClosedInWith):
     """Made by `Store.producer`; for any thread, but one transaction at a time.
 
     Attributes:
@@ -318,14 +317,6 @@ class Producer:
         """In the child: refuse everything, and write nothing, which is the parent's to do."""
         self._buffer.invalidate_after_fork()
         self._mutex, self._closing = self._buffer.mutex, threading.Lock()
-
-    def __enter__(self) -> Producer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        close_in_with(self.close, error)
 
     # -- steps ------------------------------------------------------------------------------------------------------
 

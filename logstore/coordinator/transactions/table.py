@@ -34,9 +34,6 @@ class TransactionTable:
         self.coordinator_epoch = coordinator_epoch
         self._transactions: dict[str, Transaction] = {}
 
-    def __len__(self) -> int:
-        return len(self._transactions)
-
     def __iter__(self) -> Iterator[Transaction]:
         return iter(self._transactions.values())
 
