@@ -39,6 +39,7 @@ from tests.crash.interrupts import Alarm, Interrupt, LineTracer
 from tests.crash.reentrant_calls import REENTRANT
 
 HANGING_S = 10.0
+HANGING_AT_FIRST_S = 120.0  # in a process that still imports and maybe compiles, beside others
 AGAIN_COUNT = 3
 SIGNALS_OF_WORLD = 20
 TRIES_PER_SIGNAL = 5  # at most
@@ -125,8 +126,8 @@ def _work() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     place = Path(tempfile.mkdtemp(prefix="logstore-interrupts-", dir=_PLACE))
-    for line in sys.stdin:
-        asked = json.loads(line)
+    for number, line in enumerate(sys.stdin):
+        asked = json.loads(line) | {"dry_s": HANGING_S if number else HANGING_AT_FIRST_S}
         _answer(asked, place, lambda answer: print(json.dumps(answer), file=answers, flush=True))
     shutil.rmtree(place, ignore_errors=True)
     answers.flush()
@@ -135,11 +136,10 @@ def _work() -> None:
 
 def _answer(asked: dict[str, Any], place: Path, say: Callable[[dict[str, Any]], object]) -> None:
     what = CALLS.get(asked["name"]) or REENTRANT[asked["name"]]
-    for number in range(1 if asked["is_dry"] else 2):  # the first imports and compiles
+    for _ in range(1 if asked["is_dry"] else 2):  # the first imports and compiles
         say({"at": -1})
         dry = LineTracer()
-        if number or asked["is_dry"]:
-            faulthandler.dump_traceback_later(HANGING_S, exit=True)
+        faulthandler.dump_traceback_later(asked["dry_s"], exit=True)
         world = interrupted(what, place / "dry", [dry])
         faulthandler.cancel_dump_traceback_later()
         shutil.rmtree(place / "dry")
