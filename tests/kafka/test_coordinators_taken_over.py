@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.clock import now_ms
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
@@ -94,7 +95,7 @@ def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_p
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     with opened(ours) as store:
         work(store)
-        store.groups.join("members", Joining(member_id="m1", topics=("ledger",)))
+        store.groups.join("members", Joining(member_id="m1", topics=("ledger",), assignors=ASSIGNORS))
         assert store.groups.sync("members", "m1") is not None
     with opened(theirs):
         pass

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from logstore.coordinator.groups.assignors import (
+from logstore.client.consumer.assignors import (
     Assignment,
     Subscription,
     assign_cooperative,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import LogstoreError, RebalanceInProgressError, UnstableOffsetCommitError
@@ -47,7 +48,9 @@ class Worker:
         self.join()
 
     def join(self) -> None:
-        topics = Joining(member_id=self.member.member_id, topics=("in",), session_timeout_ms=20_000)
+        topics = Joining(
+            member_id=self.member.member_id, topics=("in",), session_timeout_ms=20_000, assignors=ASSIGNORS
+        )
         self.store.groups.join("g", topics)
         self.partitions = ()
 

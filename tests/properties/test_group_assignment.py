@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.coordinator.groups.assignors import (
+from logstore.client.consumer.assignors import (
     Assignment,
     Assignor,
     Subscription,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, GroupState, Joining
 from logstore.coordinator.groups.records import group_from_record, group_record
 from logstore.errors import (
@@ -23,7 +24,9 @@ OFFSET = CommittedOffset(5, -1, "", 1000, -1, None)
 
 
 def member(member_id: str, instance: str | None = None, topics: tuple[str, ...] = ("t",)) -> Joining:
-    return Joining(member_id, topics, group_instance_id=instance, session_timeout_ms=100, rebalance_timeout_ms=300)
+    return Joining(
+        member_id, topics, ASSIGNORS, group_instance_id=instance, session_timeout_ms=100, rebalance_timeout_ms=300
+    )
 
 
 def group_of(*members: Joining) -> GroupMembership:
@@ -124,13 +127,13 @@ def test_more_partitions_begin_a_rebalance() -> None:
 def test_the_assignor_that_most_prefer_is_taken() -> None:
     group = GroupMembership("g")
     for number, assignors in enumerate([("range", "sticky"), ("sticky", "range"), ("sticky",)]):
-        group.join(Joining(f"m{number}", ("t",), assignors=assignors), ticks_ms=0)
+        group.join(Joining(f"m{number}", ("t",), assignors={name: ASSIGNORS[name] for name in assignors}), ticks_ms=0)
     group.complete_rebalance(COUNTS, now_ms=0)
     assert group.protocol == "sticky"
     with pytest.raises(InconsistentGroupProtocolError):
-        group.join(Joining("m9", ("t",), assignors=("range",)), ticks_ms=1)
+        group.join(Joining("m9", ("t",), assignors={"range": ASSIGNORS["range"]}), ticks_ms=1)
     with pytest.raises(InconsistentGroupProtocolError):
-        GroupMembership("h").join(Joining("m1", ("t",), assignors=("mine",)), ticks_ms=1)
+        GroupMembership("h").join(Joining("m1", ("t",), assignors={}), ticks_ms=1)
     with pytest.raises(InvalidGroupIdError):
         GroupMembership("").join(member("m1"), ticks_ms=1)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.columns.window_scan import scan_windows
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
@@ -179,7 +180,7 @@ def test_tombstones_of_transactional_ids_go_in_batches_that_a_topic_takes(tmp_pa
 
 def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000))
+    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000, assignors=ASSIGNORS))
     assignment = store.groups.sync("g", "m")
     assert assignment is not None
     member = ConsumerGroupMetadata("g", assignment.generation, "m")
@@ -195,7 +196,7 @@ def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:
 
 def test_a_member_that_commits_in_a_transaction_only_is_silent(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000))
+    store.groups.join("g", Joining(member_id="m", topics=("a",), session_timeout_ms=10_000, assignors=ASSIGNORS))
     assignment = store.groups.sync("g", "m")
     assert assignment is not None
     member, client = ConsumerGroupMetadata("g", assignment.generation, "m"), TransactionalClient(store, "x")

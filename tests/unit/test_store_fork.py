@@ -161,10 +161,11 @@ thread.join()
 def test_a_child_has_no_member_and_no_transaction_of_its_parent(tmp_path: Path) -> None:
     """A heartbeat wrote nothing, so it succeeded; and locks of the coordinators were held for ever."""
     middle = """
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import Joining
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 
-store.groups.join("g", Joining(member_id="m", topics=("t",)))
+store.groups.join("g", Joining(member_id="m", topics=("t",), assignors=ASSIGNORS))
 member = ConsumerGroupMetadata("g", store.groups.sync("g", "m").generation, "m")
 identity = store.transactions.init_producer_id("x", 1000)
 is_held, is_done = threading.Event(), threading.Event()

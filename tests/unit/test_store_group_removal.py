@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records
 from logstore.errors import KafkaStorageError
@@ -149,7 +150,7 @@ def test_a_group_that_cannot_be_written_does_not_keep_silent_members_of_others(
     store = SmallStore(tmp_path, internal_partitions=1).start()
     store.create_topic("in", partitions=1, config={})
     for group_id in ("g1", "g2"):
-        store.groups.join(group_id, Joining(member_id="m", topics=("in",)))
+        store.groups.join(group_id, Joining(member_id="m", topics=("in",), assignors=ASSIGNORS))
         assert store.groups.sync(group_id, "m") is not None
     write_group = GroupPartition.write_group
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.columns.small_batch import build_batch_from_records
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupState, Joining, Member
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
@@ -51,7 +52,7 @@ def committed(store: SmallStore, group_id: str = "g", place: tuple[str, int] = P
 def joined(store: SmallStore, *member_ids: str, topics: tuple[str, ...] = ("in",)) -> list[ConsumerGroupMetadata]:
     """All of them in one generation."""
     for member_id in member_ids:
-        store.groups.join("g", Joining(member_id=member_id, topics=topics))
+        store.groups.join("g", Joining(member_id=member_id, topics=topics, assignors=ASSIGNORS))
     found = [assigned(store, member_id) for member_id in member_ids]
     return [ConsumerGroupMetadata("g", one.generation, name) for name, one in zip(member_ids, found, strict=True)]
 
@@ -125,7 +126,7 @@ def test_offsets_of_a_deleted_topic_are_forgotten(store: SmallStore) -> None:
 def test_members_share_the_partitions(store: SmallStore) -> None:
     (alone,) = joined(store, "m1")
     assert assigned(store, "m1").partitions == (("in", 0), ("in", 1), ("in", 2))
-    store.groups.join("g", Joining(member_id="m2", topics=("in",)))
+    store.groups.join("g", Joining(member_id="m2", topics=("in",), assignors=ASSIGNORS))
     assert store.groups.sync("g", "m2") is None
     with pytest.raises(RebalanceInProgressError):
         store.groups.heartbeat(alone)
@@ -171,7 +172,7 @@ def test_a_silent_member_is_left_behind(store: SmallStore) -> None:
 
 def test_who_does_not_join_in_time_is_left_behind(store: SmallStore) -> None:
     joined(store, "m1")
-    store.groups.join("g", Joining(member_id="m2", topics=("in",)))
+    store.groups.join("g", Joining(member_id="m2", topics=("in",), assignors=ASSIGNORS))
     store.time_ms += 300_000
     assert len(assigned(store, "m2").partitions) == 3
     with pytest.raises(UnknownMemberIdError):
@@ -181,8 +182,8 @@ def test_who_does_not_join_in_time_is_left_behind(store: SmallStore) -> None:
 def test_a_member_that_waits_for_others_is_alive(store: SmallStore) -> None:
     """One that is slow to join again kept the others from being heard of, and they were expelled for it."""
     joined(store, "m1", "m2")
-    store.groups.join("g", Joining(member_id="m1", topics=("in",), session_timeout_ms=10_000))
-    store.groups.join("g", Joining(member_id="m3", topics=("in",), session_timeout_ms=10_000))
+    store.groups.join("g", Joining(member_id="m1", topics=("in",), session_timeout_ms=10_000, assignors=ASSIGNORS))
+    store.groups.join("g", Joining(member_id="m3", topics=("in",), session_timeout_ms=10_000, assignors=ASSIGNORS))
     for _ in range(3):
         store.time_ms += 8_000
         assert store.groups.sync("g", "m3") is None
@@ -197,7 +198,7 @@ def test_an_error_of_another_group_is_not_raised_from_a_heartbeat(
     other = next(
         name for name in map(str, range(99)) if store.groups.partition_of(name) != store.groups.partition_of("g")
     )
-    store.groups.join(other, Joining(member_id="n1", topics=("in",)))
+    store.groups.join(other, Joining(member_id="n1", topics=("in",), assignors=ASSIGNORS))
     assert store.groups.sync(other, "n1") is not None
     log = store.log("__consumer_offsets", store.groups.partition_of(other))
     log.failure.error = KafkaStorageError("the disk is full")
@@ -227,9 +228,9 @@ def test_a_group_begins_without_members_and_in_a_later_generation(store: SmallSt
 
 
 def test_a_static_member_takes_its_place_again(store: SmallStore) -> None:
-    store.groups.join("g", Joining(member_id="m1", topics=("in",), group_instance_id="i"))
+    store.groups.join("g", Joining(member_id="m1", topics=("in",), group_instance_id="i", assignors=ASSIGNORS))
     old = ConsumerGroupMetadata("g", assigned(store, "m1").generation, "m1", "i")
-    store.groups.join("g", Joining(member_id="m2", topics=("in",), group_instance_id="i"))
+    store.groups.join("g", Joining(member_id="m2", topics=("in",), group_instance_id="i", assignors=ASSIGNORS))
     assert assigned(store, "m2").generation == old.generation_id
     with pytest.raises(FencedInstanceIdError):
         store.groups.commit(old, {PLACE: OffsetAndMetadata(8)})
@@ -253,9 +254,9 @@ def test_nobody_joins_a_group_of_another_protocol(store: SmallStore) -> None:
     )
     store = again(store)
     with pytest.raises(GroupIdNotFoundError, match="Group k is not a classic group"):
-        store.groups.join("k", Joining(member_id="m1", topics=("in",)))
+        store.groups.join("k", Joining(member_id="m1", topics=("in",), assignors=ASSIGNORS))
     with pytest.raises(InvalidGroupIdError):
-        store.groups.join("", Joining(member_id="m1", topics=("in",)))
+        store.groups.join("", Joining(member_id="m1", topics=("in",), assignors=ASSIGNORS))
     assert list(store.groups.group_ids()) == ["k"]
 
 

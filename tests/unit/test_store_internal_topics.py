@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import logstore
+from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import InvalidPartitionsError, InvalidTopicError, LogstoreError, UnknownTopicOrPartitionError
@@ -80,7 +81,7 @@ def test_a_thread_waits_for_the_internal_topic_that_another_makes(
 
     def join(group: str) -> None:
         try:
-            store.groups.join(group, Joining(member_id="m", topics=()))
+            store.groups.join(group, Joining(member_id="m", topics=(), assignors=ASSIGNORS))
         except LogstoreError as error:
             errors.append(error)
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...coordinator.groups.membership import ASSIGNORS
 from ...errors import InvalidGroupIdError, UsageError
 from ...log.config_definition import (
     CONFIG_EXCEPTION,
@@ -32,6 +31,7 @@ from ...log.config_definition import (
     one_of,
 )
 from ..config import non_empty, read_config
+from .assignors import ASSIGNORS
 
 ConsumerConfig = dict[str, Any]
 

@@ -29,6 +29,7 @@ from ...errors import (
 from ...model import FetchIsolation, TopicPartition
 from ...store.data_directory import DataDirectory
 from ..arguments import offset_commits
+from .assignors import ASSIGNORS
 from .config import ConsumerConfig
 from .positions import Positions
 from .subscription import SubscriptionState
@@ -250,7 +251,7 @@ class Membership:
             Joining(
                 member_id=self._member_id,
                 topics=tuple(sorted(topics)),
-                assignors=tuple(config["partition.assignment.strategy"]),
+                assignors={name: ASSIGNORS[name] for name in config["partition.assignment.strategy"]},
                 group_instance_id=config["group.instance.id"],
                 client_id=config["client.id"],
                 session_timeout_ms=config["max.poll.interval.ms"],

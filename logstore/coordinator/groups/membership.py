@@ -2,19 +2,20 @@
 
 A member that joins, leaves or changes its topics begins a rebalance. The others hear of it at their next heartbeat,
 finish what they have (they may still commit) and join again. When all have joined, or their time is up, there is a new
-generation. The coordinator assigns partitions itself; in Kafka's classic protocol the first member does. Silence and
-waiting are counted in `ticks_ms`, by a clock that never goes back.
+generation. The coordinator calls the assignor of its leader, the first member; in Kafka's classic protocol that member
+does. Silence and waiting are counted in `ticks_ms`, by a clock that never goes back.
 
 >>> group = GroupMembership("billing")
->>> group.join(Joining(member_id="m1", topics=("t",)), ticks_ms=5)
+>>> nothing = lambda partition_counts, members: {member_id: [] for member_id in members}
+>>> group.join(Joining(member_id="m1", topics=("t",), assignors={"none": nothing}), ticks_ms=5)
 >>> group.complete_rebalance({"t": 3}, now_ms=5)
->>> group.generation, list(map(str, group.members["m1"].partitions))
-(1, ['t-0', 't-1', 't-2'])
+>>> group.generation, group.protocol, group.members["m1"].partitions
+(1, 'none', ())
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -30,25 +31,26 @@ from ...errors import (
 )
 from ...model import TopicPartition
 from ...topics.consumer_offsets import CommittedOffset
-from .assignors import (
-    Assignor,
-    Subscription,
-    assign_cooperative,
-    assign_range,
-    assign_round_robin,
-    assign_sticky,
-)
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 NO_GENERATION = -1
 
-#: by the names that the Java client gives them
-ASSIGNORS: dict[str, Assignor] = {
-    "range": assign_range,
-    "roundrobin": assign_round_robin,
-    "sticky": assign_sticky,
-    "cooperative-sticky": assign_cooperative,
-}
+Assignment = dict[str, list[TopicPartition]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """The topics of a member, the partitions of its last `generation` (-1: none), and those it still reads (`held`)."""
+
+    topics: tuple[str, ...]
+    group_instance_id: str | None = None
+    owned: tuple[TopicPartition, ...] = ()
+    generation: int = NO_GENERATION
+    held: tuple[TopicPartition, ...] = ()
+
+
+#: takes the partition count of each topic that exists and the subscription of each member
+Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
 
 
 class GroupState(Enum):
@@ -65,7 +67,7 @@ class Joining:
 
     member_id: str
     topics: tuple[str, ...]
-    assignors: tuple[str, ...] = ("range", "cooperative-sticky")
+    assignors: Mapping[str, Assignor]
     group_instance_id: str | None = None
     client_id: str = ""
     session_timeout_ms: int = 45_000
@@ -227,7 +229,8 @@ class GroupMembership:
         if self.leader not in self.members:
             self.leader = next(iter(self.members))
         subscriptions = {member_id: member.subscription for member_id, member in self.members.items()}
-        assignment = ASSIGNORS[self.protocol](partition_counts, subscriptions)
+        assign = self.members[self.leader].joining.assignors[self.protocol]
+        assignment = assign(partition_counts, subscriptions)
         self.members = {
             member_id: replace(
                 member, partitions=tuple(assignment[member_id]), generation=self.generation, has_joined=False
@@ -267,12 +270,10 @@ class GroupMembership:
         return any(topic in member.joining.topics for member in self.members.values())
 
     def _check_assignors(self, joining: Joining) -> None:
-        others = [member for member_id, member in self.members.items() if member_id != joining.member_id]
-        common = set(joining.assignors) & ASSIGNORS.keys()
-        for member in others:
-            common &= set(member.joining.assignors)
-        if not common or self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE):
-            raise InconsistentGroupProtocolError(expected=f"one of {sorted(ASSIGNORS)}", found=joining.assignors)
+        others = [member.joining for member_id, member in self.members.items() if member_id != joining.member_id]
+        if not _common([joining, *others]) or self.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE):
+            expected = f"one of {sorted(_common(others))}" if others else None
+            raise InconsistentGroupProtocolError(expected=expected, found=tuple(joining.assignors))
 
     def _replaced(self, joining: Joining) -> Member | None:
         """Remove and return the static member whose place another member id takes."""
@@ -314,14 +315,17 @@ class GroupMembership:
 
     def _voted(self) -> str:
         """Of the assignors that all members have, return the one that most prefer; the first of equals."""
-        candidates = set(ASSIGNORS)
-        for member in self.members.values():
-            candidates &= set(member.joining.assignors)
+        candidates = _common([member.joining for member in self.members.values()])
         votes: dict[str, int] = {}
         for member in self.members.values():
             choice = next(name for name in member.joining.assignors if name in candidates)
             votes[choice] = votes.get(choice, 0) + 1
         return max(votes, key=lambda name: votes[name])
+
+
+def _common(joinings: Iterable[Joining]) -> set[str]:
+    """Return the names of the assignors that all members have."""
+    return set[str].intersection(*(set(joining.assignors) for joining in joinings))
 
 
 def _without_ids(joining: Joining) -> Joining:

@@ -42,8 +42,8 @@ def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
 def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> GroupMembership:
     """Return the group of a record, all members alive at `ticks_ms`.
 
-    Of a group of another protocol type than `consumer` only the member ids are known. Raises SchemaError for a broken
-    subscription or assignment.
+    Of a group of another protocol type than `consumer` only the member ids are known; of no member its assignors. Raises
+    SchemaError for a broken subscription or assignment.
     """
     group = GroupMembership(key.group_id)
     group.state = GroupState.STABLE if value.members else GroupState.EMPTY
@@ -53,14 +53,13 @@ def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> 
     group.leader = value.leader
     group.state_timestamp_ms = value.state_timestamp_ms
     is_consumer = value.protocol_type == CONSUMER_PROTOCOL_TYPE
-    assignors = () if value.protocol is None else (value.protocol,)
     for one in value.members:
         subscription = decode_subscription(one.subscription) if is_consumer else {"topics": []}
         assignment = decode_assignment(one.assignment) if is_consumer and one.assignment else {}
         joining = Joining(
             member_id=one.member_id,
             topics=tuple(subscription["topics"]),
-            assignors=assignors,
+            assignors={},
             group_instance_id=one.group_instance_id,
             client_id=one.client_id,
             session_timeout_ms=one.session_timeout_ms,

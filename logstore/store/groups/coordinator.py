@@ -3,7 +3,7 @@
     groups = GroupCoordinator(store)
     groups.commit(ConsumerGroupMetadata("billing"), {("payments", 0): OffsetAndMetadata(17)})
     groups.fetch("billing", [("payments", 0)])[("payments", 0)].offset
-    groups.join("billing", Joining(member_id="m1", topics=("payments",)))
+    groups.join("billing", Joining("m1", topics=("payments",), assignors=ASSIGNORS))
     member = groups.sync("billing", "m1")
 
 Members are consumers of this process, so that groups have none when the store is opened. A member that has joined gets

@@ -13,27 +13,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import cycle
 
+from ...coordinator.groups.membership import Assignment, Assignor, Subscription
 from ...model import TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """The topics of a member, the partitions of its last `generation` (-1: none), and those it still reads (`held`)."""
-
-    topics: tuple[str, ...]
-    group_instance_id: str | None = None
-    owned: tuple[TopicPartition, ...] = ()
-    generation: int = -1
-    held: tuple[TopicPartition, ...] = ()
-
-
-Assignment = dict[str, list[TopicPartition]]
-#: takes the partition count of each topic that exists and the subscription of each member
-Assignor = Callable[[Mapping[str, int], Mapping[str, Subscription]], Assignment]
 
 
 def assign_range(partition_counts: Mapping[str, int], members: Mapping[str, Subscription]) -> Assignment:
@@ -176,3 +160,12 @@ def member_order(members: Mapping[str, Subscription]) -> list[str]:
 def java_order(text: str) -> bytes:
     """Return a sort key in the order of Java's strings, which is that of their UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")
+
+
+#: by the names that the Java client gives them
+ASSIGNORS: dict[str, Assignor] = {
+    "range": assign_range,
+    "roundrobin": assign_round_robin,
+    "sticky": assign_sticky,
+    "cooperative-sticky": assign_cooperative,
+}
