@@ -18,7 +18,7 @@ import pyarrow as pa
 import logstore
 from logstore import clock
 from logstore.client.producer.config import parse_producer_config
-from logstore.client.producer.partitioner import partitions_for_keys
+from logstore.client.producer.queues import partitions_for_keys
 from logstore.client.store import Store
 from logstore.columns.arrow_columns import bytes_column, timestamps_column
 from logstore.columns.batch_table import Int64Array

@@ -120,7 +120,8 @@ class Rehearsal:
     def _verify(self, step: Step) -> None:
         partitions = [(topic, partition) for topic, partition in step["partitions"]]
         current = self.table.get(step["id"])
-        errors = requests.verify_partitions(current, step["id"], _identity(step), partitions)
+        identity = _identity(step)
+        errors = {place: requests.verify_partition(current, step["id"], identity, place) for place in partitions}
         lines = [f"{name}-{partition} {_name(error)}" for (name, partition), error in errors.items()]
         self.events.append(["verify", *sorted(lines)])
 

@@ -20,7 +20,7 @@ from logstore.coordinator.transactions.outcomes import (
     TransactionRules,
     marker_of,
 )
-from logstore.coordinator.transactions.requests import add_partitions, init_producer_id, verify_partitions
+from logstore.coordinator.transactions.requests import add_partitions, init_producer_id, verify_partition
 from logstore.coordinator.transactions.transaction import Transaction, from_record, log_record
 from logstore.errors import LogstoreError, Recovery
 from tests.naive.transactions import Partition, Tag
@@ -146,7 +146,7 @@ class World:
     def _write(self, number: int, index: int) -> World:
         """The partition asks the coordinator, then takes the batch: no marker comes in between (verification guard)."""
         identity, client = self._identity(number), self.clients[number]
-        error = verify_partitions(self.current, ID, identity, [NAMES[index]])[NAMES[index]]
+        error = verify_partition(self.current, ID, identity, NAMES[index])
         if error is not None:
             return self._heard(number, error)
         assert self.current is not None

@@ -83,8 +83,8 @@ def test_producer_ids_never_go_back_and_end_somewhere() -> None:
 def test_a_transaction_without_producer_id_is_tried_again() -> None:
     table = TransactionTable(TransactionRules())
     ids = ProducerIds()
-    error = asked(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
-    assert isinstance(error, CoordinatorLoadInProgressError)
+    with pytest.raises(CoordinatorLoadInProgressError):
+        asked(table, init_producer_id, "x", timeout_ms=1000, rules=table.rules, allocate=ids.take, now_ms=0)
     assert list(table) == []
 
 

@@ -16,7 +16,7 @@ import logstore
 from logstore.disk.seam import SEAM, Seam
 from logstore.errors import DataDirectoryError, InconsistentTopicIdError
 from logstore.model import FetchIsolation
-from logstore.store.metadata.batches import Voter, data_batch, dynamic_quorum, snapshot_bytes
+from logstore.store.metadata.batches import data_batch, dynamic_quorum, snapshot_bytes, voter_fields
 from logstore.store.opening.adoption import adopt
 from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import encode_value
@@ -231,7 +231,7 @@ def test_a_quorum_of_other_nodes_is_refused(tmp_path: Path) -> None:
     logstore.open(tmp_path).close()
     for file in (tmp_path / "__cluster_metadata-0").iterdir():
         file.unlink()
-    quorum = dynamic_quorum(Voter(7, "wpbL9QuzSw6JQCrXAbQsfg"))
+    quorum = dynamic_quorum(voter_fields(7, "wpbL9QuzSw6JQCrXAbQsfg"))
     snapshot = tmp_path / "__cluster_metadata-0" / "00000000000000000000-0000000000.checkpoint"
     snapshot.write_bytes(snapshot_bytes(quorum, [], 0, 0))
     with pytest.raises(DataDirectoryError, match=r"a quorum of other nodes.*found voters 7"):

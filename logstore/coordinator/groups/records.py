@@ -42,7 +42,7 @@ def group_record(group: GroupMembership) -> tuple[GroupKey, GroupMetadata]:
 def group_from_record(key: GroupKey, value: GroupMetadata, *, ticks_ms: int) -> GroupMembership:
     """Return the group of a record, all members alive at `ticks_ms`.
 
-    Of a group of another protocol type than `consumer` only the member ids are known; of no member its assignors. Raises
+    Of a group of another protocol type than `consumer` only the member ids are known; nobody's assignors. Raises
     SchemaError for a broken subscription or assignment.
     """
     group = GroupMembership(key.group_id)

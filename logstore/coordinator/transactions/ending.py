@@ -19,7 +19,7 @@ from ...errors import (
 from ...layout.batch import NO_PRODUCER_ID
 from ...topics.transaction_state import TransactionState
 from . import transitions
-from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules, allocated
+from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
 from .transaction import EPOCH_MAX, LAST_CLIENT_EPOCH, NO_PRODUCER_EPOCH, Transaction
 
 _INVALID_TXN_STATE = "The producer attempted a transactional operation in an invalid state."
@@ -113,34 +113,30 @@ def _decided(
     client_transaction_version: int,
     allocate: Allocate,
     now_ms: int,
-) -> Outcome:
+) -> Append:
     """Decide a version 2 transaction; a new producer id follows if the epochs are used up."""
-
-    def append(next_producer_id: int) -> Append:
-        following = transitions.prepare_abort_or_commit(
-            current,
-            target,
-            client_transaction_version=client_transaction_version,
-            next_producer_id=next_producer_id,
-            has_no_partition=current.state != transitions.ONGOING,
-            now_ms=now_ms,
-        )
-        completed = transitions.prepare_complete(following, now_ms=now_ms)
-        return Append(following, Answer(ProducerIdentity(completed.producer_id, completed.producer_epoch)))
-
-    return allocated(allocate, append) if current.is_epoch_exhausted else append(NO_PRODUCER_ID)
+    following = transitions.prepare_abort_or_commit(
+        current,
+        target,
+        client_transaction_version=client_transaction_version,
+        next_producer_id=allocate() if current.is_epoch_exhausted else NO_PRODUCER_ID,
+        has_no_partition=current.state != transitions.ONGOING,
+        now_ms=now_ms,
+    )
+    completed = transitions.prepare_complete(following, now_ms=now_ms)
+    return Append(following, Answer(ProducerIdentity(completed.producer_id, completed.producer_epoch)))
 
 
 def fence_and_abort(
     current: Transaction, answer: Answer | LogstoreError, *, rules: TransactionRules, allocate: Allocate, now_ms: int
-) -> Outcome:
+) -> Append:
     """Fence the producer of an ongoing transaction and abort that, because of a newer producer or a timeout.
 
     `answer` is given to the caller when the abort is logged.
     """
     if transitions.supports_epoch_bump(rules.transaction_version):
-        outcome = _decided(current, transitions.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
-        return replace(outcome, answer=answer) if isinstance(outcome, Append) else outcome
+        decided = _decided(current, transitions.PREPARE_ABORT, rules.transaction_version, allocate, now_ms)
+        return replace(decided, answer=answer)
     epoch = min(current.producer_epoch + 1, EPOCH_MAX)
     fenced = current._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
     following = transitions.prepare_abort_or_commit(

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ...errors import CoordinatorError, LogstoreError
+from ...errors import LogstoreError
 from ...layout.batch import NO_PRODUCER_ID
 from ...model import TopicPartition
 from .transaction import NO_PRODUCER_EPOCH, Transaction
 from .transitions import PREPARE_COMMIT
 
-#: returns a producer id that was never given; may raise a CoordinatorError
+#: returns a producer id that was never given; an error that it raises ends the request
 Allocate = Callable[[], int]
 
 
@@ -63,15 +63,6 @@ class Append:
 
 
 Outcome = Answer | LogstoreError | Append
-
-
-def allocated(allocate: Allocate, use: Callable[[int], Outcome]) -> Outcome:
-    """Return what `use` makes of a new producer id, or the error of allocating it."""
-    try:
-        producer_id = allocate()
-    except CoordinatorError as error:
-        return error
-    return use(producer_id)
 
 
 @dataclass(frozen=True, slots=True)

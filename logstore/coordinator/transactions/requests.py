@@ -21,7 +21,7 @@ from ...errors import (
 from ...model import TopicPartition
 from . import transitions
 from .ending import fence_and_abort
-from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules, allocated
+from .outcomes import Allocate, Answer, Append, Outcome, ProducerIdentity, TransactionRules
 from .transaction import NO_PRODUCER_EPOCH, Transaction, is_epoch_exhausted, new_transaction
 
 
@@ -41,72 +41,42 @@ def init_producer_id(
     identity as `expected`.
     """
     if transactional_id is None:
-        return allocated(allocate, lambda producer_id: Answer(ProducerIdentity(producer_id, 0)))
+        return Answer(ProducerIdentity(allocate(), 0))
     if not transactional_id:
         return InvalidRequestError()
     if not 0 < timeout_ms <= rules.timeout_max_ms:
         return InvalidTxnTimeoutError()
-    if current is not None:
-        return _init_known(current, timeout_ms, expected, rules, allocate, now_ms)
-    return allocated(
-        allocate,
-        lambda producer_id: _init_known(
-            new_transaction(transactional_id, producer_id=producer_id, timeout_ms=timeout_ms, now_ms=now_ms),
-            timeout_ms,
-            expected,
-            rules,
-            allocate,
-            now_ms,
-        ),
-    )
-
-
-def _init_known(
-    current: Transaction,
-    timeout_ms: int,
-    expected: ProducerIdentity | None,
-    rules: TransactionRules,
-    allocate: Allocate,
-    now_ms: int,
-) -> Outcome:
+    if current is None:
+        current = new_transaction(transactional_id, producer_id=allocate(), timeout_ms=timeout_ms, now_ms=now_ms)
     if current.state in transitions.PREPARED:
         return ConcurrentTransactionsError()
     if expected is not None and not _may_be(current, expected):
         return ProducerFencedError()
     if current.state == transitions.ONGOING:
         return fence_and_abort(current, ConcurrentTransactionsError(), rules=rules, allocate=allocate, now_ms=now_ms)
-    if current.is_epoch_exhausted and (expected is None or expected.producer_epoch == current.producer_epoch):
-        return allocated(
-            allocate,
-            lambda producer_id: _initialized(
-                transitions.prepare_producer_id_rotation(
-                    current,
-                    producer_id=producer_id,
-                    timeout_ms=timeout_ms,
-                    keep_last_epoch=expected is not None,
-                    now_ms=now_ms,
-                )
-            ),
-        )
     expected_epoch = None if expected is None else expected.producer_epoch
-    try:
-        return _initialized(
-            transitions.prepare_increment_producer_epoch(
+    if current.is_epoch_exhausted and expected_epoch in (None, current.producer_epoch):
+        following = transitions.prepare_producer_id_rotation(
+            current,
+            producer_id=allocate(),
+            timeout_ms=timeout_ms,
+            keep_last_epoch=expected is not None,
+            now_ms=now_ms,
+        )
+    else:
+        try:
+            following = transitions.prepare_increment_producer_epoch(
                 current, timeout_ms=timeout_ms, expected_epoch=expected_epoch, now_ms=now_ms
             )
-        )
-    except CoordinatorError as error:
-        return error
+        except CoordinatorError as error:
+            return error
+    return Append(following, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
 
 
 def _may_be(current: Transaction, expected: ProducerIdentity) -> bool:
     """Return whether `expected` is the producer of `current`, or was it until its epochs were used up."""
     was_rotated = expected.producer_id == current.previous_producer_id and is_epoch_exhausted(expected.producer_epoch)
     return current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id or was_rotated
-
-
-def _initialized(following: Transaction) -> Append:
-    return Append(following, Answer(ProducerIdentity(following.producer_id, following.producer_epoch)))
 
 
 def add_partitions(
@@ -139,25 +109,18 @@ def add_partitions(
     return Append(following, Answer())
 
 
-def verify_partitions(
-    current: Transaction | None,
-    transactional_id: str,
-    identity: ProducerIdentity,
-    partitions: Collection[TopicPartition],
-) -> dict[TopicPartition, LogstoreError | None]:
-    """Return None for each partition of the transaction, else the error (`handleVerifyPartitionsInTransaction`)."""
-    refusal: LogstoreError | None
+def verify_partition(
+    current: Transaction | None, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition
+) -> LogstoreError | None:
+    """Return None for a partition of the transaction, else the error (`handleVerifyPartitionsInTransaction`)."""
     if not transactional_id:
-        refusal = InvalidRequestError()
-    elif current is None:
-        refusal = InvalidPidMappingError()
-    else:
-        refusal = _refusal_of_producer(current, identity)
-    if refusal is not None or current is None:
-        return dict.fromkeys(partitions, refusal)
-    return {
-        partition: None if partition in current.partitions else TransactionAbortableError() for partition in partitions
-    }
+        return InvalidRequestError()
+    if current is None:
+        return InvalidPidMappingError()
+    refusal = _refusal_of_producer(current, identity)
+    if refusal is None and partition not in current.partitions:
+        return TransactionAbortableError()
+    return refusal
 
 
 def _refusal_of_producer(current: Transaction, identity: ProducerIdentity) -> CoordinatorError | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,22 +20,14 @@ _CONTROL_KEY = struct.Struct(">hh")
 _CONTROL_KEY_VERSION = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
-    """The only voter of a quorum, and where its controller will listen if a broker is started here."""
-
-    voter_id: int
-    directory_id: str
-    endpoints: tuple[tuple[str, str, int], ...] = (("CONTROLLER", "localhost", 9093),)
-
-    def fields(self) -> Value:
-        """Return the fields of the voter in a VotersRecord."""
-        return {
-            "voterId": self.voter_id,
-            "voterDirectoryId": self.directory_id,
-            "endpoints": [{"name": name, "host": host, "port": port} for name, host, port in self.endpoints],
-            "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
-        }
+def voter_fields(node_id: int, directory_id: str) -> Value:
+    """Return the fields of a voter in a VotersRecord: where its controller will listen if a broker is started here."""
+    return {
+        "voterId": node_id,
+        "voterDirectoryId": directory_id,
+        "endpoints": [{"name": "CONTROLLER", "host": "localhost", "port": 9093}],
+        "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
+    }
 
 
 def data_batch(values: Sequence[bytes], base_offset: int, leader_epoch: int, timestamp_ms: int) -> ByteArray:
@@ -67,11 +58,11 @@ def leader_change(leader_id: int) -> tuple[ControlRecordType, Value]:
     return ControlRecordType.LEADER_CHANGE, fields
 
 
-def dynamic_quorum(voter: Voter) -> list[tuple[ControlRecordType, Value]]:
-    """Return the records of `kraft.version` 1 and of the voters, which are in the log from then on (KIP-853)."""
+def dynamic_quorum(voter: Value) -> list[tuple[ControlRecordType, Value]]:
+    """Return the records of `kraft.version` 1 and of the only voter, in the log from then on (KIP-853)."""
     return [
         (ControlRecordType.KRAFT_VERSION, {"version": 0, "kRaftVersion": 1}),
-        (ControlRecordType.KRAFT_VOTERS, {"version": 0, "voters": [voter.fields()]}),
+        (ControlRecordType.KRAFT_VOTERS, {"version": 0, "voters": [voter]}),
     ]
 
 

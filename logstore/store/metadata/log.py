@@ -28,7 +28,7 @@ from ...log.load.opening import open_log
 from ...topics.cluster_metadata import encode_value
 from ...view.metadata_image import MetadataImage
 from ...view.metadata_replay import NO_OFFSET, MetadataState
-from .batches import Voter, control_batch, data_batch, dynamic_quorum, leader_change
+from .batches import control_batch, data_batch, dynamic_quorum, leader_change
 from .suitability import require_suitable
 from .topics import NodeDirectory
 
@@ -137,7 +137,8 @@ class MetadataLog:
         self._write_quorum(epoch)
         control = [leader_change(self._node_id)]
         if self._state.kraft_version > 0 and self._state.voters_offset == NO_OFFSET:
-            control += dynamic_quorum(self._voter())
+            (voter,) = self._state.voters
+            control += dynamic_quorum(voter)
         self._append(control_batch(control, self.next_offset, epoch, self._now_ms()), epoch)
         return epoch
 
@@ -153,11 +154,6 @@ class MetadataLog:
     def _append(self, batch: ByteArray, epoch: int) -> None:
         self.log.append_as_leader(batch, leader_epoch=epoch, origin=AppendOrigin.RAFT_LEADER)
         self.log.flush()
-
-    def _voter(self) -> Voter:
-        (fields,) = self._state.voters
-        endpoints = tuple((one["name"], one["host"], one["port"]) for one in fields["endpoints"])
-        return Voter(fields["voterId"], fields["voterDirectoryId"], endpoints)
 
     def _read(self) -> MetadataState:
         """Read the newest snapshot, and the log behind it (`KafkaRaftLog.truncateToLatestSnapshot`)."""

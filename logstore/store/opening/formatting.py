@@ -19,7 +19,7 @@ from ...layout import meta_properties
 from ...layout.file_names import BOOTSTRAP_SNAPSHOT_NAME
 from ...layout.kafka_uuid import parse_uuid, random_uuid
 from ...layout.meta_properties import MetaProperties
-from ..metadata.batches import Voter, dynamic_quorum, snapshot_bytes
+from ..metadata.batches import dynamic_quorum, snapshot_bytes, voter_fields
 from ..metadata.log import DIRECTORY_NAME
 from ..metadata.suitability import feature_records
 from ..metadata.topics import NodeDirectory
@@ -58,7 +58,7 @@ def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) ->
     _put(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
-    quorum = dynamic_quorum(Voter(place.node_id, place.directory_id))
+    quorum = dynamic_quorum(voter_fields(place.node_id, place.directory_id))
     _put(seam, child(metadata_path, BOOTSTRAP_SNAPSHOT_ID), snapshot_bytes(quorum, [], now_ms, now_ms))
 
 

@@ -336,7 +336,7 @@ class TransactionCoordinator:
         if not self._store.config["transaction.partition.verification.enable"]:
             return
         current = self._state_of(transactional_id).get(transactional_id)
-        refusal = requests.verify_partitions(current, transactional_id, identity, [partition])[partition]
+        refusal = requests.verify_partition(current, transactional_id, identity, partition)
         if isinstance(refusal, ProducerFencedError):
             raise _old_epoch() from refusal
         if refusal is not None:
