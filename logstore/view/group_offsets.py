@@ -7,15 +7,13 @@ A tombstone removes an offset at once, undecided ones too.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ..errors import SchemaError
 from ..layout.batch import NO_PRODUCER_ID
 from ..model import TopicPartition
 from ..topics.consumer_offsets import CommittedOffset, OffsetKey, decode_key, decode_value
 from .replay import ControlBatch, ReplayedRecord
-
-_Held = TypeVar("_Held")
 
 
 class ReplayedCommit(NamedTuple):
@@ -46,7 +44,6 @@ class ReplayedOffsets:
     def __init__(self) -> None:
         self.committed: Commits = {}
         self.undecided: dict[int, Commits] = {}
-        self._deciding: dict[str, dict[TopicPartition, set[int]]] = {}  # whose transactions commit for a partition
 
     def replay_item(self, item: ReplayedRecord | ControlBatch) -> None:
         """Apply a record, or a marker of a transaction; records of other kinds change nothing.
@@ -84,19 +81,18 @@ class ReplayedOffsets:
             self.put(key.group_id, partition, commit)
         else:
             self.undecided.setdefault(producer_id, {}).setdefault(key.group_id, {})[partition] = commit
-            self._deciding.setdefault(key.group_id, {}).setdefault(partition, set()).add(producer_id)
 
     def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
         """Apply the marker of a producer, which may have no undecided offsets here.
 
         After an interrupt it may be applied again: the offsets stay undecided until all are settled.
         """
-        for group_id, commits in self.undecided.get(producer_id, {}).items():
-            for partition, commit in commits.items():
-                known = self.committed.get(group_id, {}).get(partition)
-                if is_commit and (known is None or commit.record_offset > known.record_offset):
-                    self.put(group_id, partition, commit)
-                self._close(group_id, partition, producer_id)
+        if is_commit:
+            for group_id, commits in self.undecided.get(producer_id, {}).items():
+                for partition, commit in commits.items():
+                    known = self.committed.get(group_id, {}).get(partition)
+                    if known is None or commit.record_offset > known.record_offset:
+                        self.put(group_id, partition, commit)
         self.undecided.pop(producer_id, None)
 
     def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
@@ -105,20 +101,8 @@ class ReplayedOffsets:
 
     def remove(self, group_id: str, partition: TopicPartition) -> None:
         """Forget the offset of a partition, undecided ones too."""
-        _drop(self.committed, group_id, partition)
-        for producer_id in self._deciding.get(group_id, {}).get(partition, ()):
-            _drop(self.undecided.get(producer_id, {}), group_id, partition)
-        _drop(self._deciding, group_id, partition)
-
-    def _close(self, group_id: str, partition: TopicPartition, producer_id: int) -> None:
-        producer_ids = self._deciding.get(group_id, {}).get(partition, set())
-        producer_ids.discard(producer_id)
-        if not producer_ids:
-            _drop(self._deciding, group_id, partition)
-
-
-def _drop(groups: dict[str, dict[TopicPartition, _Held]], group_id: str, partition: TopicPartition) -> None:
-    in_group = groups.get(group_id, {})
-    in_group.pop(partition, None)
-    if not in_group:
-        groups.pop(group_id, None)
+        for groups in (self.committed, *self.undecided.values()):
+            in_group = groups.get(group_id, {})
+            in_group.pop(partition, None)
+            if not in_group:
+                groups.pop(group_id, None)

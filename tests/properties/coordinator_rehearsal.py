@@ -93,7 +93,7 @@ class Rehearsal:
         self._outcome(
             step,
             requests.init_producer_id(
-                None if step["id"] is None else self.table.get(step["id"]),
+                self.table.get(step["id"]),
                 step["id"],
                 rules=self.rules,
                 timeout_ms=step["timeout"],

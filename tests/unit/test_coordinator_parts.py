@@ -88,11 +88,6 @@ def test_a_transaction_without_producer_id_is_tried_again() -> None:
     assert list(table) == []
 
 
-def test_an_idempotent_producer_needs_no_record() -> None:
-    answer = init_producer_id(None, None, timeout_ms=0, rules=TransactionRules(), allocate=lambda: 9, now_ms=0)
-    assert answer == Answer(ProducerIdentity(9, 0))
-
-
 def test_idle_transactional_ids_expire() -> None:
     table = TransactionTable(TransactionRules())
     initialized(table, "idle")

@@ -17,12 +17,13 @@ logstore.errors.UnstableOffsetCommitError: There are unstable offsets that need 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from ...errors import OffsetMetadataTooLargeError, UnstableOffsetCommitError
 from ...model import TopicPartition
 from ...topics.consumer_offsets import CommittedOffset, OffsetKey, encode_key, encode_value
-from ...view.group_offsets import ReplayedOffsets
+from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 
 METADATA_SIZE_MAX = 4096  # `offset.metadata.max.bytes`, which counts UTF-16 units
 NO_LEADER_EPOCH = -1
@@ -98,16 +99,15 @@ class GroupOffsets(ReplayedOffsets):
 
     def groups(self) -> Iterator[str]:
         """Iterate over the groups with committed or undecided offsets."""
-        return iter(self.committed.keys() | self._deciding.keys())
+        return iter(self.committed.keys() | set(chain.from_iterable(self.undecided.values())))
 
     def has_undecided(self, group_id: str, partition: TopicPartition | None = None) -> bool:
         """Return whether an undecided transaction commits for `partition`, or for any partition."""
-        in_group = self._deciding.get(group_id, {})
-        return bool(in_group) if partition is None else partition in in_group
+        return any(partition is None or partition in in_group for in_group in self._undecided_of(group_id))
 
     def tombstones(self, group_id: str, partitions: Iterable[TopicPartition] | None = None) -> list[OffsetKey]:
         """Return keys of tombstones for the group's offsets of `partitions` (None: all), undecided ones too."""
-        known = {**self.committed.get(group_id, {}), **self._deciding.get(group_id, {})}
+        known = dict.fromkeys(chain(self.committed.get(group_id, {}), *self._undecided_of(group_id)))
         wanted = known if partitions is None else [partition for partition in partitions if partition in known]
         return [OffsetKey(group_id, topic, partition) for topic, partition in wanted]
 
@@ -148,6 +148,10 @@ class GroupOffsets(ReplayedOffsets):
             and not self.has_undecided(group_id, partition)
             and _is_expired(commit.value, base_timestamp_ms(commit.value), retention_ms, now_ms)
         ]
+
+    def _undecided_of(self, group_id: str) -> Iterator[dict[TopicPartition, ReplayedCommit]]:
+        """Iterate over what each open transaction commits for a group, if it does."""
+        return (groups[group_id] for groups in self.undecided.values() if group_id in groups)
 
 
 def _is_expired(value: CommittedOffset, base_timestamp_ms: int, retention_ms: int, now_ms: int) -> bool:

@@ -27,7 +27,7 @@ from .transaction import NO_PRODUCER_EPOCH, Transaction, is_epoch_exhausted, new
 
 def init_producer_id(
     current: Transaction | None,
-    transactional_id: str | None,
+    transactional_id: str,
     *,
     timeout_ms: int,
     expected: ProducerIdentity | None = None,
@@ -37,11 +37,8 @@ def init_producer_id(
 ) -> Outcome:
     """Give a producer that begins its producer id and epoch (`InitProducerId`); an open transaction is aborted first.
 
-    `transactional_id` is None for a producer that is idempotent only. A producer that renews its own epoch says its
-    identity as `expected`.
+    A producer that renews its own epoch says its identity as `expected`.
     """
-    if transactional_id is None:
-        return Answer(ProducerIdentity(allocate(), 0))
     if not transactional_id:
         return InvalidRequestError()
     if not 0 < timeout_ms <= rules.timeout_max_ms:

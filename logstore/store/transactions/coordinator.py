@@ -200,9 +200,8 @@ class TransactionCoordinator:
         if log.has_ongoing_transaction(*identity):
             return None
         has_bump = supports_epoch_bump(self._version(transaction_version))
-        admit = self._join if has_bump else self._verify
         # first, so that nothing of a producer that is refused is left in the log
-        admit(transactional_id, identity, partition)
+        self._admit(transactional_id, identity, partition, has_bump=has_bump)
         guard = log.begin_verification(
             identity.producer_id,
             sequence=sequence,
@@ -211,7 +210,7 @@ class TransactionCoordinator:
         )
         if guard is not None and not has_bump:
             # an answer from before an abort must not count behind it; with version 2 the marker's epoch sees to that
-            self._verify(transactional_id, identity, partition)
+            self._admit(transactional_id, identity, partition, has_bump=False)
         return guard
 
     def commit_offsets(
@@ -324,24 +323,17 @@ class TransactionCoordinator:
             return 2 if self.has_epoch_bump else 0
         return transaction_version
 
-    def _join(self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition) -> None:
-        """Let a partition join, with version 2."""
+    def _admit(
+        self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition, *, has_bump: bool
+    ) -> None:
+        """Let a partition join, with version 2; with version 0 raise unless it has joined."""
         try:
-            self.add_partitions(transactional_id, identity, [partition], transaction_version=2)
+            if has_bump:
+                self.add_partitions(transactional_id, identity, [partition], transaction_version=2)
+            elif self._store.config["transaction.partition.verification.enable"]:
+                current = self._state_of(transactional_id).get(transactional_id)
+                refusal = requests.verify_partition(current, transactional_id, identity, partition)
+                if refusal is not None:
+                    raise refusal
         except ProducerFencedError as error:
-            raise _old_epoch() from error
-
-    def _verify(self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition) -> None:
-        """Raise unless the partition has joined, with version 0."""
-        if not self._store.config["transaction.partition.verification.enable"]:
-            return
-        current = self._state_of(transactional_id).get(transactional_id)
-        refusal = requests.verify_partition(current, transactional_id, identity, partition)
-        if isinstance(refusal, ProducerFencedError):
-            raise _old_epoch() from refusal
-        if refusal is not None:
-            raise refusal
-
-
-def _old_epoch() -> InvalidProducerEpochError:
-    return InvalidProducerEpochError("Producer attempted to produce with an old epoch.")
+            raise InvalidProducerEpochError("Producer attempted to produce with an old epoch.") from error
