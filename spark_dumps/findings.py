@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
-from logstore.audit.directory_audit import crossing_findings, partition_checks
+from logstore.audit.directory_audit import crossing_findings
 from logstore.audit.finding import Finding
-from logstore.audit.verify import verify_partition_directory
+from logstore.audit.verify import Asked, verify_partition_directory
 
 from .directories import find_data_directories, find_partitions
 from .options import Options, TopicChoice
@@ -52,7 +52,7 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
         return
     assert isinstance(task, PartitionsTask)
     for one in task.partitions:
-        yield from _batches(verify_partition_directory(one.files.path, partition_checks).findings, schema)
+        yield from _batches(verify_partition_directory(one.files.path, Asked.EVERYTHING).findings, schema)
 
 
 def _batches(findings: Sequence[Finding], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

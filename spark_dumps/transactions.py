@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from logstore.audit.evidence import Evidence
-from logstore.audit.log_pass import run_checks
+from logstore.audit.facts.batches import BadBytes
+from logstore.audit.facts.transactions import PartitionTransaction, PartitionTransactions
+from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
-from logstore.audit.partition_transactions import PartitionTransaction, PartitionTransactions
-from logstore.disk.directory import SegmentFiles
 from logstore.errors import CorruptRecordError, LogstoreError
-from logstore.view.walk import Damage, Tail
+from logstore.view.walk import Damage
 
 from .directories import ListedPartition
 from .options import Options
@@ -28,37 +28,28 @@ COLUMNS = columns_of(
 OPEN = "open"  # beside `Marker.outcome`
 
 
-class _History(PartitionTransactions):
-    """Keeps what is passed over."""
+def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
+    opened = open_partition(partition.files.path)
+    evidence, damage = Evidence(opened), list[LogstoreError]()
+    history = PartitionTransactions(evidence)
 
-    def __init__(self, evidence: Evidence) -> None:
-        super().__init__(evidence)
-        self.damage: list[LogstoreError] = []
-        self._path = ""
-
-    def begin(self, segment: SegmentFiles) -> None:
-        super().begin(segment)
-        self._path = segment.log
-
-    def skip(self, piece: Damage | Tail) -> None:
-        if isinstance(piece, Damage):
-            self.damage.append(
+    def keep(facts: object) -> None:
+        """Keep what is passed over."""
+        if isinstance(facts, BadBytes) and isinstance(facts.piece, Damage):
+            damage.append(
                 CorruptRecordError(
                     "bytes that are no batch",
-                    path=self._path,
-                    position=piece.start,
-                    offset=piece.offset,
-                    expected=piece.expected,
-                    found=piece.found,
+                    path=facts.path,
+                    position=facts.piece.start,
+                    offset=facts.piece.offset,
+                    expected=facts.piece.expected,
+                    found=facts.piece.found,
                 )
             )
 
-
-def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
-    history = _History(Evidence(open_partition(partition.files.path)))
-    run_checks(history.evidence, [history])
+    follow(evidence, [history], keep)
     yield from map(_row, history.transactions)
-    yield from history.damage
+    yield from damage
 
 
 def _row(transaction: PartitionTransaction) -> Row:

@@ -13,7 +13,7 @@ from .audit_options import FINDINGS, directory_argument, form_option, now_option
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
-    from logstore.audit.verify import Verified
+    from logstore.audit.verify import PartitionFacts
 
 _SIZE_NAMES = ("segments", "batches", "bytes", "logEndOffset")
 
@@ -30,7 +30,7 @@ def verify(paths: tuple[str, ...], form: str) -> None:
     from .paths import input_paths
     from .tables import print_table
 
-    partitions: list[Verified] = []
+    partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
     with told_errors():
         for path, is_partition in input_paths(paths, tell):
@@ -41,26 +41,25 @@ def verify(paths: tuple[str, ...], form: str) -> None:
         ]
         click.echo(json.dumps({"partitions": verified, "findings": _as_json(findings)}))
     else:
-        rows = [(one.partition.files.path, *_sizes(one), len(one.findings)) for one in partitions]
+        told = set(findings)
+        rows = [
+            (one.partition.files.path, *_sizes(one), sum(finding in told for finding in one.findings))
+            for one in partitions
+        ]
         print_table(("partition", "segments", "batches", "bytes", "log end offset", "findings"), rows)
         _print_findings(findings)
     sys.exit(FINDINGS if findings else 0)
 
 
-def _verify(path: str, is_partition: bool, partitions: list[Verified], findings: list[Finding]) -> None:
-    from logstore.audit.verify import verify_directory, verify_partition_directory
+def _verify(path: str, is_partition: bool, partitions: list[PartitionFacts], findings: list[Finding]) -> None:
+    from logstore.audit.verify import PartitionFacts, verify_directory, verify_partition_directory
 
-    if is_partition:
-        found = [verify_partition_directory(path)]
-    else:
-        directory = verify_directory(path)
-        found = list(directory.partitions)
-        findings.extend(directory.findings)
-    partitions.extend(found)
-    findings.extend(finding for one in found for finding in one.findings)
+    found = verify_partition_directory(path) if is_partition else verify_directory(path)
+    partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
+    findings.extend(found.findings)
 
 
-def _sizes(one: Verified) -> tuple[int, int, int, int]:
+def _sizes(one: PartitionFacts) -> tuple[int, int, int, int]:
     return one.size.segment_count, one.size.batch_count, one.size.size, one.size.log_end_offset
 
 
@@ -95,18 +94,17 @@ def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequ
     from logstore.audit.directory_audit import audit_directory
 
     audited = audit_directory(directory, now_ms)
-    partitions = audited.verified.partitions
+    partitions = audited.partitions
     batch_count = sum(one.size.batch_count for one in partitions)
     size = sum(one.size.size for one in partitions)
-    histories = audited.transactions.histories.values()
-    transaction_count = sum(len(history.transactions) for history in histories)
+    transaction_count = sum(len(history.table) for history in audited.transactions.histories.values())
     summary = (
         f"{len(partitions)} partitions, {size} bytes, {batch_count} batches, {transaction_count} parts of "
-        f"transactions, {len(audited.groups.log.commits)} group offsets"
+        f"transactions, {len(audited.groups.commits)} group offsets"
     )
     unasked = [
         f"not asked: {rule} in {count} partitions: {reason}"
-        for (rule, reason), count in sorted(audited.verified.unasked.items())
+        for (rule, reason), count in sorted(audited.unasked.items())
     ]
     return "\n".join([summary, *unasked]), audited.findings
 

@@ -12,9 +12,9 @@ from .audit_options import Row, directory_argument, exit_code_of, listing, tell
 from .timestamps import utc_text
 
 if TYPE_CHECKING:
-    from logstore.audit.coordinator_log import CoordinatorLog
     from logstore.audit.evidence import Cluster
-    from logstore.audit.group_rules import GroupLag
+    from logstore.audit.facts.coordinators import CoordinatorLog
+    from logstore.audit.groups import GroupLag
     from logstore.audit.partition import Partition
 
 _GROUP_COLUMNS = ("group", "partition", "committed offset", "lag", "records to read", "producer id", "committed at")
@@ -46,12 +46,12 @@ def groups(directory: str) -> tuple[list[Row], int]:
     records that a read_committed consumer still gets; ≥ where the cleaner has thinned out the batch it stands in.
     """
     from logstore.audit.directory_audit import read_groups
-    from logstore.audit.group_rules import group_lags
+    from logstore.audit.groups import group_lags
 
     from .paths import data_directory
 
     found, findings = read_groups(data_directory(directory))
-    return [_group(lag) for lag in group_lags(found.log, found.views)], exit_code_of(directory, findings)
+    return [_group(lag) for lag in group_lags(found)], exit_code_of(directory, findings)
 
 
 def _group(lag: GroupLag) -> Row:
@@ -83,6 +83,7 @@ def topics(directory: str) -> tuple[list[Row], int]:
     """
     from logstore.audit.evidence import Cluster
     from logstore.audit.partition import open_partitions
+    from logstore.audit.rules import ask
 
     from .paths import data_directory
 
@@ -93,7 +94,7 @@ def topics(directory: str) -> tuple[list[Row], int]:
     for partition in partitions:
         by_topic.setdefault(partition.files.topic, []).append(partition)
     rows = [_topic(name, found, cluster) for name, found in sorted(by_topic.items())]
-    return rows, exit_code_of(directory, cluster.findings)
+    return rows, exit_code_of(directory, [finding for bad in cluster.unreadable for finding in ask(bad)])
 
 
 def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
@@ -124,29 +125,27 @@ def _producer_cells(producer: Row) -> tuple[Any, ...]:
 @listing(_PRODUCER_COLUMNS, _producer_cells)
 def producers(path: str) -> tuple[list[Row], int]:
     """List the producers of PATH, a data directory or one of its partitions, as the logs themselves tell them."""
-    from logstore.audit.coordinator_log import read_coordinator_log
+    from logstore.audit.directory_audit import read_coordinators
     from logstore.audit.partition import open_partitions
 
     from .paths import partition_in
 
     root, only = partition_in(path)
-    partitions = open_partitions(root)
-    log, findings = read_coordinator_log([one for one in partitions if one.is_live], None)
-    looked_at = [partition for partition in partitions if only in (None, partition.name)]
+    log, findings = read_coordinators(root)
+    looked_at = [partition for partition in open_partitions(root) if only in (None, partition.name)]
     rows = [producer for partition in looked_at for producer in _producers(partition, log)]
     return rows, exit_code_of(root, findings)
 
 
 def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
     from logstore.audit.evidence import Evidence
-    from logstore.audit.log_pass import run_checks
-    from logstore.audit.partition import Report
-    from logstore.audit.producer_checks import ProducerChecks
+    from logstore.audit.facts.producers import ProducerFacts
+    from logstore.audit.log_pass import follow
 
     evidence = Evidence(partition)
-    checks = ProducerChecks(evidence, Report(*partition.key))
-    run_checks(evidence, [checks])
-    for producer in sorted(checks.state, key=lambda one: one.producer_id):
+    facts = ProducerFacts(evidence, lambda facts: None)
+    follow(evidence, [facts])
+    for producer in sorted(facts.state, key=lambda one: one.producer_id):
         last = producer.batches[-1] if producer.batches else None
         yield {
             "partition": partition.name,
@@ -172,7 +171,7 @@ def _segment_cells(segment: Row) -> tuple[Any, ...]:
 def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
     """List the segments of each PATH, a data directory, a partition or a glob: offsets, sizes, times, index entries."""
     from logstore.audit.evidence import Evidence
-    from logstore.audit.log_pass import run_checks
+    from logstore.audit.log_pass import follow
     from logstore.audit.partition import open_partition, open_partitions
     from logstore.audit.segment_table import SegmentTable
 
@@ -183,7 +182,7 @@ def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
     for path, is_partition in input_paths(paths, tell):
         for partition in [open_partition(path)] if is_partition else open_partitions(path):
             table = SegmentTable()
-            run_checks(Evidence(partition), [table])
+            follow(Evidence(partition), [table])
             for row in table.rows:
                 values = dataclasses.asdict(row) | {"codecs": sorted(row.codecs)}
                 rows.append({"partition": partition.files.path, **values})

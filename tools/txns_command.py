@@ -12,9 +12,7 @@ from .audit_options import FINDINGS, exit_code_of, form_option, now_option, time
 from .timestamps import duration
 
 if TYPE_CHECKING:
-    from logstore.audit.directory_audit import Transactions
-    from logstore.audit.explanation import Explanation
-    from logstore.audit.open_transactions import OpenTransaction
+    from logstore.audit.open_transactions import Explanation, OpenTransaction, Transactions
 
 _COLUMNS = (
     *("partition", "transactional id", "producer id", "epoch", "first offset", "last offset", "records", "age"),
@@ -54,8 +52,8 @@ def explain(path: str, now: int | None, form: str) -> None:
 
     The exit code is 1 if they wait for a transaction.
     """
-    from logstore.audit.explanation import explain as explain_partition
-    from logstore.audit.explanation import explanation_json
+    from logstore.audit.open_transactions import explain as explain_partition
+    from logstore.audit.open_transactions import explanation_json
 
     transactions, code = _read(path, now)
     if len(transactions.histories) != 1:
@@ -86,8 +84,7 @@ def _read(path: str, now: int | None) -> tuple[Transactions, int]:
 
 def _list(path: str, now: int | None, form: str, *, only_hanging: bool) -> NoReturn:
     """Print the open transactions, or those that hang, and exit: with FINDINGS if hanging ones were asked for."""
-    from logstore.audit.explanation import transaction_json
-    from logstore.audit.open_transactions import Verdict
+    from logstore.audit.open_transactions import Verdict, transaction_json
 
     from .tables import print_table
 

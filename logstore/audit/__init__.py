@@ -1,28 +1,17 @@
 """Questions asked of data directories, live ones too: nothing here writes, locks, or needs a broker.
 
-What every question stands on:
+    one pass → facts → rules → findings
 
-| module                   | what it does                                                                          |
-|--------------------------|---------------------------------------------------------------------------------------|
-| `finding`, `rules`       | `Rule`, `Finding`; the closed list of rules                                           |
-| `partition`              | `Partition`: files, and what the data directory around them says                      |
-| `evidence`               | what can be known of a partition: YES, NO, or UNKNOWN, where no rule is asked           |
-| `log_pass`               | one pass over all segments, around damage (`view.walk`), many checks on it    |
-| `stable_reading`         | only what two readings agree on is told of a directory that changes                   |
-| `topic_records`          | records of internal topics: `evidence`, `coordinator_log`, `group_log` are of them    |
-
-The questions:
-
-| module                   | what is asked                                                                         |
-|--------------------------|---------------------------------------------------------------------------------------|
-| `verify`                 | is every batch, and every file beside the log, as a broker wrote it (`*_checks`)      |
-| `record_checks`          | can the records of every batch be decoded                                             |
-| `sequence_checks`        | do a producer's batches follow on each other                                          |
-| `partition_transactions` | which transactions are in a partition                                                 |
-| `lives`                  | which markers answer which decisions of coordinators: the one matcher                 |
-| `open_transactions`      | what becomes of those that are open; `explanation`: why readers wait                  |
-| `transaction_rules`      | do partitions agree with each other, and with their coordinator                       |
-| `offset_ranges`          | what is at every offset                                                               |
-| `group_rules`            | how far groups are behind; are their chains of transactions whole                     |
-| `directory_audit`        | all of it                                                                             |
+| module              | what it does                                                                              |
+|---------------------|-------------------------------------------------------------------------------------------|
+| `partition`         | a partition: its files, and what the data directory around it says                        |
+| `evidence`          | what can be known of a partition: YES, NO, or UNKNOWN, where no rule is asked             |
+| `log_pass`, `facts` | one pass over all segments, around damage (`view.walk`), and the facts that it leaves     |
+| `lives`             | which markers answer which decisions of coordinators: the one matcher                     |
+| `open_transactions` | what becomes of those that are open; `explanation`: why readers wait                      |
+| `groups`            | how far groups are behind                                                                 |
+| `rules`, `finding`  | each rule: a function over facts, which yields where they break it                        |
+| `verify`            | rules about files, asked of partitions; `directory_audit`: all rules, of a data directory |
+| `stable_reading`    | only what two readings agree on is told of a directory that changes                       |
+| `replica_diff`      | where two replicas part                                                                   |
 """

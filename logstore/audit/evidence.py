@@ -1,6 +1,6 @@
 """What can be known of a partition, as YES, NO or UNKNOWN: a rule is not asked where its evidence is UNKNOWN.
 
-    evidence = Evidence(partition, cluster)         steps ahead of all checks, see `log_pass`
+    evidence = Evidence(partition, cluster)         steps ahead of all facts, see `log_pass`
     evidence.is_cleaned(end_offset), evidence.cleaned_up_to, evidence.is_whole, evidence.has_damage
 
 The cleaner writes its checkpoint after it has put its output in place, and a follower gets what its leader's cleaner
@@ -10,28 +10,25 @@ compacted is known not to be (`LogCleaner.cleanFilthiestLog`, `LogCleanerManager
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from ..disk.directory import SegmentFiles
+from ..disk.mapped import MappedFile
 from ..disk.names import child, parent
 from ..disk.side_files import read_meta_properties, read_producer_snapshot
 from ..errors import CorruptSnapshotError, LogstoreError, SchemaError
-from ..kernels.scan import batches as fields
 from ..layout import meta_properties
-from ..layout.batch import MAGIC_V2
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS
 from ..view.metadata_image import MetadataImage, TopicImage
-from ..view.replay import ReplayedRecord
-from ..view.walk import Damage, Run, Tail, is_ascending
-from . import rules
-from .finding import Finding, Rule
-from .partition import Partition, Report, open_partition, unless_gone
-from .topic_records import file_records, topic_records
+from ..view.replay import ReplayedRecord, replayed_rows
+from ..view.walk import Damage, Run, Tail, walk
+from .facts.batches import AuditedBatches, Follower, Unreadable
+from .partition import Partition, open_partition, unless_gone
 
 
 class Known(Enum):
@@ -54,6 +51,7 @@ class Cluster:
 
     def __init__(self, root: str) -> None:
         self._root = root
+        self._bad: list[Unreadable] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
@@ -69,19 +67,45 @@ class Cluster:
         return partition is not None and partition.first_offset == 0 and bool(partition.files.segments)
 
     @cached_property
-    def _read(self) -> tuple[MetadataImage | None, list[Finding]]:
-        partition = self._partition
-        return (None, []) if partition is None else _replayed(partition, has_history=self.has_history)
-
-    @property
     def image(self) -> MetadataImage | None:
-        """The state as of the end of the metadata log; None without one."""
-        return self._read[0]
+        """The state as of the end of the metadata log, from the newest snapshot on (KIP-630); None without one."""
+        partition = self._partition
+        if partition is None:
+            return None
+        image, start = MetadataImage(), 0
+        if not self.has_history and partition.files.kraft_snapshots:
+            (start, _), path = max(partition.files.kraft_snapshots.items())
+            for record in self._records(partition, path, 0):
+                self._replay(image, record._replace(timestamp=0), partition)
+        image.is_partial = start < partition.first_offset
+        for segment in partition.files.segments:
+            for record in self._records(partition, segment.log, segment.base_offset):
+                if record.offset >= start:
+                    self._replay(image, record, partition)
+        return image
+
+    def _records(self, partition: Partition, path: str, base_offset: int) -> Iterator[ReplayedRecord]:
+        """Yield the records of one file of batches; none if it is gone."""
+        log = unless_gone(MappedFile, path)
+        with log or nullcontext():
+            runs = (piece for piece in walk(log, base_offset) if isinstance(piece, Run)) if log else ()
+            for item in (item for run in runs for item in replayed_rows(*run)):
+                if isinstance(item, LogstoreError):
+                    where = partition.where(path)
+                    self._bad.append(Unreadable.of("internal-record", where, item, "records that can be read"))
+                elif isinstance(item, ReplayedRecord):
+                    yield item
+
+    def _replay(self, image: MetadataImage, record: ReplayedRecord, partition: Partition) -> None:
+        try:
+            image.replay(record.value, record.offset, record.timestamp)
+        except SchemaError as error:
+            self._bad.append(Unreadable.of("internal-record", partition.where(), error, "a metadata record"))
 
     @property
-    def findings(self) -> list[Finding]:
-        """Of metadata records that do not parse."""
-        return self._read[1]
+    def unreadable(self) -> list[Unreadable]:
+        """Metadata records that do not parse."""
+        return self._bad if self.image is not None else []
 
     @cached_property
     def _node_id(self) -> int | None:
@@ -130,34 +154,11 @@ class Cluster:
         return Known.YES if replica.leader == self._node_id or replica.isr == (self._node_id,) else Known.NO
 
 
-def _replayed(partition: Partition, *, has_history: bool) -> tuple[MetadataImage, list[Finding]]:
-    """Replay the metadata log, from the newest snapshot on if its beginning was deleted (KIP-630)."""
-    report = Report(*partition.key)
-    image, start = MetadataImage(), 0
-    snapshots = {} if has_history else partition.files.kraft_snapshots
-    if snapshots:
-        (start, _), path = max(snapshots.items())
-        for record in file_records(path, 0, report):
-            if isinstance(record, ReplayedRecord):
-                _replay(image, record._replace(timestamp=0), partition, report)
-    image.is_partial = start < partition.first_offset
-    for record in topic_records(partition, report):
-        if isinstance(record, ReplayedRecord) and record.offset >= start:
-            _replay(image, record, partition, report)
-    return image, report.findings
-
-
-def _replay(image: MetadataImage, record: ReplayedRecord, partition: Partition, report: Report) -> None:
-    try:
-        image.replay(record.value, record.offset, record.timestamp)
-    except SchemaError as error:
-        report.add_error(rules.INTERNAL_RECORD, partition.files.path, error, expected="a metadata record")
-
-
-class Evidence:
-    """Follows the pass over a partition ahead of its checks.
+class Evidence(Follower):
+    """Follows the pass over a partition ahead of all else.
 
     Attributes:
+        end_offset: behind the last batch so far.
         has_damage: a batch that was passed over may have been anything.
         segment_has_damage: the same of the current segment, with its tail.
         unasked: rules that were not asked somewhere, with the reason.
@@ -168,33 +169,27 @@ class Evidence:
         self.cluster = Cluster(parent(partition.files.path)) if cluster is None else cluster
         self.has_damage = self.segment_has_damage = False
         self.unasked: set[Unasked] = set()
-        self._end_offset: int | None = None
+        self.end_offset = 0
         self._hole_end = 0
+        self._is_first = True
         self._is_after_damage = False
         self._ids: dict[int, frozenset[int] | None] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """The cleaner may have taken the end of the segment before."""
         self.segment_has_damage = False
-        if self._end_offset is not None and segment.base_offset > self._end_offset and not self._is_after_damage:
+        if segment.base_offset > self.end_offset and not (self._is_first or self._is_after_damage):
             self._hole_end = segment.base_offset
-        self._end_offset = max(self._end_offset or 0, segment.base_offset)
+        self.end_offset = max(self.end_offset, segment.base_offset)
+        self._is_first = False
 
-    def step(self, run: Run) -> None:
+    def step(self, batches: AuditedBatches) -> None:
         """Look for the last hole, before a batch or in one."""
-        rows = slice(run.first_row, run.row_end)
-        table = run.table
-        base, end = table.base_offset[rows], table.last_offset[rows] + 1
-        before = np.concatenate([[base[0] if self._end_offset is None or self._is_after_damage else self._end_offset]])
-        is_hole = base > np.concatenate([before, end[:-1]])
-        is_thin = table.record_count[rows] != table.column(fields.LAST_OFFSET_DELTA)[rows] + 1
-        is_thin &= table.magic[rows] >= MAGIC_V2
-        ends = np.concatenate([base[is_hole][-1:], end[is_thin][-1:]])
-        if ends.size:
-            self._hole_end = max(self._hole_end, int(ends.max()))
-        self._end_offset = int(end[-1])
+        ends = [*batches.base[batches.is_hole][-1:].tolist(), *(batches.last[batches.is_thin][-1:] + 1).tolist()]
+        self._hole_end = max(self._hole_end, *ends, 0)
+        self.end_offset = int(batches.last[-1]) + 1
         self._is_after_damage = False
-        if not is_ascending(run):
+        if not batches.is_ascending:
             self.has_damage = self.segment_has_damage = True
 
     def skip(self, piece: Damage | Tail) -> None:
@@ -203,22 +198,24 @@ class Evidence:
         self.has_damage = self.has_damage or isinstance(piece, Damage) or piece.is_batch
 
     @property
-    def end_offset(self) -> int:
-        """Behind the last batch so far."""
-        return self._end_offset or 0
+    def cleaner_offset(self) -> int:
+        """Below this offset the cleaner's checkpoint says that the log is cleaned."""
+        return self.partition.surroundings.cleaner_offset or 0
+
+    @property
+    def is_cleaned_beyond(self) -> Known:
+        """Whether the cleaner has been beyond its checkpoint."""
+        return Known.NO if self._is_never_cleaned else Known.UNKNOWN
 
     def is_cleaned(self, end_offset: int) -> Known:
         """Whether the cleaner has been at what is missing below `end_offset`."""
-        surroundings = self.partition.surroundings
-        if end_offset <= (surroundings.cleaner_offset or 0):
-            return Known.YES
-        return Known.NO if self._is_never_cleaned else Known.UNKNOWN
+        return Known.YES if end_offset <= self.cleaner_offset else self.is_cleaned_beyond
 
     @property
     def cleaned_up_to(self) -> int:
         """Below this offset batches and records may be missing that the cleaner took, as far as the pass has come."""
         is_cleaned = self.is_cleaned(self._hole_end) is not Known.NO
-        return max(self.partition.surroundings.cleaner_offset or 0, self._hole_end if is_cleaned else 0)
+        return max(self.cleaner_offset, self._hole_end if is_cleaned else 0)
 
     @property
     def is_whole(self) -> bool:
@@ -246,8 +243,8 @@ class Evidence:
             self._ids[offset] = None if snapshot is None else frozenset(snapshot.producer_ids.tolist())
         return self._ids[offset]
 
-    def leave_out(self, rule: Rule) -> None:
-        """Note that `rule` is not asked, because the cleaner may have been here."""
+    def leave_out(self, rule: str) -> None:
+        """Note that the rule is not asked, because the cleaner may have been here."""
         surroundings = self.partition.surroundings
         if not surroundings.is_known:
             reason = "no data directory is around it"
@@ -257,7 +254,7 @@ class Evidence:
             reason = "the cleanup policy is not known"
         else:
             reason = "the topic is, or was, compacted"
-        self.unasked.add(Unasked(rule.name, reason))
+        self.unasked.add(Unasked(rule, reason))
 
     @property
     def _topic(self) -> str:

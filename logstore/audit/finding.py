@@ -1,16 +1,21 @@
 """What an audit says: a rule that a directory breaks, where, and what to do about it.
 
->>> rule = Rule("log-crc", Severity.ERROR, "A batch is not what its checksum says.", "salvage the directory")
->>> finding = rule.finding(Where("d/orders-0/0.log", "orders", 0, position=61, offset=5), expected="1", found="2")
->>> str(finding)
-'error log-crc d/orders-0/0.log byte 61 offset 5: expected 1, found 2; salvage the directory'
+A rule is a function over facts, which yields the places where they break it:
+
+>>> @rule("even", Severity.ERROR, "A number is odd.", "double it")
+... def even(number: int):
+...     if number % 2:
+...         yield Where("numbers"), "an even one", number
+>>> str(even.ask(3)[0])
+'error even numbers: expected an even one, found 3; double it'
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 
 class Severity(Enum):
@@ -58,24 +63,44 @@ class Finding:
         )
 
 
+Broken = tuple[Where, object, object]  # where a rule is broken, what was expected there, and what was found
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A promise that a directory keeps, and what to do where it does not.
 
     Attributes:
-        name: as in findings; words with dashes, the thing first.
+        name: as in findings; words with dashes, the thing first. Once published it stays.
         about: what is broken, one sentence.
         advice: what to do.
+        needs: types of the facts that it is asked of.
+        check: yields where facts break it.
     """
 
     name: str
     severity: Severity
     about: str
     advice: str
+    needs: tuple[type, ...]
+    check: Callable[[Any], Iterator[Broken]]
 
-    def finding(self, where: Where, *, expected: object, found: object) -> Finding:
-        """That the rule is broken at `where`."""
-        return Finding(self.name, self.severity, where, str(expected), str(found), self.advice)
+    def ask(self, facts: object) -> list[Finding]:
+        """Return a finding for each place where `facts` break the rule."""
+        return [
+            Finding(self.name, self.severity, where, str(expected), str(found), self.advice)
+            for where, expected, found in self.check(facts)
+        ]
+
+
+def rule(name: str, severity: Severity, about: str, advice: str) -> Callable[[Callable[[Any], Iterator[Broken]]], Rule]:
+    """Make a rule of a function over facts, whose type, or one of several, it is asked of; see `Rule`."""
+
+    def decorate(check: Callable[[Any], Iterator[Broken]]) -> Rule:
+        needs = next(iter(get_type_hints(check).values()))
+        return Rule(name, severity, about, advice, get_args(needs) or (needs,), check)
+
+    return decorate
 
 
 def as_json(finding: Finding) -> dict[str, Any]:

@@ -11,110 +11,106 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..topics.transaction_state import TransactionState
-from .coordinator_log import PREPARED, CoordinatorEntry, CoordinatorLog
-from .markers import Marker
-from .partition_transactions import PartitionTransaction, PartitionTransactions
+import numpy as np
+import numpy.typing as npt
 
-Place = tuple[str, int]  # topic and partition
-Histories = Mapping[Place, PartitionTransactions]
+from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
+from .facts.transactions import NONE, PartitionTransactions, Table
 
-
-class End(NamedTuple):
-    """A marker in a partition, and the transaction that it ends; None if there was no data."""
-
-    history: PartitionTransactions
-    marker: Marker
-    transaction: PartitionTransaction | None
-
-    @property
-    def is_of_one(self) -> bool:
-        """Whether the marker's epoch belongs to its transaction alone."""
-        return self.transaction is not None and self.transaction.has_own_epoch
+TopicAndPartition = tuple[str, int]
+Histories = Mapping[TopicAndPartition, PartitionTransactions]
+_ENDS = np.dtype(
+    [
+        *(("producer_id", "i8"), ("epoch", "i2"), ("place", "i4"), ("offset", "i8")),
+        *(("is_commit", "?"), ("has_data", "?"), ("is_of_one", "?")),
+    ]
+)
 
 
-class Life(NamedTuple):
-    """All that there is of a producer with one epoch of its markers, in one partition.
+class Decisions(NamedTuple):
+    """What was decided of a producer with one epoch, in one partition.
 
     Attributes:
-        decisions: of its coordinator that name the partition, by offset.
-        ends: by offset.
-        transactional_id: None if no coordinator's record at hand names it.
+        entries: of its coordinator that name the partition, by offset.
     """
 
-    place: Place
+    place: TopicAndPartition
     producer_id: int
     epoch: int
-    transactional_id: str | None
-    decisions: list[CoordinatorEntry]
-    ends: list[End]
-
-    @property
-    def commit_decision_count(self) -> int:
-        """How often it was decided to commit."""
-        return sum(entry.metadata.state is TransactionState.PREPARE_COMMIT for entry in self.decisions)
-
-    @property
-    def commits(self) -> list[Marker]:
-        """The COMMIT markers."""
-        return [end.marker for end in self.ends if end.marker.is_commit]
+    transactional_id: str
+    entries: list[CoordinatorEntry]
 
 
 class Lives:
-    """The lives of all transactions in `histories`; iterates over them by producer id, epoch and partition."""
+    """The markers of all transactions in `histories` beside the decisions on them.
+
+    Attributes:
+        ends: markers by producer id, epoch, partition and offset. `has_data`: they end a transaction; `is_of_one`:
+            their epoch is that of this transaction alone. `place` is a number in `places`.
+    """
 
     def __init__(self, histories: Histories, log: CoordinatorLog) -> None:
         self.histories = histories
-        self._lives: dict[tuple[int, int, Place], Life] = {}
-        self._waiting = {
-            (place, transaction.producer_id)
-            for place, history in histories.items()
-            for transaction in history.open_transactions
-        }
+        self.places = sorted(histories)
+        self.ends = np.concatenate(
+            [np.empty(0, _ENDS), *(_ends(histories[place], number) for number, place in enumerate(self.places))]
+        )
+        self.ends = self.ends[np.lexsort([self.ends[name] for name in ("offset", "place", "epoch", "producer_id")])]
+        self._producer_ids = np.ascontiguousarray(self.ends["producer_id"])
+        self._decisions: dict[tuple[int, int, TopicAndPartition], Decisions] = {}
         for transactional_id, entries in log.history.items():
             for entry in entries:
                 metadata = entry.metadata
-                if metadata.state in PREPARED:
-                    for place in metadata.partitions:
-                        life = self._life(metadata.producer_id, metadata.producer_epoch, place, transactional_id)
-                        life.decisions.append(entry)
-        for place, history in histories.items():
-            ends = [End(history, one.marker, one) for one in history.transactions if one.marker is not None]
-            ends += [End(history, marker, None) for marker in history.empty_markers]
-            for end in sorted(ends, key=lambda end: end.marker.offset):
-                marker = end.marker
-                self._life(marker.producer_id, marker.producer_epoch, place, None).ends.append(end)
+                for place in metadata.partitions if metadata.state in PREPARED else ():
+                    key = metadata.producer_id, metadata.producer_epoch, place
+                    empty = Decisions(place, *key[:2], transactional_id, [])
+                    self._decisions.setdefault(key, empty).entries.append(entry)
 
-    def __iter__(self) -> Iterator[Life]:
-        return (self._lives[key] for key in sorted(self._lives))
+    @property
+    def decisions(self) -> Iterator[Decisions]:
+        """By producer id, epoch and partition."""
+        return (self._decisions[key] for key in sorted(self._decisions))
 
-    def across_partitions(self) -> Iterator[list[Life]]:
-        """Yield the lives of one producer and epoch, in all partitions."""
-        found: dict[tuple[int, int], list[Life]] = defaultdict(list)
-        for life in self:
-            found[life.producer_id, life.epoch].append(life)
-        yield from found.values()
+    def groups(self, *names: str) -> Iterator[Table]:
+        """Yield neighbours in `ends` that have these columns in common, where there are several."""
+        ends = self.ends
+        is_first = np.ones(ends.size, np.bool_)
+        is_first[1:] = np.logical_or.reduce([ends[name][1:] != ends[name][:-1] for name in names])
+        bounds = np.append(np.flatnonzero(is_first), ends.size)
+        for group in np.flatnonzero(np.diff(bounds) > 1).tolist():
+            yield ends[bounds[group] : bounds[group + 1]]
 
-    def is_open(self, place: Place, producer_id: int) -> bool:
-        """Whether the producer has a transaction open there, which is a finding of its own if it should not have."""
-        return (place, producer_id) in self._waiting
+    def ends_of(self, place: TopicAndPartition, producer_id: int, epoch: int) -> Table:
+        """Return the markers of a producer with one epoch in one partition, by offset."""
+        number = self.places.index(place) if place in self.histories else NONE
+        first, last = (np.searchsorted(self._producer_ids, producer_id, side=side) for side in ("left", "right"))
+        found: Table = self.ends[first:last]
+        is_wanted = (found["epoch"] == epoch) & (found["place"] == number)
+        wanted: Table = found[is_wanted]
+        return wanted
 
-    def has_unanswered(self, place: Place, entries: list[CoordinatorEntry]) -> bool:
+    def has_unanswered(self, place: TopicAndPartition, entries: list[CoordinatorEntry]) -> bool:
         """Whether more decisions than there are markers of their epochs name the partition.
 
         Args:
             entries: the decisions that count.
         """
-        history = self.histories[place]
+        born_ms = self.histories[place].born_ms
         counts: dict[tuple[int, int], int] = defaultdict(int)
         for entry in entries:
             metadata = entry.metadata
-            if metadata.state in PREPARED and place in metadata.partitions and entry.timestamp >= history.born_ms:
+            if metadata.state in PREPARED and place in metadata.partitions and entry.timestamp >= born_ms:
                 counts[metadata.producer_id, metadata.producer_epoch] += 1
-        return any(count > len(self._life(*key, place, None).ends) for key, count in counts.items())
+        return any(count > self.ends_of(place, *key).size for key, count in counts.items())
 
-    def _life(self, producer_id: int, epoch: int, place: Place, transactional_id: str | None) -> Life:
-        key = (producer_id, epoch, place)
-        if key not in self._lives:
-            self._lives[key] = Life(place, producer_id, epoch, transactional_id, [], [])
-        return self._lives[key]
+
+def _ends(history: PartitionTransactions, number: int) -> npt.NDArray[np.void]:
+    table = history.table[history.table["marker_offset"] != NONE]
+    found = np.zeros(table.size + history.empty_markers.size, _ENDS)
+    found["place"] = number
+    for part, markers in ((found[: table.size], table), (found[table.size :], history.empty_markers)):
+        part["producer_id"], part["epoch"] = markers["producer_id"], markers["marker_epoch"]
+        part["offset"], part["is_commit"] = markers["marker_offset"], markers["is_commit"]
+    found["has_data"][: table.size] = True
+    found["is_of_one"][: table.size] = table["marker_epoch"] > table["producer_epoch"]
+    return found

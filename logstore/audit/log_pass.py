@@ -1,54 +1,19 @@
-"""One pass over the segments of a partition, and many checks on it: bytes are read once, whatever is asked.
+"""One pass over the segments of a partition: bytes are read once, whatever follows it.
 
-    run_checks(evidence, [BatchChecks(partition, report), …])
-
-calls of each check, for each segment in order: `begin`, then `step` and `skip` as the pieces come, then `end`.
+size = follow(evidence, [PartitionTransactions(evidence), …], ask)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
 from ..view.walk import Damage, Run, Tail, walk
 from .evidence import Evidence
+from .facts.batches import Ask, BadBytes, BatchOrder, Follower, SegmentEnd
 from .partition import unless_gone
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentEnd:
-    """How a segment ended.
-
-    Attributes:
-        size: bytes of the `.log` when it was opened.
-        is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
-    """
-
-    files: SegmentFiles
-    size: int
-    is_growing: bool
-
-
-class Check(Protocol):
-    """Something that is asked of all batches of a partition."""
-
-    def begin(self, segment: SegmentFiles) -> None:
-        """The next segment."""
-
-    def step(self, run: Run) -> None:
-        """Good batches of it."""
-
-    def skip(self, piece: Damage | Tail) -> None:
-        """Bytes of it that are no good batch."""
-
-    def end(self, end: SegmentEnd) -> None:
-        """There is no more of it."""
-
-    def finish(self) -> None:
-        """There are no more segments."""
 
 
 @dataclass(slots=True)
@@ -61,47 +26,54 @@ class PassSize:
     log_end_offset: int = 0
 
 
-def run_checks(evidence: Evidence, checks: Sequence[Check]) -> PassSize:
-    """Read the log once, with all checks on it; the evidence is a step ahead of them.
+def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda facts: None) -> PassSize:
+    """Read the log once for all followers, the evidence first; rules are asked of batches, and of what is none.
 
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
-    total = PassSize(log_end_offset=evidence.partition.first_offset)
+    size, order = PassSize(log_end_offset=evidence.partition.first_offset), BatchOrder(evidence)
     for segment in evidence.partition.files.segments:
         log = unless_gone(MappedFile, segment.log)
         if log is None:
             continue
         with log:
-            _segment(log, segment, evidence, checks, total)
-    for check in checks:
-        check.finish()
-    return total
+            size.segment_count += 1
+            size.size += log.size
+            size.log_end_offset = max(size.log_end_offset, segment.base_offset)
+            _segment(log, segment, order, [evidence, *followers], ask, size)
+    for follower in followers:
+        follower.finish()
+    return size
 
 
 def _segment(
-    log: MappedFile, segment: SegmentFiles, evidence: Evidence, checks: Sequence[Check], total: PassSize
+    log: MappedFile, segment: SegmentFiles, order: BatchOrder, followers: Sequence[Follower], ask: Ask, size: PassSize
 ) -> None:
-    total.segment_count += 1
-    total.size += log.size
-    total.log_end_offset = max(total.log_end_offset, segment.base_offset)
-    evidence.begin(segment)
-    for check in checks:
-        check.begin(segment)
+    for follower in followers:
+        follower.begin(segment)
+    tail: Tail | None = None
     for piece in walk(log, segment.base_offset):
         if isinstance(piece, Run):
-            total.batch_count += piece.row_end - piece.first_row
-            total.log_end_offset = int(piece.table.last_offset[piece.row_end - 1]) + 1
-            evidence.step(piece)
-            for check in checks:
-                check.step(piece)
+            batches = order.next(piece, segment)
+            size.batch_count += len(batches.table)
+            size.log_end_offset = int(batches.last[-1]) + 1
+            for follower in followers:
+                follower.step(batches)
+            ask(batches)
+            continue
+        order.is_after_damage = True
+        for follower in followers:
+            follower.skip(piece)
+        if isinstance(piece, Damage):
+            ask(BadBytes(order.partition, segment.log, piece))
         else:
-            evidence.skip(piece)
-            for check in checks:
-                check.skip(piece)
+            tail = piece
     end = SegmentEnd(segment, log.size, _size_now(segment, log.size) > log.size)
-    for check in checks:
-        check.end(end)
+    if tail is not None and not end.is_growing:
+        ask(BadBytes(order.partition, segment.log, tail))
+    for follower in followers:
+        follower.end(end)
 
 
 def _size_now(segment: SegmentFiles, size: int) -> int:

@@ -1,4 +1,4 @@
-"""Why a transaction is still open: its data in a partition, beside what the coordinator says of it.
+"""Why a transaction is open: its data in a partition, beside what the coordinator says of it; and who waits for it.
 
 A transaction is open in a partition from its first record to its marker. That is as it should be while the coordinator
 says Ongoing, and for a moment after it has decided. Otherwise nobody is going to end it: it hangs (KIP-664, KIP-890).
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, NamedTuple
 
 from ..topics.transaction_state import TransactionMetadata, TransactionState
-from .coordinator_log import PREPARED, CoordinatorEntry, CoordinatorLog
+from .evidence import Cluster
+from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
+from .facts.transactions import PartitionTransaction, PartitionTransactions
+from .finding import Where
 from .lives import Lives
-from .partition_transactions import PartitionTransaction, PartitionTransactions
 
 _EPOCH_MAX = 32767
 _EPOCH_BUMPING_VERSION = 2  # transaction.version whose markers carry the next epoch
@@ -50,6 +53,46 @@ class OpenTransaction:
     def name(self) -> str:
         """Of the partition."""
         return self.history.partition.name
+
+    @property
+    def where(self) -> Where:
+        """Where it begins."""
+        return self.history.partition.where(offset=self.transaction.first_offset)
+
+    @property
+    def story(self) -> str:
+        """Whose it is, and what its coordinator says, in words."""
+        transaction, entry = self.transaction, self.coordinator
+        who = f"producer {transaction.producer_id}, epoch {transaction.producer_epoch}, open for {self.age_ms} ms"
+        if entry is None:
+            return f"{who}; no transactional id has this producer"
+        metadata = entry.metadata
+        return (
+            f"{who}; {self.transactional_id} is {metadata.state.name}, epoch {metadata.producer_epoch}, "
+            f"timeout {metadata.transaction_timeout_ms} ms"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """The transactions of a directory.
+
+    Attributes:
+        histories: of each live partition.
+        lives: their markers beside the decisions of coordinators.
+        cluster: what the directory says of its cluster.
+        open: of all partitions, the oldest of each first.
+        is_closed: no broker runs on the directory.
+        now_ms: the time that ages are counted to.
+    """
+
+    histories: dict[tuple[str, int], PartitionTransactions]
+    lives: Lives
+    log: CoordinatorLog
+    cluster: Cluster
+    open: tuple[OpenTransaction, ...]
+    is_closed: bool
+    now_ms: int
 
 
 def open_transactions(
@@ -118,3 +161,125 @@ def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTra
     if metadata.client_transaction_version >= _EPOCH_BUMPING_VERSION:
         return metadata.producer_epoch == next_epoch
     return metadata.producer_epoch in (epoch, next_epoch)
+
+
+class Explanation(NamedTuple):
+    """The answer about one partition.
+
+    Attributes:
+        last_stable_offset: read_committed consumers get what is below.
+        log_end_offset: read_uncommitted consumers get what is below, once it is replicated.
+        blocking: the transaction that they wait for; None if they wait for none.
+        open_count: transactions that are open, this one included.
+    """
+
+    partition: str
+    last_stable_offset: int
+    log_end_offset: int
+    blocking: OpenTransaction | None
+    open_count: int
+
+    @property
+    def why(self) -> str:
+        """In one sentence."""
+        if self.blocking is None:
+            return "no transaction is open: read_committed consumers get all there is"
+        return _WHY[self.blocking.verdict]
+
+    @property
+    def advice(self) -> str:
+        """What to do."""
+        return "nothing" if self.blocking is None else _ADVICE[self.blocking.verdict].format(**self._words())
+
+    @property
+    def missing(self) -> str | None:
+        """The marker that would let readers on."""
+        if self.blocking is None:
+            return None
+        transaction = self.blocking.transaction
+        return f"a COMMIT or ABORT marker of producer {transaction.producer_id} in {self.partition}"
+
+    def _words(self) -> dict[str, Any]:
+        topic, _, number = self.partition.rpartition("-")
+        first_offset = 0 if self.blocking is None else self.blocking.transaction.first_offset
+        return {"topic": topic, "number": number, "first_offset": first_offset}
+
+
+def explain(history: PartitionTransactions, open_transactions: list[OpenTransaction]) -> Explanation:
+    """Of one partition, by its open transactions, the first of which holds readers back."""
+    blocking = open_transactions[0] if open_transactions else None
+    return Explanation(
+        history.partition.name, history.last_stable_offset, history.log_end_offset, blocking, len(open_transactions)
+    )
+
+
+def transaction_json(one: OpenTransaction) -> dict[str, Any]:
+    """An open transaction in plain values, named as Kafka names them."""
+    transaction, entry = one.transaction, one.coordinator
+    found: dict[str, Any] = {
+        "topic": one.history.partition.files.topic,
+        "partition": one.history.partition.files.partition,
+        "producerId": transaction.producer_id,
+        "producerEpoch": transaction.producer_epoch,
+        "transactionalId": one.transactional_id,
+        "firstOffset": transaction.first_offset,
+        "lastOffset": transaction.last_offset,
+        "records": transaction.record_count,
+        "ageMs": one.age_ms,
+        "verdict": one.verdict.value,
+        "coordinator": None,
+    }
+    if entry is not None:
+        metadata = entry.metadata
+        found["coordinator"] = {
+            "partition": f"__transaction_state-{entry.partition}",
+            "offset": entry.offset,
+            "state": metadata.state.name,
+            "producerEpoch": metadata.producer_epoch,
+            "transactionTimeoutMs": metadata.transaction_timeout_ms,
+            "transactionStartTimeMs": metadata.start_timestamp_ms,
+            "partitions": [f"{topic}-{number}" for topic, number in metadata.partitions],
+        }
+    return found
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """The answer in plain values."""
+    blocking = explanation.blocking
+    return {
+        "partition": explanation.partition,
+        "lastStableOffset": explanation.last_stable_offset,
+        "logEndOffset": explanation.log_end_offset,
+        "openTransactions": explanation.open_count,
+        "why": explanation.why,
+        "missing": explanation.missing,
+        "advice": explanation.advice,
+        "blocking": None if blocking is None else transaction_json(blocking),
+    }
+
+
+_ABORT = (
+    "`kafka-transactions.sh --bootstrap-server … abort --topic {topic} --partition {number} "
+    "--start-offset {first_offset}` ends it in this partition"
+)
+_WHY = {
+    Verdict.ONGOING: "its producer is not done, and within its timeout",
+    Verdict.TIMED_OUT: "its producer is not done, and its coordinator has not aborted it although its time is over",
+    Verdict.ENDING: "it is decided, and its marker is on its way",
+    Verdict.LATE: "it is decided, and its coordinator has not got its marker written for longer than its timeout",
+    Verdict.MARKER_MISSING: "it was decided and closed, and its marker is not in this partition",
+    Verdict.HANGING: "it hangs: its coordinator does not count this partition among its transaction, or knows nothing "
+    "of its producer, so that nobody is going to end it",
+    Verdict.UNKNOWN: "its coordinator's records are not in this directory, so what becomes of it is not known here",
+}
+_ADVICE = {
+    Verdict.ONGOING: "wait: its coordinator aborts it when its timeout is over",
+    Verdict.TIMED_OUT: "start a broker on the directory, or see what keeps the leader of its partition of "
+    "__transaction_state from working: it aborts the transaction",
+    Verdict.ENDING: "wait, or start a broker on the directory: the coordinator sends the marker again",
+    Verdict.LATE: "see whether the coordinator can reach the leader of this partition: it goes on sending the marker",
+    Verdict.MARKER_MISSING: "find out whether it was committed, in the other partitions: then its records here are "
+    "lost to readers whatever is done; " + _ABORT,
+    Verdict.HANGING: _ABORT,
+    Verdict.UNKNOWN: "ask the data directory of the broker that leads its partition of __transaction_state",
+}

@@ -14,10 +14,10 @@ from typing import TypeVar
 from ..disk.directory import PartitionFiles, SegmentFiles, list_data_directory, list_partition_directory
 from ..disk.names import absolute_path, child, parent
 from ..disk.side_files import read_offset_checkpoint
-from ..errors import CheckpointFormatError, DataDirectoryError, LogstoreError
+from ..errors import CheckpointFormatError, DataDirectoryError
 from ..layout import clean_shutdown, offset_checkpoint
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind
-from .finding import Finding, Rule, Where
+from .finding import Where
 
 T = TypeVar("T")
 
@@ -59,6 +59,10 @@ class Partition:
         base = self.files.segments[0].base_offset if self.files.segments else 0
         return max(base, self.surroundings.log_start_offset or 0)
 
+    def where(self, path: str | None = None, position: int | None = None, offset: int | None = None) -> Where:
+        """Return a place in the partition: in its directory, or in a file of it."""
+        return Where(path or self.files.path, *self.key, position, offset)
+
     @property
     def is_live(self) -> bool:
         """Whether it is the partition of its name; one that is stray or to be moved here only shares the name."""
@@ -86,40 +90,6 @@ class Partition:
         point = self.surroundings.recovery_point or 0
         above = next((s.base_offset for s in self.files.segments if s.base_offset > segment.base_offset), None)
         return above is None or above > point
-
-
-class Report:
-    """Collects findings about one partition, whose name it adds to each."""
-
-    def __init__(self, topic: str, partition: int) -> None:
-        self.findings: list[Finding] = []
-        self._topic = topic
-        self._partition = partition
-
-    def add(
-        self,
-        rule: Rule,
-        path: str | None,
-        *,
-        expected: object,
-        found: object,
-        position: int | None = None,
-        offset: int | None = None,
-    ) -> None:
-        """One more finding."""
-        where = Where(path, self._topic, self._partition, position, offset)
-        self.findings.append(rule.finding(where, expected=expected, found=found))
-
-    def add_error(self, rule: Rule, path: str | None, error: LogstoreError, *, expected: object) -> None:
-        """What an error says, as a finding; the error may know the place better."""
-        self.add(
-            rule,
-            path if error.path is None else str(error.path),
-            expected=expected if error.expected is None else error.expected,
-            found=error.message or error.found or type(error).__name__,
-            position=error.position,
-            offset=error.offset,
-        )
 
 
 def unless_gone(read: Callable[[str], T], path: str) -> T | None:

@@ -67,6 +67,10 @@ class _Block(NamedTuple):
     columns: Int64Array
     positions: Int64Array
 
+    def behind(self, count: int) -> _Block:
+        """Return it without the first batches."""
+        return _Block(self.path, self.columns[:, count:], self.positions[count:])
+
 
 def compare(path: str, other_path: str) -> Difference:
     """Compare the partition directories at `path` and `other_path`; damaged batches are passed over in both.
@@ -77,49 +81,27 @@ def compare(path: str, other_path: str) -> Difference:
     """
     one, other = open_partition(path), open_partition(other_path)
     start = max(max(each.first_offset, Evidence(each).cleaned_up_to) for each in (one, other))
-    streams = [_Stream(one, start), _Stream(other, start)]
+    streams = _blocks(one, start), _blocks(other, start)
+    first, second = (next(stream, None) for stream in streams)
     end_offset, batch_count = start, 0
-    while True:
-        blocks = [stream.peek() for stream in streams]
-        first, second = blocks
-        if first is None or second is None:
-            places = (_place(first, 0), _place(second, 0))
-            return Difference(start, end_offset, batch_count, places, ())
+    while first is not None and second is not None:
         count = min(first.positions.size, second.positions.size)
         is_different = (first.columns[:, :count] != second.columns[:, :count]).any(axis=0)
         same_count = int(is_different.argmax()) if is_different.any() else count
         if same_count:
             batch_count += same_count
-            end_offset = _end_offset(first, same_count - 1)
+            header = _header(first, same_count - 1)
+            end_offset = header["base_offset"] + header["last_offset_delta"] + 1
         if same_count < count:
             wrong = first.columns[:, same_count] != second.columns[:, same_count]
             names = tuple(name for name, is_wrong in zip(_COMPARED, wrong.tolist(), strict=True) if is_wrong)
             places = (_place(first, same_count), _place(second, same_count))
             return Difference(start, end_offset, batch_count, places, names)
-        for stream in streams:
-            stream.advance(count)
-
-
-class _Stream:
-    """The batches of a replica from an offset on."""
-
-    def __init__(self, partition: Partition, start: int) -> None:
-        self._blocks = _blocks(partition, start)
-        self._block: _Block | None = None
-
-    def peek(self) -> _Block | None:
-        """What is next, at least one batch; None at the end."""
-        while self._block is None or not self._block.positions.size:
-            self._block = next(self._blocks, None)
-            if self._block is None:
-                return None
-        return self._block
-
-    def advance(self, count: int) -> None:
-        """Pass over batches of what was peeked at."""
-        if self._block is not None:
-            path, columns, positions = self._block
-            self._block = _Block(path, columns[:, count:], positions[count:])
+        first, second = (
+            next(stream, None) if block.positions.size == count else block.behind(count)
+            for block, stream in zip((first, second), streams, strict=True)
+        )
+    return Difference(start, end_offset, batch_count, (_place(first, 0), _place(second, 0)), ())
 
 
 def _blocks(partition: Partition, start: int) -> Iterator[_Block]:
@@ -132,12 +114,9 @@ def _blocks(partition: Partition, start: int) -> Iterator[_Block]:
                 if isinstance(piece, Run):
                     rows = np.arange(piece.first_row, piece.row_end)
                     rows = rows[piece.table.base_offset[rows] >= start]
+                    if not rows.size:
+                        continue
                     yield _Block(segment.log, piece.table.matrix[_COLUMNS][:, rows], piece.table.position[rows])
-
-
-def _end_offset(block: _Block, row: int) -> int:
-    header = _header(block, row)
-    return header["base_offset"] + header["last_offset_delta"] + 1
 
 
 def _header(block: _Block, row: int) -> dict[str, int]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..disk.directory import SegmentFiles
 from ..disk.side_files import read_offset_index, read_time_index, read_transaction_index
-from ..layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2, TRANSACTIONAL_FLAG
+from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ..model import Codec
-from ..view.walk import Damage, Run, Tail
-from .log_pass import SegmentEnd
+from ..view.walk import Damage, Tail
+from .facts.batches import AuditedBatches, Follower, SegmentEnd
 from .partition import unless_gone
 
 _NO_TIMESTAMP = -1
@@ -45,8 +45,8 @@ class SegmentRow:
     codecs: set[str] = field(default_factory=set)
 
 
-class SegmentTable:
-    """A check that finds nothing, and counts.
+class SegmentTable(Follower):
+    """Counts what is in each segment.
 
     Attributes:
         rows: one a segment, by base offset.
@@ -68,16 +68,15 @@ class SegmentTable:
             row.aborted_entries = None if transaction_index is None else transaction_index.entry_count
         self.rows.append(row)
 
-    def step(self, run: Run) -> None:
-        table, rows, row = run.table, slice(run.first_row, run.row_end), self.rows[-1]
-        is_v2 = table.magic[rows] >= MAGIC_V2
-        attributes = np.where(is_v2, table.attributes[rows], table.attributes[rows] & CODEC_MASK)
+    def step(self, batches: AuditedBatches) -> None:
+        table, is_v2, row = batches.table, batches.is_v2, self.rows[-1]
+        attributes = np.where(is_v2, table.attributes, table.attributes & CODEC_MASK)
         row.batch_count += is_v2.size
-        row.record_count += int(np.where(is_v2, table.record_count[rows], 1).sum())
+        row.record_count += int(np.where(is_v2, table.record_count, 1).sum())
         row.control_count += int(((attributes & CONTROL_FLAG) != 0).sum())
         row.transactional_count += int(((attributes & TRANSACTIONAL_FLAG) != 0).sum())
-        row.end_offset = int(table.last_offset[run.row_end - 1]) + 1
-        timestamps = table.max_timestamp[rows]
+        row.end_offset = int(batches.last[-1]) + 1
+        timestamps = table.max_timestamp
         if row.first_timestamp == _NO_TIMESTAMP:
             row.first_timestamp = int(timestamps[0])
         row.largest_timestamp = max(row.largest_timestamp, int(timestamps.max()))
@@ -90,6 +89,3 @@ class SegmentTable:
 
     def end(self, end: SegmentEnd) -> None:
         self.rows[-1].size = end.size
-
-    def finish(self) -> None:
-        """Nothing is left to count."""

@@ -1,8 +1,8 @@
 """Findings that last: beside a running broker a directory is read while it changes, and two files may not fit then.
 
 What is found in a directory that has not changed meanwhile stands, unless it was written to a moment ago: whoever
-writes may be between the `.log` and an index. Else it is read again, and only what is found again, word for word, is
-told: a fault stays, a moment passes.
+writes may be between the `.log` and an index. Else it is read again, and only what is found again, by rule and place,
+is told: a fault stays, a moment passes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def read_until_stable(
             threading.Event().wait(MOMENT_S)
         before = after
         result = read()
-        again = set(findings_of(result))
-        findings = tuple(finding for finding in findings if finding in again)
+        again = {(finding.rule, finding.where): finding for finding in findings_of(result)}
+        findings = tuple(again[key] for finding in findings if (key := (finding.rule, finding.where)) in again)
     return result, findings
 
 

@@ -61,12 +61,12 @@ def undocumented(module: Module, documented_elsewhere: frozenset[str] = frozense
 
 
 def protocol_methods(modules: list[Module]) -> frozenset[str]:
-    """Names of the methods of all protocols."""
+    """Names of the methods of all protocols, and of what follows the pass of an audit."""
     return frozenset(
         method.name
         for module in modules
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef) and any(isinstance(b, ast.Name) and b.id == "Protocol" for b in node.bases)
+        if isinstance(node, ast.ClassDef) and (node.name == "Follower" or "Protocol" in map(ast.unparse, node.bases))
         for method in node.body
         if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
     )
@@ -75,8 +75,8 @@ def protocol_methods(modules: list[Module]) -> frozenset[str]:
 def _public(body: list[ast.stmt]) -> Iterator[Definition]:
     for node in body:
         if isinstance(node, Definition) and not node.name.startswith("_"):
-            if "overload" in map(ast.unparse, node.decorator_list):
-                continue  # what it says is said by the one behind
+            if any(ast.unparse(one).startswith(("overload", "rule(")) for one in node.decorator_list):
+                continue  # what it says is said by the one behind, or by the decorator
             yield node
             if isinstance(node, ast.ClassDef):
                 yield from _public(node.body)

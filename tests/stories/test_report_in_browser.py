@@ -98,14 +98,14 @@ def test_what_brokers_wrote_is_in_order_at_any_width(
         assert seen["verdict"] == "verdict fine"
         assert "Nothing is wrong." in seen["text"]
         assert seen["findings"] == []
-        assert len(seen["sections"]) == seen["rows"] == len(audited.verified.partitions)
+        assert len(seen["sections"]) == seen["rows"] == len(audited.partitions)
     assert browser.load(path).console == []
 
 
 def test_bars_are_as_long_as_what_they_stand_for(golden: Golden, browser: Browser, tmp_path: Path) -> None:
     path, audited = written(golden("transactions"), 1_795_247_000_000, tmp_path)
     (seen,) = browser.measure(path, [1300])
-    for one in audited.verified.partitions:
+    for one in audited.partitions:
         key = (one.partition.files.topic, one.partition.files.partition)
         view, history = audited.groups.views[key], audited.transactions.histories[key]
         section = section_of(seen, one.partition.name)

@@ -11,7 +11,7 @@ import pytest
 
 from logstore.audit.directory_audit import audit_directory, read_transactions
 from logstore.audit.evidence import Cluster, Unasked
-from logstore.audit.group_rules import group_lags
+from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Verdict
 from logstore.topics.cluster_metadata import encode_value
 from tests.naive.checksum import crc32c
@@ -91,7 +91,7 @@ def test_without_the_cleaners_checkpoint_holes_are_not_judged(
     audited = audit_directory(str(root), story.now_ms)
     assert [finding.rule for finding in audited.findings] == found
     reason = "cleaner-offset-checkpoint is missing or unreadable"
-    assert audited.verified.unasked == {Unasked("offsets-lost", reason): 1}
+    assert audited.unasked == {Unasked("offsets-lost", reason): 1}
 
 
 def test_a_crash_between_swap_and_checkpoint_leaves_holes_above_it(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_an_aborted_metadata_transaction_makes_no_topic(tmp_path: Path) -> None:
     cluster = Cluster(str(story.write(tmp_path)))
     assert cluster.partition_count("orders") == 1
     assert cluster.partition_count("gone") is None
-    assert cluster.findings == []
+    assert cluster.unreadable == []
 
 
 def test_faults_are_found_beside_a_metadata_log(tmp_path: Path) -> None:
@@ -344,5 +344,5 @@ def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
 
 def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
     groups = audit_directory(str(FAULTS["group-ahead"][0]().write(tmp_path)), 0).groups
-    lags = {lag.group_id: lag.lag for lag in group_lags(groups.log, groups.views)}
+    lags = {lag.group_id: lag.lag for lag in group_lags(groups)}
     assert lags["plain"] == groups.views[AT_A].end - 99 < 0

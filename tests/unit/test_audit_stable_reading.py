@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.audit import log_pass, rules, stable_reading
-from logstore.audit.finding import Finding, Where
+from logstore.audit import log_pass, stable_reading
+from logstore.audit.finding import Finding, Severity, Where
 from logstore.audit.partition import open_partition
 from logstore.audit.stable_reading import READING_COUNT_MAX, read_until_stable
 from logstore.audit.verify import verify_directory, verify_partition, verify_partition_directory
@@ -22,7 +22,7 @@ from tests.unit.test_audit_verify import Golden
 
 
 def finding(number: int) -> Finding:
-    return rules.LOG_CRC.finding(Where("a.log", offset=number), expected="1", found="2")
+    return Finding("log-crc", Severity.ERROR, Where("a.log", offset=number), "1", "2", "advice")
 
 
 def readings(place: Path, answers: list[list[Finding]], *, changes: bool) -> tuple[int, tuple[Finding, ...]]:
@@ -77,7 +77,7 @@ def test_files_in_partitions_count_as_changes(golden: Golden, tmp_path: Path) ->
 def test_a_fault_beside_a_writer_is_told(golden: Golden, tmp_path: Path) -> None:
     root = shutil.copytree(golden("transactions"), tmp_path / "data")
     FAULTS["log-crc"][0](root)
-    assert [one.rule for one in verify_directory(str(root)).all_findings] == ["log-crc"]
+    assert [one.rule for one in verify_directory(str(root)).findings] == ["log-crc"]
     assert [one.rule for one in verify_partition_directory(str(root / ROLLED)).findings] == ["log-crc"]
 
 

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 
 from logstore.audit import rules
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory, read_groups, read_transactions
-from logstore.audit.explanation import explain
-from logstore.audit.group_rules import group_lags
-from logstore.audit.offset_ranges import Label, visible_count
-from logstore.audit.open_transactions import Verdict
+from logstore.audit.facts.offsets import Label, visible_count
+from logstore.audit.groups import group_lags
+from logstore.audit.open_transactions import Verdict, explain
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
 from tests.unit.audit_faults import FAULTS as SIDE_FILE_FAULTS
@@ -83,7 +82,7 @@ def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: P
 
 def test_lag_counts_records_that_a_consumer_gets(tmp_path: Path) -> None:
     groups = audited(hanging_unknown(), tmp_path).groups
-    lags = {(lag.group_id, lag.topic): lag for lag in group_lags(groups.log, groups.views)}
+    lags = {(lag.group_id, lag.topic): lag for lag in group_lags(groups)}
     copy, view = lags["copy", "orders"], groups.views["orders", 0]
     assert (copy.commit.offset, copy.lag) == (3, view.end - 3)
     # of what follows on offset 3: two committed, one plain, then six and one of the idempotent producer
@@ -144,6 +143,6 @@ def test_audit_prints_and_exits_with_what_it_found(tmp_path: Path) -> None:
 
 
 def test_every_rule_has_a_fault() -> None:
-    planted = FAULTS.keys() | SIDE_FILE_FAULTS.keys() | PLAIN_FAULTS.keys() | {rules.LOG_UNREADABLE.name}
+    planted = FAULTS.keys() | SIDE_FILE_FAULTS.keys() | PLAIN_FAULTS.keys() | {"log-unreadable"}
     assert {rule.name for rule in rules.RULES} == planted
     assert len({rule.name for rule in rules.RULES}) == len(rules.RULES)

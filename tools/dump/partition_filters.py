@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logstore.audit.coordinator_log import read_coordinator_log
+from logstore.audit.directory_audit import read_coordinators
 from logstore.audit.evidence import Evidence
-from logstore.audit.log_pass import run_checks
-from logstore.audit.partition import open_partition, open_partitions
-from logstore.audit.partition_transactions import PartitionTransactions
+from logstore.audit.facts.coordinators import CoordinatorLog
+from logstore.audit.facts.transactions import PartitionTransactions
+from logstore.audit.log_pass import follow
+from logstore.audit.partition import open_partition
 from logstore.columns.batch_table import BatchTable, BoolArray, Int64Array
 from logstore.disk.names import absolute_path, parent
 from logstore.errors import InvalidNameError, UsageError
@@ -73,7 +74,7 @@ def _committed_batches(directory: str) -> ConsumedBatches:
             expected="a directory with a name such as orders-0",
         ) from error
     history = PartitionTransactions(evidence)
-    run_checks(evidence, [history])
+    follow(evidence, [history])
     ranges: dict[int, list[tuple[int, int]]] = {}
     for transaction in history.transactions:
         if transaction.marker is not None and not transaction.marker.is_commit:
@@ -93,16 +94,15 @@ def producer_ids_of(path: str, transactional_id: str) -> frozenset[int]:
 
 @lru_cache(maxsize=64)
 def _producer_ids(root: str, transactional_id: str) -> frozenset[int]:
-    partitions = [one for one in open_partitions(root) if one.files.topic == TOPIC] if os.path.isdir(root) else []
-    log, _ = read_coordinator_log(partitions, None)
+    log = read_coordinators(root)[0] if os.path.isdir(root) else CoordinatorLog()
     found = frozenset(producer_id for producer_id, owner in log.owners.items() if owner == transactional_id)
     if not found:
         known = ", ".join(sorted(set(log.owners.values()))) or "none"
         raise UsageError(
             "No coordinator in the data directory knows the transactional id",
             path=root,
-            expected=f"one of {known}" if partitions else f"partitions of {TOPIC}",
-            found=transactional_id if partitions else "none",
+            expected=f"one of {known}" if log.history else f"partitions of {TOPIC}",
+            found=transactional_id if log.history else "none",
             advice="--producer-id needs no coordinator",
         )
     return found

@@ -55,11 +55,11 @@ def _by_rule(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 
 def _block(found: Sequence[Finding], root: str) -> str:
-    from logstore.audit.rules import RULES
+    from logstore.audit.rules import BY_NAME
 
     first = found[0]
     severity = first.severity.value
-    about = next((prose(rule.about) for rule in RULES if rule.name == first.rule), "")
+    about = prose(BY_NAME[first.rule].about)
     shown, rest = found[:PLACE_COUNT_MAX], found[PLACE_COUNT_MAX:FOLDED_COUNT_MAX]
     more = folded(f"{len(found) - len(shown):,} more places", _places(rest, root)) if rest else ""
     if len(found) > FOLDED_COUNT_MAX:

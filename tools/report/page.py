@@ -121,7 +121,7 @@ def _transactions(audited: AuditedDirectory, partitions: Sequence[Shown]) -> Ite
     placed = [Placed(one.name, transaction) for one in partitions for transaction in one.history.transactions]
     if not placed:
         return
-    until_ms = max(one.history.largest_timestamp for one in partitions if one.history.transactions)
+    until_ms = max(one.history.largest_timestamp for one in partitions if len(one.history.table))
     words = "".join(f"<span>{swatch(label)}</span>" for label in ("committed", "aborted", "open"))
     yield f'<section id="transactions"><h2>Transactions in time</h2><p class="legend">{words}</p>'
     yield timeline(placed, audited.transactions.log.owners, until_ms)

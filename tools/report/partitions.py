@@ -13,11 +13,11 @@ from .segments import segments
 
 if TYPE_CHECKING:
     from logstore.audit.directory_audit import AuditedDirectory
+    from logstore.audit.facts.offsets import ReadableOffsets
+    from logstore.audit.facts.transactions import PartitionTransactions
     from logstore.audit.finding import Finding
-    from logstore.audit.group_rules import ReadableOffsets
     from logstore.audit.open_transactions import OpenTransaction
-    from logstore.audit.partition_transactions import PartitionTransactions
-    from logstore.audit.verify import Verified
+    from logstore.audit.verify import PartitionFacts
 
 SECTION_COUNT_MAX = 200  # with pictures; more would be a page that no browser likes
 ROW_COUNT_MAX = 50  # of the table, before the rest is folded
@@ -27,7 +27,7 @@ OPEN_COUNT_MAX = 12  # partitions without trouble whose sections are not folded
 class Shown(NamedTuple):
     """A partition with all that is known of it."""
 
-    verified: Verified
+    verified: PartitionFacts
     findings: Sequence[Finding]
     history: PartitionTransactions
     open: Sequence[OpenTransaction]
@@ -51,7 +51,7 @@ def shown_partitions(audited: AuditedDirectory) -> list[Shown]:
     for one in audited.transactions.open:
         opened[one.name].append(one)
     found = []
-    for verified in audited.verified.partitions:
+    for verified in audited.partitions:
         if not verified.partition.is_live:
             continue  # its findings stand above
         key = verified.partition.files.topic, verified.partition.files.partition
@@ -120,7 +120,7 @@ def _state(one: Shown) -> str:
 
 def _held_back(one: Shown) -> str:
     """Why read_committed consumers do not come to the log's end."""
-    from logstore.audit.explanation import explain
+    from logstore.audit.open_transactions import explain
 
     if not one.open:
         return ""

@@ -14,9 +14,8 @@ from .markup import Markup, count_of, swatch, text
 from .scale import offset_axis, percent, time_axis
 
 if TYPE_CHECKING:
-    from logstore.audit.group_rules import ReadableOffsets
-    from logstore.audit.offset_ranges import OffsetRange
-    from logstore.audit.partition_transactions import PartitionTransaction
+    from logstore.audit.facts.offsets import OffsetRange, ReadableOffsets
+    from logstore.audit.facts.transactions import PartitionTransaction
 
 COLUMN_COUNT = 1000  # of an offset map
 MINI_COLUMN_COUNT = 120  # of one in a table

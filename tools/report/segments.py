@@ -9,7 +9,7 @@ from .markup import Markup, byte_text, count_of, size_text, swatch, table
 from .scale import percent
 
 if TYPE_CHECKING:
-    from logstore.audit.verify import Verified
+    from logstore.audit.verify import PartitionFacts
     from logstore.disk.directory import SegmentFiles
 
 SEGMENT_COUNT_MAX = 40  # rows for one partition
@@ -18,7 +18,7 @@ _SUFFIXES = ("log", "index", "timeindex", "txnindex")
 _Sizes = Sequence[int | None]  # bytes of the files of one segment, by suffix; None for a file that is not there
 
 
-def segments(one: Verified) -> str:
+def segments(one: PartitionFacts) -> str:
     """A table with a row for each of the last segments, and what all of them take."""
     rows = [(segment.base_offset, _sizes(segment)) for segment in one.partition.files.segments]
     if not rows:

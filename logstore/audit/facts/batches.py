@@ -1,0 +1,163 @@
+"""Batches as rules see them, what came before each, and how facts follow the pass over a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...columns.batch_table import BatchTable, BoolArray, Int64Array
+from ...disk.directory import SegmentFiles
+from ...errors import LogstoreError
+from ...kernels.scan import batches as fields
+from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
+from ...view.walk import OFFSET_SPAN, Damage, Run, Tail, is_ascending
+from ..finding import Broken, Where
+from ..partition import Partition
+
+if TYPE_CHECKING:
+    from ..evidence import Evidence
+
+Ask = Callable[[object], None]  # asks all rules of some facts
+
+
+class Unreadable(NamedTuple):
+    """Something that does not parse, or cannot be read; `rule` is the name of the rule that it breaks."""
+
+    rule: str
+    broken: Broken
+
+    @classmethod
+    def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Unreadable:
+        """Make one of an error, which may know the place better than `where`."""
+        path = where.path if error.path is None else str(error.path)
+        found = error.message or error.found or type(error).__name__
+        place = where._replace(path=path, position=error.position, offset=error.offset)
+        return cls(rule, (place, expected if error.expected is None else error.expected, found))
+
+    def breaks(self, rule: str) -> Iterator[Broken]:
+        """Yield it if that is the rule."""
+        if self.rule == rule:
+            yield self.broken
+
+
+class BadBytes(NamedTuple):
+    """Bytes of a segment that are no good batch."""
+
+    partition: Partition
+    path: str
+    piece: Damage | Tail
+
+    @property
+    def where(self) -> Where:
+        """Where they begin."""
+        return self.partition.where(self.path, self.piece.start, self.piece.offset)
+
+
+class AuditedBatches:
+    """Good batches of a segment, one behind the other; columns of a row each.
+
+    Attributes:
+        run, table: the same as rows of a table of more, for kernels; and a table of only these.
+        before: where the offsets of the batch before ended, exclusive.
+        epoch_before: the highest leader epoch before each, -1 for none.
+        offset_max: the highest offset that the segment can hold: below the next one, and as indexes can tell them.
+        is_after_damage: bytes before the first of them are no batch; what offsets they had is not known.
+        transactions: the number of the transaction that each is data of, -1 for none; see `transactions`.
+        base, last, span, epochs: first and last offsets, how many that are, leader epochs.
+        is_v2, is_producers, is_transactional: of magic 2 or above, of a producer, data of a transaction.
+        is_thin, is_hole: fewer records than offsets; offsets missing before it that no damage tells of.
+        is_ascending: each begins behind the one before, as all that goes by offsets takes for granted.
+    """
+
+    def __init__(
+        self, evidence: Evidence, segment: SegmentFiles, run: Run, before: Int64Array, epoch_before: Int64Array
+    ) -> None:
+        self.evidence, self.partition, self.segment, self.run = evidence, evidence.partition, segment, run
+        matrix = run.table.matrix[:, run.first_row : run.row_end]
+        self.table = table = BatchTable(matrix, matrix.shape[1], run.table.status, run.table.next_position)
+        self.before, self.epoch_before = before, epoch_before
+        self.offset_max, self.is_after_damage = segment.base_offset + OFFSET_SPAN - 1, False
+        self.transactions = np.full(len(table), -1)
+        self.base: Int64Array = table.base_offset
+        self.last, self.span = table.last_offset, table.column(fields.LAST_OFFSET_DELTA) + 1
+        self.epochs = table.column(fields.PARTITION_LEADER_EPOCH)
+        flags = table.attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG)
+        self.is_v2: BoolArray = table.magic >= MAGIC_V2
+        self.is_producers: BoolArray = self.is_v2 & (table.producer_id != NO_PRODUCER_ID)
+        self.is_transactional: BoolArray = self.is_producers & (flags == TRANSACTIONAL_FLAG)
+        self.is_thin: BoolArray = self.is_v2 & (table.record_count < self.span)
+        self.is_hole: BoolArray = self.base > before
+        self.is_ascending = is_ascending(run)
+
+    def where(self, row: int, offset: int | None = None) -> Where:
+        """Return the place of a batch."""
+        offset = int(self.base[row]) if offset is None else offset
+        return self.partition.where(self.segment.log, int(self.table.position[row]), offset)
+
+    def broken(
+        self, is_wrong: BoolArray, expected: str, expected_values: Int64Array, found_values: Int64Array
+    ) -> Iterator[Broken]:
+        """Yield the rows that are wrong, each with its values: the expected one in a text, and what was found."""
+        for row in np.flatnonzero(is_wrong).tolist():
+            yield self.where(row), expected.format(int(expected_values[row])), int(found_values[row])
+
+
+class SegmentEnd(NamedTuple):
+    """How a segment ended.
+
+    Attributes:
+        size: bytes of the `.log` when it was opened.
+        is_growing: a writer has appended since, so that what was cut off may have been whole a moment later.
+    """
+
+    files: SegmentFiles
+    size: int
+    is_growing: bool
+
+
+class Follower:
+    """Called for each segment in order: `begin`, then `step` and `skip` as the pieces come, then `end`."""
+
+    def begin(self, segment: SegmentFiles) -> None:
+        """Take the next segment."""
+
+    def step(self, batches: AuditedBatches) -> None:
+        """Take good batches of it."""
+
+    def skip(self, piece: Damage | Tail) -> None:
+        """Take bytes of it that are no good batch."""
+
+    def end(self, end: SegmentEnd) -> None:
+        """Take the end of the segment."""
+
+    def finish(self) -> None:
+        """Take the end of the log."""
+
+
+class BatchOrder:
+    """Knows what came before the next batches of a partition."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self.partition = evidence, evidence.partition
+        self._next_base = {one.log: behind.base_offset for one, behind in pairwise(self.partition.files.segments)}
+        self._end_offset: int | None = None
+        self._leader_epoch = -1
+        self.is_after_damage = False
+
+    def next(self, run: Run, segment: SegmentFiles) -> AuditedBatches:
+        """Return the next good batches."""
+        rows = slice(run.first_row, run.row_end)
+        ends, epochs = run.table.last_offset[rows] + 1, run.table.column(fields.PARTITION_LEADER_EPOCH)[rows]
+        if self._end_offset is None:
+            self._end_offset = min(segment.base_offset, int(run.table.base_offset[run.first_row]))
+        before = np.concatenate([[self._end_offset], ends[:-1]])
+        highest = np.maximum.accumulate(np.concatenate([[self._leader_epoch], epochs]))
+        found = AuditedBatches(self._evidence, segment, run, before, highest[:-1])
+        found.offset_max = min(self._next_base.get(segment.log, 2**63) - 1, found.offset_max)
+        found.is_after_damage, self.is_after_damage = self.is_after_damage, False
+        found.is_hole[0] &= not found.is_after_damage
+        self._end_offset, self._leader_epoch = int(ends[-1]), int(highest[-1])
+        return found

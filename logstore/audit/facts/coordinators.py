@@ -1,0 +1,146 @@
+"""What `__transaction_state` and `__consumer_offsets` of a data directory know (KIP-98, KIP-447, KIP-890).
+
+The topics are compacted, so of what was before only some is left. A broker holds only some of their partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...errors import LogstoreError, SchemaError
+from ...layout.batch import NO_PRODUCER_ID
+from ...model import TopicPartition
+from ...topics import transaction_state
+from ...topics.transaction_state import TransactionMetadata, TransactionState
+from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
+from ...view.replay import ReplayedRecord, replayed_rows
+from ..partition import Partition
+from .batches import Ask, AuditedBatches, Follower, Unreadable
+
+PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+
+
+class CoordinatorEntry(NamedTuple):
+    """One record of a transactional id: its place in the topic, when it was written (ms), and what it says."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    metadata: TransactionMetadata
+
+
+@dataclass(slots=True)
+class CoordinatorLog:
+    """All that is there.
+
+    Attributes:
+        history: the records of each transactional id, oldest first; ids that were forgotten have none.
+        owners: from producer id to the transactional id that has, had, or is about to have it.
+        is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
+    """
+
+    history: dict[str, list[CoordinatorEntry]] = field(default_factory=dict)
+    owners: dict[int, str] = field(default_factory=dict)
+    is_complete: bool = False
+
+    def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
+        """Whose producer id it is, and its last record."""
+        transactional_id = self.owners.get(producer_id, "")
+        entries = self.history.get(transactional_id)
+        return (transactional_id, entries[-1]) if entries else None
+
+
+class Commit(NamedTuple):
+    """A committed offset of a group in a partition of a topic.
+
+    Attributes:
+        offset: the next one to read.
+        producer_id: of the transaction it came in; None if it came in none.
+        place: partition of `__consumer_offsets` and offset of the record in it.
+        commit_timestamp: ms.
+    """
+
+    offset: int
+    producer_id: int | None
+    place: tuple[int, int]
+    commit_timestamp: int
+
+
+TransactionalIdState = tuple[str, CoordinatorEntry | None]
+Target = tuple[str, str, int]  # group, topic, partition
+GroupLog = dict[Target, list[Commit]]  # commits of each, in the order in which they took effect
+
+
+class InternalRecords(Follower):
+    """Takes the records of a partition of an internal topic.
+
+    Attributes:
+        states: of transactional ids, in order; None where one was forgotten.
+        commits: that took effect, by groups and what they read.
+    """
+
+    def __init__(self, partition: Partition, ask: Ask) -> None:
+        self._partition, self._ask = partition, ask
+        self.states: list[TransactionalIdState] = []
+        self.commits: GroupLog = {}
+        self._offsets = _GroupHistory(partition.files.partition, self.commits)
+
+    def step(self, batches: AuditedBatches) -> None:
+        is_states = self._partition.files.topic == transaction_state.TOPIC
+        for item in replayed_rows(*batches.run):
+            try:
+                if isinstance(item, LogstoreError):
+                    where = self._partition.where(batches.segment.log)
+                    self._ask(Unreadable.of("internal-record", where, item, "records that can be read"))
+                elif not is_states:
+                    self._offsets.replay_item(item)
+                elif isinstance(item, ReplayedRecord):
+                    self._take_state(item)
+            except SchemaError as error:
+                expected = "a transactional id's state" if is_states else "a group's state"
+                self._ask(Unreadable.of("internal-record", self._partition.where(), error, expected))
+            except LogstoreError:
+                continue  # a marker, which breaks `log-marker`
+
+    def _take_state(self, record: ReplayedRecord) -> None:
+        if record.key is None:
+            raise SchemaError("The record has no key", offset=record.offset)
+        transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
+        metadata = transaction_state.decode_value(record.value, offset=record.offset)
+        place = self._partition.files.partition, record.offset, record.timestamp
+        self.states.append((transactional_id, None if metadata is None else CoordinatorEntry(*place, metadata)))
+
+
+class _GroupHistory(ReplayedOffsets):
+    """Keeps what was committed before, too."""
+
+    def __init__(self, number: int, commits: GroupLog) -> None:
+        super().__init__()
+        self._number, self._commits = number, commits
+
+    def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
+        super().put(group_id, partition, commit)
+        producer_id = None if commit.producer_id == NO_PRODUCER_ID else commit.producer_id
+        place = self._number, commit.record_offset
+        made = Commit(commit.value.offset, producer_id, place, commit.value.commit_timestamp_ms)
+        self._commits.setdefault((group_id, *partition), []).append(made)
+
+    def remove(self, group_id: str, partition: TopicPartition) -> None:
+        super().remove(group_id, partition)
+        self._commits.pop((group_id, *partition), None)
+
+
+def coordinator_log(states: Iterable[TransactionalIdState]) -> CoordinatorLog:
+    """Put together what partitions of `__transaction_state` tell."""
+    log = CoordinatorLog()
+    for transactional_id, entry in states:
+        if entry is None:
+            log.history.pop(transactional_id, None)
+            continue
+        log.history.setdefault(transactional_id, []).append(entry)
+        metadata = entry.metadata
+        ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
+        log.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
+    return log

@@ -1,0 +1,68 @@
+"""`leader-epoch-checkpoint` beside the epochs that batches have (`LeaderEpochFileCache`, KIP-101).
+
+The checkpoint must give each batch, by its offset, the epoch that it has. Batches below the first entry are passed over
+when the log starts above them. Where nothing was compacted, an epoch begins with its first batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...disk.side_files import read_leader_epoch_checkpoint
+from ...errors import CheckpointFormatError
+from ...layout import leader_epoch_checkpoint
+from ..evidence import Evidence
+from ..partition import unless_gone
+from .batches import Ask, AuditedBatches, Follower, Unreadable
+
+
+class EpochFacts(Follower):
+    """The checkpoint of a partition.
+
+    Attributes:
+        path: None if there is none.
+        disordered: entries that do not ascend: (the one before, the one).
+        wrong: of each epoch of a batch and that of the checkpoint, None for none, the path and offset of the first.
+    """
+
+    def __init__(self, evidence: Evidence, ask: Ask) -> None:
+        self.evidence = evidence
+        self._ask = ask
+        self.path = evidence.partition.files.files.get(leader_epoch_checkpoint.FILE_NAME)
+        self.disordered: list[tuple[tuple[int, int], tuple[int, int]]] = []
+        self.wrong: dict[tuple[int, int | None], tuple[str, int]] = {}
+        entries = self._read()
+        pairs = np.array(entries or [], np.int64).reshape(-1, 2)
+        self._epochs, self._starts = pairs[:, 0], pairs[:, 1]
+        wrong = np.flatnonzero((np.diff(pairs, axis=0) <= 0).any(axis=1)).tolist()
+        self.disordered = [((entries or [])[row], (entries or [])[row + 1]) for row in wrong[:1]]
+        self._is_compared = entries is not None and not self.disordered
+
+    def _read(self) -> list[tuple[int, int]] | None:
+        """Return the entries; None where there is nothing to compare with."""
+        if self.path is None:
+            return []
+        try:
+            return unless_gone(read_leader_epoch_checkpoint, self.path)
+        except CheckpointFormatError as error:
+            where = self.evidence.partition.where(self.path)
+            self._ask(Unreadable.of("checkpoint-format", where, error, "epochs and start offsets"))
+            return None
+
+    def step(self, batches: AuditedBatches) -> None:
+        if not self._is_compared:
+            return
+        is_asked = batches.is_v2 & (batches.epochs >= 0) & (batches.base >= self._asked_from())
+        entries = np.searchsorted(self._starts, batches.base, side="right") - 1
+        known = np.concatenate([self._epochs, [-1]])[entries]  # the last one is that of batches below all entries
+        for row in np.flatnonzero(is_asked & (known != batches.epochs)).tolist():
+            pair = int(batches.epochs[row]), None if known[row] < 0 else int(known[row])
+            self.wrong.setdefault(pair, (self.path or batches.segment.log, int(batches.base[row])))
+
+    def finish(self) -> None:
+        self._ask(self)
+
+    def _asked_from(self) -> int:
+        """Where the log starts; while its checkpoint may be behind, where its epochs start (`truncateFromStart`)."""
+        start = self.evidence.partition.first_offset
+        return start if self.evidence.is_start_known or not self._starts.size else max(start, self._starts[0])

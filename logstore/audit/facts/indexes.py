@@ -1,0 +1,176 @@
+"""Entries of `.index` and `.timeindex`, and the batches they lead to (`OffsetIndex`, `TimeIndex`, `LogSegment.append`).
+
+Which batches have an entry depends on when a broker opened the log, so an index is not compared with one made anew:
+each entry must lead to a batch whose last offset it has, entries must ascend, and a time entry must be the largest
+timestamp up to its batch, which is the first to have it. A closed segment's last time entry is its largest timestamp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...columns.batch_table import BoolArray, Int64Array
+from ...disk.directory import SegmentFiles
+from ...disk.side_files import read_offset_index, read_time_index
+from ...layout import offset_index, time_index
+from ...view.walk import Damage, Tail
+from ..evidence import Evidence
+from ..finding import Where
+from ..partition import unless_gone
+from .batches import Ask, AuditedBatches, Follower, SegmentEnd
+
+_NO_TIMESTAMP = -1
+
+
+class IndexFacts(Follower):
+    """An index of the current segment, each of whose entries is looked for among the batches.
+
+    Attributes:
+        segment, end_of_segment: of which it is.
+        path: None if there is no such file; `size_bytes` of it.
+        zero_count: entries at the end that are zeros of a preallocated file.
+        is_in_use: a broker has it open, or makes it anew on its next start.
+        offsets, values: int64, of the entries; values are positions or timestamps.
+        is_proven: which have been looked for, or cannot be; the others lead to no batch.
+        wrong: which do not lead to what they say; `batch_offsets` and `batch_values` are what the batch has instead.
+    """
+
+    entry_size: int
+    suffix: str
+    path: str | None
+
+    def __init__(self, evidence: Evidence, ask: Ask) -> None:
+        self.evidence, self._ask = evidence, ask
+
+    def begin(self, segment: SegmentFiles) -> None:
+        self.segment, self.is_in_use = segment, self.evidence.partition.will_be_recovered(segment)
+        self.path, self.size_bytes = None, 0
+        self.offsets = self.values = np.empty(0, np.int64)
+        is_zero = self._read(segment)
+        is_base = self.offsets == segment.base_offset
+        count = _kept_size(is_zero & is_base, is_base)
+        self.zero_count = self.offsets.size - count
+        self.offsets, self.values = self.offsets[:count], self.values[:count]
+        self.is_proven, self.wrong = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        self.batch_offsets, self.batch_values = np.zeros(count, np.int64), np.zeros(count, np.int64)
+
+    def end(self, end: SegmentEnd) -> None:
+        self.end_of_segment = end
+        self._ask(self)
+
+    def _read(self, segment: SegmentFiles) -> BoolArray:
+        """Read the file; return which values of entries are zero."""
+        raise NotImplementedError
+
+    def _prove(self, entries: Int64Array, offsets: Int64Array, values: Int64Array, is_wrong: BoolArray) -> None:
+        self.is_proven[entries], self.wrong[entries] = True, is_wrong
+        self.batch_offsets[entries], self.batch_values[entries] = offsets, values
+
+    def kept(self, is_wrong: BoolArray, is_beyond: BoolArray) -> int:
+        """Return how many entries are the index's.
+
+        Behind those of an index in use are bytes of entries that a truncation took away
+        (`AbstractIndex.truncateToEntries0` moves the end alone): wrong ones with no right one behind them, that lead
+        beyond the log or follow on a right one.
+
+        Args:
+            is_wrong, is_beyond: which entries are wrong, and which lead beyond the end of the log.
+        """
+        if not self.is_in_use:
+            return is_wrong.size
+        stays = np.flatnonzero(~(is_wrong & is_beyond))
+        count = int(stays[-1]) + 1 if stays.size else 0
+        right = np.flatnonzero(~is_wrong[:count])
+        return int(right[-1]) + 1 if right.size else count
+
+    def where(self, entry: int | None = None) -> Where:
+        """Return the place of an entry, or of the file."""
+        place = self.evidence.partition.where(self.path)
+        if entry is None:
+            return place
+        return place._replace(position=entry * self.entry_size, offset=int(self.offsets[entry]))
+
+
+class OffsetIndexFacts(IndexFacts):
+    """An `.index`; values are positions. Each entry is looked for in the window that holds its position."""
+
+    entry_size, suffix = offset_index.ENTRY_SIZE, ".index"
+
+    def begin(self, segment: SegmentFiles) -> None:
+        super().begin(segment)
+        self._is_sorted = bool((np.diff(self.values) >= 0).all())
+
+    def step(self, batches: AuditedBatches) -> None:
+        positions = batches.table.position
+        end = int(positions[-1] + batches.table.size[-1])
+        here = _entries_in(self.values, int(positions[0]), end, is_sorted=self._is_sorted)
+        rows = np.searchsorted(positions, self.values[here], side="right") - 1
+        found = batches.last[rows], positions[rows]
+        self._prove(here, *found, (found[0] != self.offsets[here]) | (found[1] != self.values[here]))
+
+    def skip(self, piece: Damage | Tail) -> None:
+        """What leads into damage cannot be judged."""
+        if isinstance(piece, Damage) or piece.is_batch:
+            self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
+
+    def _read(self, segment: SegmentFiles) -> BoolArray:
+        index = None if segment.offset_index is None else unless_gone(read_offset_index, segment.offset_index)
+        if index is not None:
+            self.path, self.size_bytes = segment.offset_index, index.size_bytes
+            self.offsets, self.values = index.offsets, index.positions
+        is_zero: BoolArray = self.values == 0
+        return is_zero
+
+
+class TimeIndexFacts(IndexFacts):
+    """A `.timeindex`; values are timestamps. Each entry is compared with the running maximum of the batches.
+
+    Attributes:
+        largest: timestamp of the batches so far, ms.
+    """
+
+    entry_size, suffix = time_index.ENTRY_SIZE, ".timeindex"
+
+    def begin(self, segment: SegmentFiles) -> None:
+        super().begin(segment)
+        self.largest = _NO_TIMESTAMP
+        self._is_sorted = bool((np.diff(self.offsets) >= 0).all())
+
+    def step(self, batches: AuditedBatches) -> None:
+        if not batches.is_ascending:
+            return
+        timestamps = batches.table.max_timestamp
+        largest = np.maximum.accumulate(np.concatenate([[self.largest], timestamps]))[1:]
+        self.largest = int(largest[-1])
+        here = _entries_in(self.offsets, int(batches.base[0]), int(batches.last[-1]) + 1, is_sorted=self._is_sorted)
+        here = here[~self.is_proven[here]]
+        rows = np.minimum(np.searchsorted(batches.last, self.offsets[here]), batches.last.size - 1)
+        is_right = (batches.last[rows] == self.offsets[here]) & (timestamps[rows] == self.values[here])
+        is_right &= largest[rows] == self.values[here]
+        if self.evidence.segment_has_damage:
+            is_right |= self.values[here] >= largest[rows]  # the batch may be among those that are lost
+        self._prove(here, batches.last[rows], largest[rows], ~is_right)
+
+    def _read(self, segment: SegmentFiles) -> BoolArray:
+        index = None if segment.time_index is None else unless_gone(read_time_index, segment.time_index)
+        if index is not None:
+            self.path, self.size_bytes = segment.time_index, index.size_bytes
+            self.offsets, self.values = index.offsets, index.timestamps
+        is_zero: BoolArray = (self.values == 0) & (self.values.size > 1)
+        return is_zero
+
+
+def _entries_in(values: Int64Array, start: int, end: int, *, is_sorted: bool) -> Int64Array:
+    """Numbers of the entries whose value is in [start, end), int64; found by a search if the values ascend."""
+    if not is_sorted:
+        return np.flatnonzero((values >= start) & (values < end))
+    first, last = np.searchsorted(values, [start, end])
+    return np.arange(first, last)
+
+
+def _kept_size(is_zero: BoolArray, is_base: BoolArray) -> int:
+    """Entries before the zeros of a preallocated file; the base offset is nowhere but at the beginning."""
+    if is_zero.size and is_zero[0]:
+        return 0
+    later = np.flatnonzero(is_base[1:])
+    return int(later[0]) + 1 if later.size else is_base.size

@@ -1,0 +1,206 @@
+"""`.txnindex` and `.snapshot` beside the producers of the log, by the folds that write them on recovery.
+
+The state starts with the snapshot of the first segment, if there is one; else what began before the log does is not
+known, and not asked. What the cleaner took is not asked either: of compacted offsets a `.txnindex` may say more than
+the log, and a snapshot less. A producer that is in no snapshot may have expired.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import NamedTuple
+
+import numpy as np
+
+from ...columns.batch_table import Int64Array
+from ...disk.directory import SegmentFiles
+from ...disk.side_files import read_producer_snapshot, read_transaction_index
+from ...errors import CorruptIndexError, CorruptSnapshotError, LogstoreError
+from ...folds import aborted_transactions, producer_update
+from ...folds.aborted_transactions import AbortedTransactions
+from ...folds.producer_state import ProducerState
+from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapshot
+from ..evidence import Evidence
+from ..partition import Partition, unless_gone
+from .batches import Ask, AuditedBatches, Follower, SegmentEnd, Unreadable
+
+NONE = -1
+
+
+class SnapshotRow(NamedTuple):
+    """What a snapshot keeps of a producer, in its order; timestamp in ms, -1 where there is nothing."""
+
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+    coordinator_epoch: int
+    current_txn_first_offset: int
+
+    def text(self, producer_id: int) -> str:
+        """Return all of it in words."""
+        return f"producer {producer_id}: " + ", ".join(f"{name} {value}" for name, value in self._asdict().items())
+
+
+class SnapshotFacts(NamedTuple):
+    """A snapshot beside the producers that the log had at its offset, by producer id.
+
+    Attributes:
+        known_from: what was written below this offset is not known.
+    """
+
+    partition: Partition
+    offset: int
+    live: dict[int, SnapshotRow]
+    stored: dict[int, SnapshotRow]
+    known_from: int
+
+
+class SnapshotEnd(NamedTuple):
+    """What is known of snapshots at the end of the log.
+
+    Attributes:
+        beyond: offsets of snapshots that lie beyond it.
+        open_entry: first offset and producer id of the transaction that has been open for longest.
+    """
+
+    partition: Partition
+    end_offset: int
+    beyond: list[int]
+    open_entry: tuple[int, int] | None
+
+
+class AbortedFacts(NamedTuple):
+    """The `.txnindex` of a segment beside the aborted transactions that the log tells: int64, n × 4 each.
+
+    Attributes:
+        known_from: what was written below this offset is not known.
+        end_offset: behind the last batch that was looked at.
+    """
+
+    partition: Partition
+    end: SegmentEnd
+    stored: Int64Array
+    told: Int64Array
+    known_from: int
+    end_offset: int
+
+
+class ProducerFacts(Follower):
+    """Steps a producer state by the batches, and stops at each offset that has a snapshot.
+
+    Attributes:
+        state: as of the last batch that was stepped.
+    """
+
+    def __init__(self, evidence: Evidence, ask: Ask) -> None:
+        self._evidence, self._ask = evidence, ask
+        self._partition = partition = evidence.partition
+        self.state = ProducerState(partition.name)
+        found = {offset: self._read(path) for offset, path in partition.files.producer_snapshots.items()}
+        self._waiting = {offset: snapshot for offset, snapshot in found.items() if snapshot is not None}
+        self._known_from = partition.first_offset  # the state knows what was written from here on
+        self._aborted = AbortedTransactions()
+        self._segment: SegmentFiles | None = None
+        self._end_offset = 0
+        self._is_lost = False  # offsets go back, which is a finding of its own
+
+    def begin(self, segment: SegmentFiles) -> None:
+        if self._segment is None:
+            self._start(segment.base_offset)
+        self._segment = segment
+        self._aborted = AbortedTransactions()
+        self._end_offset = max(self._end_offset, segment.base_offset)
+        self._compare_snapshots(segment.base_offset)
+
+    def step(self, batches: AuditedBatches) -> None:
+        row, row_end = 0, batches.base.size
+        while (offset := next(iter(self._waiting), None)) is not None and offset <= batches.base[-1]:
+            stop = max(row, int(np.searchsorted(batches.base, offset)))
+            self._follow(batches, row, stop)
+            row = stop
+            self._compare_snapshots(offset)
+        self._follow(batches, row, row_end)
+        self._end_offset = int(batches.last[-1]) + 1
+
+    def end(self, end: SegmentEnd) -> None:
+        if self._has_damage:
+            return
+        path = end.files.transaction_index
+        stored = np.empty((0, 4), np.int64)
+        try:
+            index = None if path is None else unless_gone(read_transaction_index, path)
+            if index is not None:
+                stored = AbortedTransactions.resume(index).entries
+        except CorruptIndexError as error:
+            where = self._partition.where(path)
+            self._ask(Unreadable.of("transaction-index", where, error, "entries of version 0"))
+            return
+        told = self._aborted.entries
+        self._ask(AbortedFacts(self._partition, end, stored, told, self._asked_from, self._end_offset))
+
+    def finish(self) -> None:
+        self._compare_snapshots(self._end_offset)
+        if self._partition.surroundings.was_closed and not self._has_damage:
+            ongoing = self.state.transactions
+            entry = tuple(ongoing.ongoing_entries()[0].tolist()) if ongoing.ongoing_count else None
+            self._ask(SnapshotEnd(self._partition, self._end_offset, [*self._waiting], entry))
+
+    def _start(self, base_offset: int) -> None:
+        snapshot = self._waiting.pop(base_offset, None)
+        if snapshot is None:
+            self.state.start_at(base_offset)
+            return
+        self.state.load(snapshot, base_offset, None)
+        self._known_from = min(self._known_from, base_offset)
+
+    def _follow(self, batches: AuditedBatches, row: int, row_end: int) -> None:
+        """Step by rows; one that cannot be followed is told, and passed over."""
+        run, row, row_end = batches.run, row + batches.run.first_row, row_end + batches.run.first_row
+        while row < row_end:
+            try:
+                completed = producer_update.step(self.state, run.data, run.table, row, row_end)
+                row = row_end
+            except LogstoreError as error:
+                if error.position is None:
+                    raise
+                completed = producer_update.take_completed(self.state)
+                error.path = batches.segment.log
+                where = self._partition.where(error.path)
+                self._ask(Unreadable.of("log-marker", where, error, "a batch that its producer may write"))
+                row = int(np.searchsorted(run.table.position, error.position)) + 1
+            try:
+                aborted_transactions.step(self._aborted, completed)
+            except CorruptIndexError:
+                self._is_lost = True
+
+    def _compare_snapshots(self, offset: int) -> None:
+        """Compare those that were waiting for the state to come to `offset`."""
+        for waiting in [one for one in self._waiting if one <= offset]:
+            stored = _rows(self._waiting.pop(waiting))
+            if waiting >= self._partition.files.segments[0].base_offset and not self._has_damage:
+                live = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes()))
+                self._ask(SnapshotFacts(self._partition, waiting, live, stored, self._asked_from))
+
+    @property
+    def _asked_from(self) -> int:
+        """What was written from here on is all in the log."""
+        return max(self._known_from, self._evidence.cleaned_up_to)
+
+    @property
+    def _has_damage(self) -> bool:
+        return self._is_lost or self._evidence.has_damage
+
+    def _read(self, path: str) -> ProducerSnapshot | None:
+        try:
+            return unless_gone(read_producer_snapshot, path)
+        except CorruptSnapshotError as error:
+            where = self._partition.where(path)
+            self._ask(Unreadable.of("snapshot-format", where, error, "a snapshot with its checksum"))
+            return None
+
+
+def _rows(snapshot: ProducerSnapshot) -> dict[int, SnapshotRow]:
+    columns = [getattr(snapshot, column.name) for column in fields(snapshot) if column.name != "stored_crc"]
+    return {producer_id: SnapshotRow(*row) for producer_id, *row in np.stack(columns, axis=1).tolist()}

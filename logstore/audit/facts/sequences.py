@@ -1,0 +1,124 @@
+"""Sequences and epochs of producers, each batch beside the one before it of the same producer (KIP-98, KIP-890)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...columns.batch_table import BoolArray, Int64Array
+from ...kernels.scan import batches as fields
+from ...layout.batch import CONTROL_FLAG
+from ...topics import consumer_offsets
+from ...view.walk import Damage, Tail
+from .batches import Ask, AuditedBatches, Follower
+
+SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
+ANY = -2  # the next sequence is not known
+_EPOCH, _NEXT, _OFFSET, _IS_MARKER = range(4)  # columns of what is known of a producer
+
+
+@dataclass
+class FollowingBatches:
+    """Data of producers that wrote before: columns of a row each, in the order of producers.
+
+    Attributes:
+        rows: int64, numbers of the batches.
+        epochs, sequences: int64, of them.
+        before: int64, 4 × n: what was known of the producer before each: its epoch, the sequence that comes next, ANY
+            if that is not known, the offset of its last batch, and whether that was a marker.
+    """
+
+    batches: AuditedBatches
+    rows: Int64Array
+    epochs: Int64Array
+    sequences: Int64Array
+    before: Int64Array
+
+    @property
+    def epoch_before(self) -> Int64Array:
+        """Of the producer's last batch."""
+        epochs: Int64Array = self.before[_EPOCH]
+        return epochs
+
+    @property
+    def is_after_marker(self) -> BoolArray:
+        """Whether the producer's last batch was a marker."""
+        is_marker: BoolArray = self.before[_IS_MARKER] != 0
+        return is_marker
+
+    @property
+    def expected(self) -> Int64Array:
+        """The sequence that has to come: 0 with a new epoch."""
+        return np.where(self.epochs > self.epoch_before, 0, self.before[_NEXT])
+
+    @cached_property
+    def distance(self) -> Int64Array:
+        """How far each is ahead of the sequence that had to come; 0 where that is not known."""
+        evidence, expected = self.batches.evidence, self.expected
+        is_known = (self.epochs >= self.epoch_before) & (self.epoch_before >= 0) & (self.sequences >= 0)
+        is_known &= (expected != ANY) & (self.before[_OFFSET] >= evidence.cleaned_up_to)
+        distance: Int64Array = np.where(is_known, (self.sequences - expected) % SEQUENCE_COUNT, 0)
+        ids, offsets = self.batches.table.producer_id[self.rows], self.batches.base[self.rows]
+        for index in np.flatnonzero(distance).tolist():
+            if evidence.has_expired(int(ids[index]), int(self.before[_OFFSET, index]), int(offsets[index])):
+                distance[index] = 0
+        return distance
+
+    @property
+    def is_repeated(self) -> BoolArray:
+        """Which of those that are far ahead are rather behind, with the same epoch."""
+        is_repeated: BoolArray = (self.epochs == self.epoch_before) & (self.distance > SEQUENCE_COUNT // 2)
+        return is_repeated
+
+
+class Sequences(Follower):
+    """Knows of each producer what its last batch was."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._last: dict[int, list[int]] = {}
+
+    def skip(self, piece: Damage | Tail) -> None:
+        """Any producer may have written there."""
+        for last in self._last.values():
+            last[_NEXT] = ANY
+
+    def step(self, batches: AuditedBatches) -> None:
+        table, rows = batches.table, np.flatnonzero(batches.is_producers)
+        if not rows.size:
+            return
+        is_marker = (table.attributes[rows] & CONTROL_FLAG) != 0
+        sequences = table.column(fields.BASE_SEQUENCE)[rows]
+        after = np.where(sequences >= 0, (sequences + batches.span[rows]) % SEQUENCE_COUNT, ANY)
+        columns = np.stack([table.producer_epoch[rows], after, batches.last[rows], is_marker])
+        ids = table.producer_id[rows]
+        # what is known already comes before all batches, as a batch of its own
+        known = [one for one in np.unique(ids).tolist() if one in self._last]
+        ids = np.concatenate([np.array(known, np.int64), ids])
+        columns = np.hstack([np.array([self._last[one] for one in known], np.int64).reshape(-1, 4).T, columns])
+        order = np.argsort(ids, kind="stable")
+        ids, columns = ids[order], columns[:, order]
+        is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
+        is_known = order < len(known)
+        _follow_markers(columns, is_first, is_known)
+        for index in np.flatnonzero(np.append(is_first[1:], True)).tolist():
+            self._last[int(ids[index])] = columns[:, index].tolist()
+        # batches of the group coordinator have sequence 0 each
+        is_asked = ~is_first & ~is_known & (columns[_IS_MARKER] == 0)
+        if is_asked.any() and batches.partition.files.topic != consumer_offsets.TOPIC:
+            here = rows[order[is_asked] - len(known)]
+            before = columns[:, np.flatnonzero(is_asked) - 1]
+            asked = (here, table.producer_epoch[here], table.column(fields.BASE_SEQUENCE)[here])
+            self._ask(FollowingBatches(batches, *asked, before))
+
+
+def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:
+    """Fill in which sequence comes behind a marker: 0 with a new epoch, else that behind the data before it."""
+    is_marker = (columns[_IS_MARKER] != 0) & ~is_known
+    is_new_epoch = np.concatenate([[True], columns[_EPOCH, 1:] != columns[_EPOCH, :-1]])
+    columns[_NEXT, is_marker] = np.where(is_first[is_marker], ANY, 0)
+    is_same = is_marker & ~is_first & ~is_new_epoch
+    sources = np.maximum.accumulate(np.where(is_same, 0, np.arange(is_same.size)))
+    columns[_NEXT] = columns[_NEXT, sources]

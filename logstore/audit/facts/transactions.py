@@ -1,0 +1,258 @@
+"""The transactions of one partition, by its own batches and markers: open ones, decided ones, markers without data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...columns.batch_table import Int64Array
+from ...disk.directory import SegmentFiles
+from ...errors import LogstoreError
+from ...folds.transaction_marker import read_marker
+from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
+from ...model import ControlRecordType
+from ...view.walk import Damage, Tail
+from ..evidence import Evidence
+from .batches import AuditedBatches, Follower
+
+NEVER = 2**63 - 1  # ms
+NONE = -1
+_SIZE = 78  # bytes of the one shape of markers that brokers write
+_RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")
+_TYPE, _COORDINATOR_EPOCH = 7, 12  # positions in the record
+_FIXED = [index for index in range(len(_RECORD)) if index not in (7, 8, 12, 13, 14, 15)]
+_MARKER = [
+    *(("marker_offset", "i8"), ("marker_epoch", "i2"), ("coordinator_epoch", "i4"), ("is_commit", "?")),
+    ("marker_timestamp", "i8"),
+]
+MARKERS = np.dtype([("row", "i8"), ("producer_id", "i8"), *_MARKER])
+TRANSACTIONS = np.dtype(
+    [
+        *(("producer_id", "i8"), ("producer_epoch", "i2"), ("first_offset", "i8"), ("last_offset", "i8")),
+        *(("first_timestamp", "i8"), ("last_timestamp", "i8"), ("record_count", "i8"), ("earlier_epoch", "i2")),
+        *_MARKER,
+    ]
+)
+Table = npt.NDArray[np.void]
+
+
+class Marker(NamedTuple):
+    """The end of a transaction in one partition; timestamp in ms."""
+
+    offset: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    is_commit: bool
+    timestamp: int
+
+    @property
+    def outcome(self) -> str:
+        """In words."""
+        return "committed" if self.is_commit else "aborted"
+
+
+class PartitionTransaction(NamedTuple):
+    """The part of a transaction that is in one partition.
+
+    Attributes:
+        producer_epoch: of its last data; a marker may carry the next one.
+        first_offset, last_offset: of its data.
+        first_timestamp, last_timestamp: ms, of its first and last batch.
+        record_count: of its batches; what the cleaner took does not count.
+        marker: None as long as it is open.
+        earlier_epoch: of data before that of `producer_epoch`, with no marker between; None if there is none.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    last_offset: int
+    first_timestamp: int
+    last_timestamp: int
+    record_count: int
+    marker: Marker | None = None
+    earlier_epoch: int | None = None
+
+
+class PartitionTransactions(Follower):
+    """Follows the batches of a partition.
+
+    Attributes:
+        evidence, partition: whose transactions these are.
+        empty_markers: of producers that had no data open, by offset; columns of MARKERS.
+        log_end_offset: exclusive.
+        smallest_timestamp, largest_timestamp: of all batches, ms; smallest 2^63 - 1 without batches.
+    """
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence, self.partition = evidence, evidence.partition
+        self.empty_markers: Table = np.empty(0, MARKERS)
+        self.log_end_offset = self.partition.first_offset
+        self.smallest_timestamp, self.largest_timestamp = NEVER, -1
+        self._damage_offset = -1
+        self._count = 0
+        self._rows: Table = np.empty(16, TRANSACTIONS)
+        self._open: dict[int, int] = {}  # from producer id to number
+
+    @property
+    def table(self) -> Table:
+        """All transactions by their number; columns of TRANSACTIONS, marker_offset -1 for one that is open."""
+        return self._rows[: self._count]
+
+    @property
+    def transactions(self) -> list[PartitionTransaction]:
+        """Decided ones by the offset of their marker, then those still open, by their first."""
+        offsets = self.table["marker_offset"]
+        return _transactions(self.table[np.lexsort((self.table["first_offset"], offsets, offsets == NONE))])
+
+    @property
+    def open_transactions(self) -> list[PartitionTransaction]:
+        """By first offset; the first of them is where read_committed ends."""
+        found = self.table[np.array(list(self._open.values()), np.int64)]
+        return _transactions(found[np.argsort(found["first_offset"])])
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where read_committed ends when all is replicated; exclusive (`UnifiedLog.lastStableOffset`)."""
+        if not self._open:
+            return self.log_end_offset
+        return max(self.open_transactions[0].first_offset, self.partition.first_offset)
+
+    @property
+    def born_ms(self) -> int:
+        """What happened before was in another topic of this name: when this one was made, or written to first."""
+        return max(self.evidence.cluster.created_ms(self.partition.files.topic), self.smallest_timestamp)
+
+    def is_open(self, producer_id: int) -> bool:
+        """Whether the producer has a transaction open."""
+        return producer_id in self._open
+
+    def may_be_ended(self, transaction: PartitionTransaction) -> bool:
+        """Whether a marker of the open `transaction` may be in damaged bytes, or may have been."""
+        return self._damage_offset > transaction.first_offset
+
+    def begin(self, segment: SegmentFiles) -> None:
+        self.log_end_offset = max(self.log_end_offset, segment.base_offset)
+
+    def skip(self, piece: Damage | Tail) -> None:
+        """What is lost is not part of any transaction; a marker may be among it."""
+        if isinstance(piece, Damage) or piece.is_batch:
+            self._damage_offset = self.log_end_offset
+
+    def step(self, batches: AuditedBatches) -> None:
+        """Add them, and tell each of data of which transaction it is."""
+        table = batches.table
+        self.log_end_offset = int(batches.last[-1]) + 1
+        self.smallest_timestamp = min(self.smallest_timestamp, int(table.max_timestamp.min()))
+        self.largest_timestamp = max(self.largest_timestamp, int(table.max_timestamp.max()))
+        data_rows, markers = np.flatnonzero(batches.is_transactional), read_markers(batches)
+        rows = np.concatenate([data_rows, markers["row"]])
+        if not rows.size:
+            return
+        order = np.lexsort((rows, table.producer_id[rows]))
+        rows, is_marker = rows[order], order >= data_rows.size
+        ids = table.producer_id[rows]
+        is_first = np.concatenate([[True], (ids[1:] != ids[:-1]) | is_marker[:-1]])
+        firsts = np.flatnonzero(is_first)
+        lasts = np.append(firsts[1:], rows.size) - 1
+        numbers = self._numbers(ids[firsts], rows[firsts], ~is_marker[firsts])
+        has_data = ~is_marker[firsts]
+        last_data = lasts - is_marker[lasts]
+        counts = np.cumsum(np.where(is_marker, 0, table.record_count[rows]))
+        counts = counts[lasts] - np.where(firsts > 0, counts[firsts - 1], 0)
+        self._add_data(batches, numbers[has_data], rows[firsts[has_data]], rows[last_data[has_data]], counts[has_data])
+        batches.transactions[rows[~is_marker]] = np.repeat(numbers, lasts - firsts + 1)[~is_marker]
+        self._end(numbers, markers, np.where(is_marker[lasts], order[lasts] - data_rows.size, NONE))
+
+    def _numbers(self, ids: Int64Array, rows: Int64Array, has_data: npt.NDArray[np.bool_]) -> Int64Array:
+        """Return the numbers of groups of batches of a producer up to its next marker; -1 where only that is one."""
+        numbers = np.full(ids.size, NONE)
+        is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
+        for index in np.flatnonzero(is_first).tolist():
+            numbers[index] = self._open.pop(int(ids[index]), NONE)
+        new = np.flatnonzero(has_data & (numbers == NONE))
+        new = new[np.argsort(rows[new])]
+        end = self._count + new.size
+        if end > self._rows.size:
+            self._rows = np.concatenate([self._rows, np.empty(end + self._rows.size // 2, TRANSACTIONS)])
+        numbers[new] = np.arange(self._count, end)
+        self._rows[self._count : end] = np.zeros((), TRANSACTIONS)
+        self._rows["last_offset"][self._count : end] = NONE
+        self._count = end
+        return numbers
+
+    def _add_data(
+        self, batches: AuditedBatches, numbers: Int64Array, first: Int64Array, last: Int64Array, counts: Int64Array
+    ) -> None:
+        """Add data of transactions, each with its first and last batch."""
+        table, found = batches.table, self._rows[numbers]
+        is_new = found["last_offset"] == NONE
+        found["producer_id"] = table.producer_id[first]
+        for name, values in (
+            ("producer_epoch", table.producer_epoch[first]),
+            ("first_offset", batches.base[first]),
+            ("first_timestamp", table.max_timestamp[first]),
+            ("earlier_epoch", NONE),
+            ("marker_offset", NONE),
+        ):
+            found[name] = np.where(is_new, values, found[name])
+        epoch = table.producer_epoch[last]
+        is_other = epoch != found["producer_epoch"]
+        found["earlier_epoch"] = np.where(is_other, found["producer_epoch"], found["earlier_epoch"])
+        found["producer_epoch"] = epoch
+        found["last_offset"], found["last_timestamp"] = batches.last[last], table.max_timestamp[last]
+        found["record_count"] += counts
+        self._rows[numbers] = found
+
+    def _end(self, numbers: Int64Array, markers: Table, ends: Int64Array) -> None:
+        """End transactions by the markers whose numbers are in `ends`; -1 for none."""
+        is_ended = (ends != NONE) & (numbers != NONE)
+        for name, *_ in _MARKER:
+            self._rows[name][numbers[is_ended]] = markers[name][ends[is_ended]]
+        for number in numbers[(ends == NONE) & (numbers != NONE)].tolist():
+            self._open[int(self._rows["producer_id"][number])] = number
+        empty = markers[np.sort(ends[(ends != NONE) & (numbers == NONE)])]
+        if empty.size:
+            self.empty_markers = np.concatenate([self.empty_markers, empty])
+
+
+def _transactions(table: Table) -> list[PartitionTransaction]:
+    found = []
+    for row in table.tolist():
+        *data, earlier_epoch, offset, epoch, coordinator_epoch, is_commit, timestamp = row
+        marker = None if offset == NONE else Marker(offset, data[0], epoch, coordinator_epoch, is_commit, timestamp)
+        found.append(PartitionTransaction._make([*data, marker, None if earlier_epoch == NONE else earlier_epoch]))
+    return found
+
+
+def read_markers(batches: AuditedBatches) -> Table:
+    """Return the markers of some batches, by row; one that does not parse is left out, and breaks `log-marker`."""
+    table, run = batches.table, batches.run
+    flags = table.attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG)
+    is_marker = batches.is_producers & (flags == CONTROL_FLAG | TRANSACTIONAL_FLAG) & (table.record_count != 0)
+    rows = np.flatnonzero(is_marker)
+    found = np.zeros(rows.size, MARKERS)
+    found["row"], found["producer_id"], found["marker_offset"] = rows, table.producer_id[rows], batches.base[rows]
+    found["marker_epoch"], found["marker_timestamp"] = table.producer_epoch[rows], table.max_timestamp[rows]
+    positions = np.where(table.size[rows] == _SIZE, table.position[rows] + RECORDS, 0)
+    records = run.data[positions[:, None] + np.arange(len(_RECORD))]
+    is_usual = (table.size[rows] == _SIZE) & (records[:, _TYPE] == 0)
+    is_usual &= records[:, _TYPE + 1] <= ControlRecordType.COMMIT
+    is_usual &= (records[:, _FIXED] == np.frombuffer(_RECORD, np.uint8)[_FIXED]).all(axis=1)
+    found["is_commit"] = records[:, _TYPE + 1] == ControlRecordType.COMMIT
+    epochs = np.ascontiguousarray(records[:, _COORDINATOR_EPOCH : _COORDINATOR_EPOCH + 4]).view(">i4")[:, 0]
+    found["coordinator_epoch"] = epochs
+    is_good = np.ones(rows.size, np.bool_)
+    for index in np.flatnonzero(~is_usual).tolist():
+        try:
+            marker = read_marker(run.data, run.table, run.first_row + int(rows[index]))
+        except LogstoreError:
+            is_good[index] = False
+            continue
+        found["is_commit"][index] = marker.type is ControlRecordType.COMMIT
+        found["coordinator_epoch"][index] = marker.coordinator_epoch
+        found["marker_timestamp"][index] = marker.timestamp
+    return found[is_good]

@@ -1,0 +1,57 @@
+"""How far groups are behind: committed offsets beside what a consumer can still read (KIP-447)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .facts.coordinators import Commit, GroupLog
+from .facts.offsets import ReadableOffsets, visible_count
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of a directory, and the partitions as consumers can read them.
+
+    Attributes:
+        commits: of each group and partition, in the order in which they took effect.
+    """
+
+    commits: GroupLog
+    views: dict[tuple[str, int], ReadableOffsets]
+
+
+class GroupLag(NamedTuple):
+    """How far a group is behind in one partition.
+
+    Attributes:
+        lag: offsets up to the log's end, as other tools count it, below 0 beyond it; None if the partition is not in
+            the directory.
+        record_lag: records that a read_committed consumer still gets.
+        is_exact: whether `record_lag` is the number, or the least it can be.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    commit: Commit
+    lag: int | None
+    record_lag: int | None
+    is_exact: bool
+
+
+def group_lags(groups: Groups) -> list[GroupLag]:
+    """Of every group and partition, by their names."""
+    found = []
+    for (group_id, topic, partition), commits in sorted(groups.commits.items()):
+        if not commits:
+            continue
+        view = groups.views.get((topic, partition))
+        if view is None:
+            found.append(GroupLag(group_id, topic, partition, commits[-1], None, None, True))
+            continue
+        start = max(commits[-1].offset, view.start)
+        count, is_exact = visible_count(view.ranges, start, view.stable_end)
+        lag = view.end - commits[-1].offset
+        found.append(GroupLag(group_id, topic, partition, commits[-1], lag, count, is_exact))
+    return found

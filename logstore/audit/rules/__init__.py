@@ -1,0 +1,19 @@
+"""All rules that audits know, and the one way to ask them."""
+
+from __future__ import annotations
+
+from ..finding import Finding, Rule
+from . import directory, groups, indexes, log, producers, transactions
+
+RULES: tuple[Rule, ...] = tuple(
+    value
+    for module in (log, indexes, producers, directory, transactions, groups)
+    for value in vars(module).values()
+    if isinstance(value, Rule)
+)
+BY_NAME = {rule.name: rule for rule in RULES}
+
+
+def ask(facts: object) -> list[Finding]:
+    """Ask every rule that needs such facts."""
+    return [finding for rule in RULES if isinstance(facts, rule.needs) for finding in rule.ask(facts)]

@@ -1,0 +1,119 @@
+"""Rules about what lies in a data directory beside segments and their indexes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ...layout import partition_metadata as metadata_file
+from ...layout.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+)
+from ..facts.batches import Unreadable
+from ..facts.epochs import EpochFacts
+from ..facts.surroundings import Surrounding
+from ..finding import Broken, rule
+from ..partition import Partition
+from .log import ERROR, WARNING
+
+
+@rule(
+    "directory-entry",
+    ERROR,
+    "Something in the directory is not Kafka's, or must not be followed.",
+    "a broker does not start beside it: move it away",
+)
+def directory_entry(bad: Unreadable) -> Iterator[Broken]:
+    return bad.breaks("directory-entry")
+
+
+@rule(
+    "orphan-index", WARNING, "An index has no segment.", "a broker deletes it on its start; look where the `.log` went"
+)
+def orphan_index(partition: Partition) -> Iterator[Broken]:
+    for path in partition.files.left_overs:
+        if path.endswith((OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)):
+            yield partition.where(path), "a .log beside it", "none"
+
+
+@rule(
+    "swap-left-over",
+    WARNING,
+    "The cleaner's output was being put in the place of segments when the broker ended.",
+    "a broker goes on with that on its next start, and what is in the way is deleted: start one, then verify again",
+)
+def swap_left_over(partition: Partition) -> Iterator[Broken]:
+    for path in partition.files.left_overs:
+        if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and os.path.lexists(path):
+            yield partition.where(path), "no cleaning under way", "its output"
+
+
+@rule(
+    "leader-epochs",
+    ERROR,
+    "`leader-epoch-checkpoint` does not tell the epochs that the batches have.",
+    "replicas truncate by it: stop the broker, `logstore repair`",
+)
+def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
+    partition = epochs.evidence.partition
+    for before, entry in epochs.disordered:
+        expected = f"an epoch and an offset above {before[0]} and {before[1]}"
+        yield partition.where(epochs.path), expected, f"{entry[0]} and {entry[1]}"
+    for (epoch, known), (path, offset) in epochs.wrong.items():
+        found = "no epoch" if known is None else f"epoch {known}"
+        yield partition.where(path, offset=offset), f"epoch {epoch}, which the batch has", found
+
+
+@rule(
+    "partition-metadata",
+    ERROR,
+    "`partition.metadata` is missing, does not parse, or names another topic id.",
+    "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`",
+)
+def partition_metadata(facts: Surrounding | Unreadable) -> Iterator[Broken]:
+    if isinstance(facts, Unreadable):
+        yield from facts.breaks("partition-metadata")
+        return
+    for where, topic_id, right_id, right_path in facts.ids:
+        if topic_id is None:
+            yield where, metadata_file.FILE_NAME, "none"
+        elif topic_id != right_id:
+            yield where, f"{right_id}, as {right_path}", topic_id
+
+
+@rule(
+    "checkpoint-format",
+    ERROR,
+    "A checkpoint does not parse.",
+    "a broker goes on as if it were empty: restore it, or let every log be recovered",
+)
+def checkpoint_format(bad: Unreadable) -> Iterator[Broken]:
+    return bad.breaks("checkpoint-format")
+
+
+@rule(
+    "checkpoint-offset",
+    ERROR,
+    "A checkpoint has an offset that the log cannot have.",
+    "was data lost behind it? compare with the other replicas, `logstore diff`",
+)
+def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
+    for entry in facts.entries:
+        if entry.has_directory and entry.log is not None and not entry.log.has(entry.offset):
+            yield entry.where, f"an offset from {entry.log.start_offset} to {entry.log.end_offset}", entry.offset
+
+
+@rule(
+    "checkpoint-partition",
+    WARNING,
+    "A checkpoint tells of a partition that has no directory.",
+    "did the directory get lost? a broker drops the entry",
+)
+def checkpoint_partition(facts: Surrounding) -> Iterator[Broken]:
+    for entry in facts.entries:
+        if not entry.has_directory:
+            yield entry.where, f"a directory {entry.where.topic}-{entry.where.partition}", "none"

@@ -1,0 +1,79 @@
+"""Rules about committed offsets of groups, and their chains of read-process-write transactions (KIP-447)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ...topics.consumer_offsets import TOPIC
+from ..facts.coordinators import Commit, Target
+from ..finding import Broken, Where, rule
+from ..groups import Groups
+from .log import ERROR, WARNING
+
+
+@rule(
+    "group-ahead",
+    WARNING,
+    "A group has committed an offset beyond the end of the log.",
+    "it starts anew by auto.offset.reset: was the log truncated, or its topic made again? set the group's offset",
+)
+def group_ahead(groups: Groups) -> Iterator[Broken]:
+    for target, commits in sorted(groups.commits.items()):
+        if commits and commits[-1].producer_id is None:
+            yield from _ahead(groups, target, commits[-1])
+
+
+@rule(
+    "chain-ahead",
+    ERROR,
+    "A committed read-process-write transaction has read further than its input goes.",
+    "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`",
+)
+def chain_ahead(groups: Groups) -> Iterator[Broken]:
+    for target, commits in sorted(groups.commits.items()):
+        chain = [commit for commit in commits if commit.producer_id is not None]
+        if chain:
+            yield from _ahead(groups, target, chain[-1])
+
+
+def _ahead(groups: Groups, target: Target, commit: Commit) -> Iterator[Broken]:
+    view = groups.views.get(target[1:])
+    if view is not None and not view.is_behind and commit.offset > view.end:
+        yield _place(commit), f"{_named(target)}: an offset up to {view.end}, where the log ends", commit.offset
+
+
+@rule(
+    "chain-back",
+    ERROR,
+    "A committed read-process-write transaction goes back behind an earlier one's input.",
+    "input was processed twice: was the group reset, or did two instances without fencing work on one partition?",
+)
+def chain_back(groups: Groups) -> Iterator[Broken]:
+    for target, commits in sorted(groups.commits.items()):
+        for before, commit in pairwise(commits):
+            if None not in (commit.producer_id, before.producer_id) and commit.offset < before.offset:
+                expected = f"{_named(target)}: an offset from {before.offset} on, by producer {commit.producer_id}"
+                yield _place(commit), expected, commit.offset
+
+
+@rule(
+    "chain-mixed",
+    WARNING,
+    "A group commits offsets of one partition within transactions and outside of them.",
+    "exactly once needs all commits within: enable.auto.commit=false, no commitSync",
+)
+def chain_mixed(groups: Groups) -> Iterator[Broken]:
+    for target, commits in sorted(groups.commits.items()):
+        for before, commit in pairwise(commits):
+            if commit.producer_id is None and before.producer_id is not None:
+                expected = f"{_named(target)}: a commit within a transaction, as of producer {before.producer_id}"
+                yield _place(commit), expected, f"offset {commit.offset} outside of one"
+
+
+def _named(target: Target) -> str:
+    return f"group {target[0]}, {target[1]}-{target[2]}"
+
+
+def _place(commit: Commit) -> Where:
+    return Where(f"{TOPIC}-{commit.place[0]}", TOPIC, commit.place[0], offset=commit.place[1])

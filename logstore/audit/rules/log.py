@@ -1,0 +1,150 @@
+"""Rules about batches and records by themselves (`LogValidator`, `LogSegment`, `DefaultRecordBatch`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
+from ...model import Codec
+from ...view.walk import Tail
+from ..evidence import Known
+from ..facts.batches import AuditedBatches, BadBytes, Unreadable
+from ..facts.offsets import Holes
+from ..facts.records import BadRecords
+from ..finding import Broken, Severity, rule
+
+ERROR, WARNING = Severity.ERROR, Severity.WARNING
+_SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
+
+
+@rule("log-crc", ERROR, "A batch is not what its checksum says.", _SALVAGE)
+def log_crc(bad: BadBytes) -> Iterator[Broken]:
+    piece = bad.piece
+    if piece.is_batch and not _is_torn(bad):
+        yield bad.where, piece.expected, piece.found
+
+
+@rule("log-length", ERROR, "Bytes in the middle of a segment are no batch.", _SALVAGE)
+def log_length(bad: BadBytes) -> Iterator[Broken]:
+    piece = bad.piece
+    if not piece.is_batch and not _is_torn(bad):
+        yield bad.where, piece.expected, f"{piece.found}; the next {piece.end - piece.start} bytes are no batch"
+
+
+@rule(
+    "log-tail",
+    WARNING,
+    "Bytes behind the last batch of a segment are no batch.",
+    "a broker cuts them off on a start after a crash; after a clean shutdown it writes behind them: `logstore repair`",
+)
+def log_tail(bad: BadBytes) -> Iterator[Broken]:
+    if _is_torn(bad):
+        yield bad.where._replace(offset=None), "the end of the file", f"{bad.piece.end - bad.piece.start} bytes"
+
+
+def _is_torn(bad: BadBytes) -> bool:
+    """Whether the bytes may be the beginning of a batch, at the end of the file."""
+    piece = bad.piece
+    return isinstance(piece, Tail) and not (piece.is_batch and piece.end - piece.start >= HEADER_SIZE)
+
+
+@rule("log-magic", ERROR, "A batch of a magic that nobody knows.", _SALVAGE)
+def log_magic(batches: AuditedBatches) -> Iterator[Broken]:
+    magic = batches.table.magic
+    return batches.broken(magic > MAGIC_V2, "magic 0 to 2", magic, magic)
+
+
+@rule("log-codec", ERROR, "A batch is compressed with a codec that Kafka does not know.", _SALVAGE)
+def log_codec(batches: AuditedBatches) -> Iterator[Broken]:
+    codec = batches.table.attributes & CODEC_MASK
+    return batches.broken(codec > max(Codec), "codec 0 to 4", codec, codec)
+
+
+@rule("log-offset-order", ERROR, "Offsets go back or come twice.", _SALVAGE)
+def log_offset_order(batches: AuditedBatches) -> Iterator[Broken]:
+    is_wrong = (batches.base < batches.before) | (batches.span < 1)
+    return batches.broken(is_wrong, "an offset above {}", batches.before - 1, batches.base)
+
+
+@rule("log-offset-range", ERROR, "A batch has offsets that its segment cannot hold.", _SALVAGE)
+def log_offset_range(batches: AuditedBatches) -> Iterator[Broken]:
+    low, high = batches.segment.base_offset, batches.offset_max
+    is_low = batches.base < low
+    found = np.where(is_low, batches.base, batches.last)
+    return batches.broken(is_low | (batches.last > high), f"offsets from {low} to {high}", found, found)
+
+
+@rule("log-record-count", ERROR, "A batch says it has more records than offsets.", _SALVAGE)
+def log_record_count(batches: AuditedBatches) -> Iterator[Broken]:
+    count = batches.table.record_count
+    is_wrong = batches.is_v2 & ((count < 0) | (count > batches.span))
+    return batches.broken(is_wrong, "at most {} records", batches.span, count)
+
+
+@rule(
+    "log-leader-epoch",
+    ERROR,
+    "Leader epochs of batches go back.",
+    "two leaders wrote: compare with the other replicas, `logstore diff`",
+)
+def log_leader_epoch(batches: AuditedBatches) -> Iterator[Broken]:
+    is_wrong = (batches.epochs >= 0) & (batches.epochs < batches.epoch_before)
+    return batches.broken(is_wrong, "epoch {} or above", batches.epoch_before, batches.epochs)
+
+
+@rule(
+    "offsets-lost",
+    ERROR,
+    "Offsets are missing in a log that was never compacted, and no damage tells why.",
+    "records are gone: compare with the other replicas, `logstore diff`",
+)
+def offsets_lost(holes: Holes) -> Iterator[Broken]:
+    batches, evidence = holes.batches, holes.batches.evidence
+    is_hole, is_thin = batches.is_hole, batches.is_thin
+    is_hole = is_hole & (batches.base > evidence.cleaner_offset)
+    is_thin = is_thin & (batches.last + 1 > evidence.cleaner_offset)
+    if evidence.is_cleaned_beyond is not Known.NO:
+        if (is_hole | is_thin).any():
+            evidence.leave_out("offsets-lost")
+        return
+    expected = "a record at each offset"
+    for row in np.flatnonzero(is_thin).tolist():
+        found = f"{int(batches.table.record_count[row])} of {int(batches.span[row])} records in the batch"
+        yield batches.where(row), expected, found
+    for row in np.flatnonzero(is_hole).tolist():
+        start, end = int(batches.before[row]), int(batches.base[row])
+        yield batches.where(row, start), expected, f"none at {end - start} offsets up to {end - 1}"
+
+
+@rule("log-marker", ERROR, "A control batch with a producer id is no transaction marker.", _SALVAGE)
+def log_marker(bad: Unreadable) -> Iterator[Broken]:
+    return bad.breaks("log-marker")
+
+
+@rule(
+    "log-records",
+    ERROR,
+    "A batch with the right checksum has records that are not what they say.",
+    "consumers stop at it: seek behind its last offset, and find out which producer wrote it",
+)
+def log_records(bad: BadRecords) -> Iterator[Broken]:
+    yield bad.batches.where(bad.row), bad.expected, bad.found
+
+
+@rule(
+    "log-unreadable", ERROR, "A segment cannot be read.", "look at the permissions and the disk; see the system's log"
+)
+def log_unreadable(bad: Unreadable) -> Iterator[Broken]:
+    return bad.breaks("log-unreadable")
+
+
+@rule(
+    "internal-record",
+    ERROR,
+    "A record of an internal topic does not parse.",
+    "a coordinator that loads it fails or skips it: what wrote it?",
+)
+def internal_record(bad: Unreadable) -> Iterator[Broken]:
+    return bad.breaks("internal-record")

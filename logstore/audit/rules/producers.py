@@ -1,0 +1,190 @@
+"""Rules about producers: their sequences, and the `.txnindex` and `.snapshot` that tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..facts.batches import Unreadable
+from ..facts.producers import NONE, AbortedFacts, SnapshotEnd, SnapshotFacts, SnapshotRow
+from ..facts.sequences import FollowingBatches
+from ..finding import Broken, Where, rule
+from .log import ERROR, WARNING
+
+
+@rule(
+    "transaction-index",
+    ERROR,
+    "A `.txnindex` does not tell the aborted transactions that the log tells.",
+    "read_committed consumers get aborted records, or miss committed ones: `logstore repair`",
+)
+def transaction_index(facts: AbortedFacts | Unreadable) -> Iterator[Broken]:
+    if isinstance(facts, Unreadable):
+        yield from facts.breaks("transaction-index")
+        return
+    path = facts.end.files.transaction_index or facts.end.files.log
+    by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
+    for entry in facts.told.tolist():
+        stored = by_marker.pop(entry[2], None)
+        if not _is_same(entry, stored, facts.known_from) and not (stored is None and facts.end.is_growing):
+            yield facts.partition.where(path, offset=entry[2]), _entry_text(entry), _entry_text(stored)
+    for entry in by_marker.values():
+        if entry[1] >= facts.known_from and entry[2] < facts.end_offset:
+            yield facts.partition.where(path, offset=entry[2]), "no aborted transaction", _entry_text(entry)
+    if (np.diff(facts.stored[:, 2]) <= 0).any():
+        yield facts.partition.where(path), "ascending last offsets", facts.stored[:, 2].tolist()
+
+
+def _is_same(entry: list[int], found: list[int] | None, known_from: int) -> bool:
+    """Whether the file's entry is that of the log, as far as the log knows.
+
+    Of what began below `known_from` a broker knows more than the log if it has been running since, or less if it was
+    started later; so the transaction may be in the file or not, and hold the last stable offset back or not.
+    """
+    if entry[1] < known_from:
+        return found is None or found[0] == entry[0]
+    if found is None or found[0] != entry[0]:
+        return False
+    is_first_right = found[1] == entry[1] or found[1] < known_from
+    # a follower appends many batches at once, and counts a transaction that begins behind the marker (`updateTxnIndex`)
+    is_behind = min(found[3], entry[3]) > entry[2]
+    return is_first_right and (found[3] == entry[3] or is_behind or min(found[3], entry[3]) < known_from)
+
+
+def _entry_text(entry: list[int] | None) -> str:
+    if entry is None:
+        return "none"
+    return f"producerId {entry[0]}, firstOffset {entry[1]}, lastOffset {entry[2]}, lastStableOffset {entry[3]}"
+
+
+@rule(
+    "snapshot-format",
+    WARNING,
+    "A `.snapshot` does not parse.",
+    "a broker deletes it and takes the one before: starts take longer",
+)
+def snapshot_format(bad: Unreadable) -> Iterator[Broken]:
+    return bad.breaks("snapshot-format")
+
+
+@rule(
+    "snapshot-state",
+    ERROR,
+    "A `.snapshot` does not hold the producers that the log had.",
+    "duplicates may be taken, or good batches refused: delete it while the broker is down",
+)
+def snapshot_state(facts: SnapshotFacts | SnapshotEnd) -> Iterator[Broken]:
+    paths = facts.partition.files.producer_snapshots
+    if isinstance(facts, SnapshotEnd):
+        for offset in facts.beyond:
+            expected = f"a snapshot of an offset up to {facts.end_offset}, where the log ends"
+            yield facts.partition.where(paths[offset]), expected, offset
+        return
+    place = facts.partition.where(paths[facts.offset], offset=facts.offset)
+    survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == NONE]
+    for producer_id, row in facts.live.items():
+        found = facts.stored.get(producer_id)
+        if row.last_offset < facts.known_from:
+            continue
+        if found is None and not _may_have_expired(row, survivors):
+            yield place, row.text(producer_id), "none"
+        if found is not None and not _agrees(row, found, facts.known_from):
+            yield place, row.text(producer_id), found.text(producer_id)
+    for producer_id, found in facts.stored.items():
+        if found.last_offset >= facts.offset:
+            yield place, f"last offsets below {facts.offset}", found.text(producer_id)
+        elif producer_id not in facts.live and found.last_offset >= facts.known_from:
+            yield place, f"no producer {producer_id}", found.text(producer_id)
+
+
+def _agrees(row: SnapshotRow, found: SnapshotRow, known_from: int) -> bool:
+    if NONE < row.current_txn_first_offset < known_from or NONE < found.current_txn_first_offset < known_from:
+        row = row._replace(current_txn_first_offset=found.current_txn_first_offset)
+    if known_from and row.coordinator_epoch < found.coordinator_epoch:  # of a marker that was cleaned away or cut off
+        row = row._replace(coordinator_epoch=found.coordinator_epoch)
+    if found.coordinator_epoch == NONE:  # it came again after it had expired
+        row = row._replace(coordinator_epoch=NONE)
+    if found.last_offset == NONE:  # it came again with a marker
+        row = row._replace(last_sequence=NONE, last_offset=NONE, offset_delta=0)
+    return row == found
+
+
+def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:
+    """One whose last write is newer in time and in the log than that of a producer that is still there cannot have."""
+    if row.current_txn_first_offset != NONE:
+        return False
+    return not any(
+        NONE < other.last_offset < row.last_offset and other.timestamp <= row.timestamp for other in survivors
+    )
+
+
+@rule(
+    "snapshot-missing",
+    WARNING,
+    "There is an open transaction and no `.snapshot`, after a clean shutdown.",
+    "a broker forgets the transaction on its next start: delete `.kafka_cleanshutdown` so that it reads the log",
+)
+def snapshot_missing(facts: SnapshotEnd) -> Iterator[Broken]:
+    if facts.open_entry is not None and not facts.partition.files.producer_snapshots:
+        first_offset, producer_id = facts.open_entry
+        expected = f"a snapshot with the open transaction of producer {producer_id}"
+        yield facts.partition.where(offset=first_offset), expected, "none"
+
+
+@rule(
+    "sequence-gap",
+    ERROR,
+    "A producer's batches do not follow on each other: some are missing.",
+    "records that the producer believes written are lost: compare with the other replicas, `logstore diff`",
+)
+def sequence_gap(facts: FollowingBatches) -> Iterator[Broken]:
+    return _sequences(facts, is_repeated=False)
+
+
+@rule(
+    "sequence-duplicate",
+    ERROR,
+    "A producer's batch is there again.",
+    "consumers see its records twice: deduplicate by producer id, epoch and sequence",
+)
+def sequence_duplicate(facts: FollowingBatches) -> Iterator[Broken]:
+    return _sequences(facts, is_repeated=True)
+
+
+@rule(
+    "producer-epoch-back",
+    ERROR,
+    "A producer wrote with an epoch below that of its earlier batches.",
+    "two producers share an id: look for a clone of a client's host, or a log put together from two",
+)
+def producer_epoch_back(facts: FollowingBatches) -> Iterator[Broken]:
+    return _epochs(facts, is_after_marker=False)
+
+
+@rule(
+    "producer-fenced",
+    ERROR,
+    "A producer wrote with an epoch that a marker had ended.",
+    "its records came after their transaction, and count as none: is a broker older than 3.6 among the replicas?",
+)
+def producer_fenced(facts: FollowingBatches) -> Iterator[Broken]:
+    return _epochs(facts, is_after_marker=True)
+
+
+def _sequences(facts: FollowingBatches, *, is_repeated: bool) -> Iterator[Broken]:
+    for index in np.flatnonzero((facts.distance != 0) & (facts.is_repeated == is_repeated)).tolist():
+        expected = f"sequence {int(facts.expected[index])} of epoch {int(facts.epochs[index])}"
+        yield *_place(facts, index, expected), f"sequence {int(facts.sequences[index])}"
+
+
+def _epochs(facts: FollowingBatches, *, is_after_marker: bool) -> Iterator[Broken]:
+    is_back = facts.epochs < facts.epoch_before
+    for index in np.flatnonzero(is_back & (facts.is_after_marker == is_after_marker)).tolist():
+        expected = f"epoch {int(facts.epoch_before[index])} or above"
+        yield *_place(facts, index, expected), f"epoch {int(facts.epochs[index])}"
+
+
+def _place(facts: FollowingBatches, index: int, expected: str) -> tuple[Where, str]:
+    row = int(facts.rows[index])
+    return facts.batches.where(row), f"producer {int(facts.batches.table.producer_id[row])}: {expected}"
