@@ -99,10 +99,9 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
         return found, bad + [finding for one in partitions for finding in one.findings]
 
     (transactions, findings), lasting = read_until_stable(path, read, lambda found: rules.ask(found[0]))
-    told = {(finding.rule, finding.where) for finding in lasting}
-    lasts = (
-        one for one in transactions.open if one.verdict not in VERDICTS or (VERDICTS[one.verdict], one.where) in told
-    )
+    lasting_places = {(finding.rule, finding.where) for finding in lasting}
+    passing = {(finding.rule, finding.where) for finding in rules.ask(transactions)} - lasting_places
+    lasts = (one for one in transactions.open if (VERDICTS.get(one.verdict), one.where) not in passing)
     return replace(transactions, open=tuple(lasts)), findings
 
 
