@@ -23,6 +23,27 @@ def store64(data: Any, position: int, value: int) -> int:
 
 
 @device
+def copy16(out: Any, o: int, data: Any, position: int) -> int:
+    """Copy 16 bytes; the caller has checked the bounds. Returns the position after them in `out`."""
+    first, second = load64(data, position), load64(data, position + 8)
+    store64(out, o, first)
+    store64(out, o + 8, second)
+    return o + 16
+
+
+@device
+def copy32(out: Any, o: int, data: Any, position: int) -> int:
+    """Copy 32 bytes as `copy16` does."""
+    first, second = load64(data, position), load64(data, position + 8)
+    third, fourth = load64(data, position + 16), load64(data, position + 24)
+    store64(out, o, first)
+    store64(out, o + 8, second)
+    store64(out, o + 16, third)
+    store64(out, o + 24, fourth)
+    return o + 32
+
+
+@device
 def be16(data: Any, position: int) -> int:
     """Signed big-endian int16."""
     return wrap32((data[position] << 24) | (data[position + 1] << 16)) >> 16

@@ -20,21 +20,9 @@ from ..fold.producers import apply_transactions, apply_update, clear_updates, ha
 from ..fold.transactions import DECIDED, first_unstable, ongoing_position
 from ..rules import has_segment_room, waited_ms
 from ..scan import batches as scan
+from . import structs as kinds
 from .records import put_batch_header, put_marker, put_records
-from .structs import (
-    APPENDED,
-    BATCH,
-    BUILT,
-    FLUSH_IS_DUE,
-    MARKER,
-    NO_OFFSET,
-    NOT_FOR_FAST_PATH,
-    RECORDS,
-    UNFINISHED,
-    FastPathStruct,
-    LogStruct,
-    RequestStruct,
-)
+from .structs import NO_OFFSET, NOT_FOR_FAST_PATH, FastPathStruct, LogStruct, RequestStruct
 from .validation import validated_size
 
 
@@ -53,12 +41,12 @@ def _place_built(log: Any, fast: Any, request: Any) -> int:
 @device
 def _make_batch(log: Any, fast: Any, request: Any, data: Any) -> int:
     """Make the batch of the request, with its row, for the log's end; returns its bytes, 0 if that is not for here."""
-    if request.kind == RECORDS or request.kind == MARKER:
-        size = put_records(fast, request, data) if request.kind == RECORDS else put_marker(fast, request, data)
+    if request.kind == kinds.RECORDS or request.kind == kinds.MARKER:
+        size = put_records(fast, request, data) if request.kind == kinds.RECORDS else put_marker(fast, request, data)
         return put_batch_header(log, fast, request, size) if size > HEADER_SIZE else 0
-    if request.kind == BUILT:
+    if request.kind == kinds.BUILT:
         return _place_built(log, fast, request)
-    return validated_size(log, fast, request) if request.kind == BATCH else 0
+    return validated_size(log, fast, request) if request.kind == kinds.BATCH else 0
 
 
 @device
@@ -130,7 +118,7 @@ def _work_producer(fast: Any, request: Any, producers: Any) -> bool:
     producers.is_verified = request.is_verified
     producers.lowest_sequence = request.lowest_sequence
     producers.supports_epoch_bump = request.supports_epoch_bump
-    producers.marker_row = 0 if request.kind == MARKER else -1
+    producers.marker_row = 0 if request.kind == kinds.MARKER else -1
     producers.marker_type = request.marker_type
     producers.marker_coordinator_epoch = request.coordinator_epoch
     producers.marker_timestamp = request.now_ms
@@ -171,7 +159,7 @@ def _commit(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> 
     log.first_unstable_offset = first_unstable(producers)
     log.high_watermark = end_offset  # behind that: readers without the lock see no open transaction
     log.unfinished_size = 0
-    return FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else APPENDED
+    return kinds.FLUSH_IS_DUE if end_offset - log.recovery_point >= fast.flush_message_count else kinds.APPENDED
 
 
 @kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct, "u8*", waits=True)
@@ -199,12 +187,12 @@ def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: A
     row[scan.POSITION] = log.segment_size
     log.unfinished_size = size
     batch = bytes_at(fast.out)
-    if request.kind == BUILT:
+    if request.kind == kinds.BUILT:
         batch = bytes_at(request.built)
     written_size = call_write(fast.write_address, fast.descriptor, batch, size)
     if written_size != size:
         request.written_size = max(written_size, 0)
-        return UNFINISHED
+        return kinds.UNFINISHED
     return _commit(log, fast, request, producers, indexes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...jit.device import device
-from ..primitives import load64, store64
+from ..primitives import copy32, load64, store64
 
 SLACK_SIZE = 32  # bytes behind the end of either side that a copy may touch
 REFUSED = -1  # what a decoder gives for a stream that is damaged, not plain, or has no room
@@ -15,19 +15,10 @@ REFUSED = -1  # what a decoder gives for a stream that is damaged, not plain, or
 def copy_words(out: Any, o: int, data: Any, position: int, size: int) -> int:
     """Copy bytes of another buffer, and up to 31 more; returns the end of them in `out`."""
     end = o + size
-    store64(out, o, load64(data, position))
-    store64(out, o + 8, load64(data, position + 8))
-    store64(out, o + 16, load64(data, position + 16))
-    store64(out, o + 24, load64(data, position + 24))
-    o += 32
-    position += 32
+    o = copy32(out, o, data, position)
     while o < end:
-        store64(out, o, load64(data, position))
-        store64(out, o + 8, load64(data, position + 8))
-        store64(out, o + 16, load64(data, position + 16))
-        store64(out, o + 24, load64(data, position + 24))
-        o += 32
         position += 32
+        o = copy32(out, o, data, position)
     return end
 
 

@@ -12,6 +12,7 @@ from ..decode.batches import begin_batch
 from ..decode.records import decode_rows
 from ..primitives import add64
 from ..scan import batches as scan
+from . import state as slots
 from .lines import (
     BATCH_LINE_SIZE_MAX,
     is_python_record,
@@ -20,69 +21,45 @@ from .lines import (
     put_record,
     record_line_size_max,
 )
-from .state import (
-    ATTRIBUTES,
-    CHUNK_ROW,
-    DECODE_STATUS,
-    DEEP,
-    DONE,
-    FLAGS,
-    GAP_CAPACITY,
-    GAP_COUNT,
-    GAPS_FULL,
-    IS_LINE_PRINTED,
-    LEGACY_ROW,
-    MEMO_SIZE,
-    OUT_CAPACITY,
-    OUT_FULL,
-    OUT_SIZE,
-    PREVIOUS_OFFSET,
-    PYTHON_BATCH,
-    PYTHON_RECORD,
-    RECORD_CAPACITY,
-    RECORD_ERROR,
-    ROW,
-    UNKNOWN_CODEC,
-)
 
 
 @device
 def note_gap(offset: int, gaps: Any, state: Any) -> int:
     """Remember that `offset` does not follow the previous one; 0 when there is no room."""
-    count = state[GAP_COUNT]
-    capacity = state[GAP_CAPACITY]
+    count = state[slots.GAP_COUNT]
+    capacity = state[slots.GAP_CAPACITY]
     if count == capacity:
         return 0
-    gaps[count] = state[PREVIOUS_OFFSET]
+    gaps[count] = state[slots.PREVIOUS_OFFSET]
     gaps[capacity + count] = offset
-    state[GAP_COUNT] = count + 1
+    state[slots.GAP_COUNT] = count + 1
     return 1
 
 
 @device
 def put_chunk(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state: Any) -> int:
     """Lines of the decoded rows from state[CHUNK_ROW] on. Status."""
-    o = state[OUT_SIZE]
-    row = state[CHUNK_ROW]
-    capacity = state[RECORD_CAPACITY]
-    status = DONE
+    o = state[slots.OUT_SIZE]
+    row = state[slots.CHUNK_ROW]
+    capacity = state[slots.RECORD_CAPACITY]
+    status = slots.DONE
     while row < state[decode.ROW_COUNT]:
         is_python = is_python_record(data, records, row, state)
-        if state[OUT_CAPACITY] - o < record_line_size_max(data, records, row, state, is_python):
-            status = OUT_FULL
+        if state[slots.OUT_CAPACITY] - o < record_line_size_max(data, records, row, state, is_python):
+            status = slots.OUT_FULL
             break
         offset = records[decode.OFFSET * capacity + row]
-        if offset != add64(state[PREVIOUS_OFFSET], 1) and note_gap(offset, gaps, state) == 0:
-            status = GAPS_FULL
+        if offset != add64(state[slots.PREVIOUS_OFFSET], 1) and note_gap(offset, gaps, state) == 0:
+            status = slots.GAPS_FULL
             break
-        state[PREVIOUS_OFFSET] = offset
+        state[slots.PREVIOUS_OFFSET] = offset
         o = put_record(out, o, pool, data, records, row, state, is_python)
         if is_python == 1:
-            status = PYTHON_RECORD
+            status = slots.PYTHON_RECORD
             break
         row += 1
-    state[CHUNK_ROW] = row
-    state[OUT_SIZE] = o
+    state[slots.CHUNK_ROW] = row
+    state[slots.OUT_SIZE] = o
     return status
 
 
@@ -94,7 +71,7 @@ def dump_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, state:
     uint8[OUT_CAPACITY + SLACK_SIZE], filled from state[OUT_SIZE]; gaps: int64[2, GAP_CAPACITY], pairs of offsets where
     the second does not follow the first; state: int64[STATE_COUNT].
     """
-    state[MEMO_SIZE] = 0
+    state[slots.MEMO_SIZE] = 0
     return put_chunk(data, records, pool, out, gaps, state)
 
 
@@ -103,14 +80,16 @@ def put_plain_records(data: Any, records: Any, pool: Any, out: Any, gaps: Any, s
     """Record lines of one uncompressed batch, chunk by chunk. Status."""
     while True:
         status = put_chunk(data, records, pool, out, gaps, state)
-        if status != DONE:
+        if status != slots.DONE:
             return status
-        if state[DECODE_STATUS] != decode.OK:
-            return RECORD_ERROR
+        if state[slots.DECODE_STATUS] != decode.OK:
+            return slots.RECORD_ERROR
         if state[decode.RECORD_INDEX] >= state[decode.RECORD_COUNT]:
-            return DONE
-        state[DECODE_STATUS] = decode_rows(data, state, records, state[RECORD_CAPACITY], 0, state[RECORD_CAPACITY])
-        state[CHUNK_ROW] = 0
+            return slots.DONE
+        state[slots.DECODE_STATUS] = decode_rows(
+            data, state, records, state[slots.RECORD_CAPACITY], 0, state[slots.RECORD_CAPACITY]
+        )
+        state[slots.CHUNK_ROW] = 0
 
 
 @device
@@ -119,31 +98,31 @@ def start_batch(table: Any, capacity: int, row: int, state: Any) -> int:
     start = table[scan.POSITION * capacity + row]
     end = start + table[scan.SIZE * capacity + row]
     begin_batch(table, capacity, row, start + HEADER_SIZE, end, decode.PLAIN, state)
-    state[ATTRIBUTES] = table[scan.ATTRIBUTES * capacity + row]
-    state[CHUNK_ROW] = 0
-    state[DECODE_STATUS] = decode.OK
+    state[slots.ATTRIBUTES] = table[scan.ATTRIBUTES * capacity + row]
+    state[slots.CHUNK_ROW] = 0
+    state[slots.DECODE_STATUS] = decode.OK
     return 0
 
 
 @device
 def put_batch_line(table: Any, capacity: int, pool: Any, out: Any, state: Any) -> int:
     """The line of row state[ROW]. Status."""
-    row = state[ROW]
-    o = state[OUT_SIZE]
-    if state[OUT_CAPACITY] - o < BATCH_LINE_SIZE_MAX:
-        return OUT_FULL
+    row = state[slots.ROW]
+    o = state[slots.OUT_SIZE]
+    if state[slots.OUT_CAPACITY] - o < BATCH_LINE_SIZE_MAX:
+        return slots.OUT_FULL
     o = put_batch_identity(out, o, pool, table, capacity, row)
-    state[OUT_SIZE] = o
+    state[slots.OUT_SIZE] = o
     if table[scan.ATTRIBUTES * capacity + row] & CODEC_MASK > 4:
-        return UNKNOWN_CODEC
-    state[OUT_SIZE] = put_batch_place(out, o, pool, table, capacity, row)
-    return DONE
+        return slots.UNKNOWN_CODEC
+    state[slots.OUT_SIZE] = put_batch_place(out, o, pool, table, capacity, row)
+    return slots.DONE
 
 
 @device
 def is_python_batch(table: Any, capacity: int, state: Any) -> int:
     """1 when the records of row state[ROW] are compressed, or damaged in the header."""
-    row = state[ROW]
+    row = state[slots.ROW]
     if table[scan.ATTRIBUTES * capacity + row] & CODEC_MASK != 0:
         return 1
     if table[scan.RECORD_COUNT * capacity + row] < 0 or table[scan.SIZE * capacity + row] < HEADER_SIZE:
@@ -169,22 +148,22 @@ def dump_batches(
     Returns the status. After LEGACY_ROW, PYTHON_BATCH and PYTHON_RECORD the caller prints what is its and moves
     state[ROW] or state[CHUNK_ROW] on; after every stop but an error the same call goes on where it stopped.
     """
-    state[MEMO_SIZE] = 0
-    while state[ROW] < row_end:
-        if table[scan.MAGIC * capacity + state[ROW]] < 2:
-            return LEGACY_ROW
-        if state[IS_LINE_PRINTED] == 0:
+    state[slots.MEMO_SIZE] = 0
+    while state[slots.ROW] < row_end:
+        if table[scan.MAGIC * capacity + state[slots.ROW]] < 2:
+            return slots.LEGACY_ROW
+        if state[slots.IS_LINE_PRINTED] == 0:
             status = put_batch_line(table, capacity, pool, out, state)
-            if status != DONE:
+            if status != slots.DONE:
                 return status
-            state[IS_LINE_PRINTED] = 1
-            start_batch(table, capacity, state[ROW], state)
-        if state[FLAGS] & DEEP != 0:
+            state[slots.IS_LINE_PRINTED] = 1
+            start_batch(table, capacity, state[slots.ROW], state)
+        if state[slots.FLAGS] & slots.DEEP != 0:
             if is_python_batch(table, capacity, state) == 1:
-                return PYTHON_BATCH
+                return slots.PYTHON_BATCH
             status = put_plain_records(data, records, pool, out, gaps, state)
-            if status != DONE:
+            if status != slots.DONE:
                 return status
-        state[IS_LINE_PRINTED] = 0
-        state[ROW] += 1
-    return DONE
+        state[slots.IS_LINE_PRINTED] = 0
+        state[slots.ROW] += 1
+    return slots.DONE

@@ -11,20 +11,7 @@ from ..primitives import add64, be16, be32
 from ..rules import increment_sequence
 from ..scan import batches as scan
 from ..varint import read_header
-from .state import (
-    ATTRIBUTES,
-    CONTENTS,
-    FLAGS,
-    MEMO_KEY_SIZE,
-    MEMO_LABEL,
-    MEMO_SIZE,
-    MEMO_START,
-    MEMO_TIMESTAMP,
-    MEMO_VALUE_SIZE,
-    PYTHON_RECORDS,
-    RECORD_CAPACITY,
-    SKIP_METADATA,
-)
+from . import state as slots
 from .text import literal, literal_pool, put, put_copy, put_decimal, put_utf8
 
 BASE_OFFSET = literal("baseOffset: ")
@@ -203,31 +190,33 @@ def is_marker(data: Any, records: Any, capacity: int, row: int) -> int:
 @device
 def put_time_and_sizes(out: Any, o: int, pool: Any, records: Any, row: int, state: Any) -> int:
     """Timestamp, key size and value size; records of one batch often share all three, and then the text."""
-    capacity = state[RECORD_CAPACITY]
-    label = timestamp_label(state[ATTRIBUTES])
+    capacity = state[slots.RECORD_CAPACITY]
+    label = timestamp_label(state[slots.ATTRIBUTES])
     timestamp = records[decode.TIMESTAMP * capacity + row]
     key_size = records[decode.KEY_SIZE * capacity + row]
     value_size = records[decode.VALUE_SIZE * capacity + row]
-    is_known = state[MEMO_SIZE] > 0 and timestamp == state[MEMO_TIMESTAMP] and label == state[MEMO_LABEL]
-    if is_known and key_size == state[MEMO_KEY_SIZE] and value_size == state[MEMO_VALUE_SIZE]:
-        return put_copy(out, o, state[MEMO_START], state[MEMO_SIZE])
+    is_known = (
+        state[slots.MEMO_SIZE] > 0 and timestamp == state[slots.MEMO_TIMESTAMP] and label == state[slots.MEMO_LABEL]
+    )
+    if is_known and key_size == state[slots.MEMO_KEY_SIZE] and value_size == state[slots.MEMO_VALUE_SIZE]:
+        return put_copy(out, o, state[slots.MEMO_START], state[slots.MEMO_SIZE])
     start = o
     o = put_number(out, o, pool, label, timestamp)
     o = put_number(out, o, pool, KEY_SIZE, key_size)
     o = put_number(out, o, pool, VALUE_SIZE, value_size)
-    state[MEMO_START] = start
-    state[MEMO_SIZE] = o - start
-    state[MEMO_LABEL] = label
-    state[MEMO_TIMESTAMP] = timestamp
-    state[MEMO_KEY_SIZE] = key_size
-    state[MEMO_VALUE_SIZE] = value_size
+    state[slots.MEMO_START] = start
+    state[slots.MEMO_SIZE] = o - start
+    state[slots.MEMO_LABEL] = label
+    state[slots.MEMO_TIMESTAMP] = timestamp
+    state[slots.MEMO_KEY_SIZE] = key_size
+    state[slots.MEMO_VALUE_SIZE] = value_size
     return o
 
 
 @device
 def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any) -> int:
     """The part of a record line before key and payload."""
-    capacity = state[RECORD_CAPACITY]
+    capacity = state[slots.RECORD_CAPACITY]
     o = put_number(out, o, pool, RECORD_OFFSET, records[decode.OFFSET * capacity + row])
     o = put_time_and_sizes(out, o, pool, records, row, state)
     o = put_number(out, o, pool, SEQUENCE, records[decode.SEQUENCE * capacity + row])
@@ -243,27 +232,27 @@ def put_metadata(out: Any, o: int, pool: Any, data: Any, records: Any, row: int,
 @device
 def is_python_record(data: Any, records: Any, row: int, state: Any) -> int:
     """1 when Python ends the record's line: a control record that is no marker, or contents that only it decodes."""
-    flags = state[FLAGS]
-    if state[ATTRIBUTES] & CONTROL_FLAG == 0:
-        return 1 if flags & PYTHON_RECORDS != 0 and flags & CONTENTS != 0 else 0
-    return 1 - is_marker(data, records, state[RECORD_CAPACITY], row) if flags & SKIP_METADATA == 0 else 0
+    flags = state[slots.FLAGS]
+    if state[slots.ATTRIBUTES] & CONTROL_FLAG == 0:
+        return 1 if flags & slots.PYTHON_RECORDS != 0 and flags & slots.CONTENTS != 0 else 0
+    return 1 - is_marker(data, records, state[slots.RECORD_CAPACITY], row) if flags & slots.SKIP_METADATA == 0 else 0
 
 
 @device
 def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
     """One record line with its line end; the metadata alone where Python prints the rest."""
-    flags = state[FLAGS]
+    flags = state[slots.FLAGS]
     is_bare = 1
-    if flags & SKIP_METADATA == 0:
+    if flags & slots.SKIP_METADATA == 0:
         o = put_metadata(out, o, pool, data, records, row, state)
         is_bare = 0
     if is_python == 1:
         return o
-    if state[ATTRIBUTES] & CONTROL_FLAG != 0:
+    if state[slots.ATTRIBUTES] & CONTROL_FLAG != 0:
         if is_bare == 0:
-            o = put_marker(out, o, pool, data, records, state[RECORD_CAPACITY], row)
-    elif flags & CONTENTS != 0:
-        o = put_contents(out, o, pool, data, records, state[RECORD_CAPACITY], row, is_bare)
+            o = put_marker(out, o, pool, data, records, state[slots.RECORD_CAPACITY], row)
+    elif flags & slots.CONTENTS != 0:
+        o = put_contents(out, o, pool, data, records, state[slots.RECORD_CAPACITY], row, is_bare)
     out[o] = 10
     return o + 1
 
@@ -271,9 +260,9 @@ def put_record(out: Any, o: int, pool: Any, data: Any, records: Any, row: int, s
 @device
 def record_line_size_max(data: Any, records: Any, row: int, state: Any, is_python: int) -> int:
     """Room that one record line may take, without what Python prints."""
-    capacity = state[RECORD_CAPACITY]
+    capacity = state[slots.RECORD_CAPACITY]
     size = 0
-    if state[FLAGS] & CONTENTS != 0 and is_python == 0:
+    if state[slots.FLAGS] & slots.CONTENTS != 0 and is_python == 0:
         size = max(records[decode.KEY_SIZE * capacity + row], 0)
         size += max(records[decode.VALUE_SIZE * capacity + row], 0)
     count = records[decode.HEADER_COUNT * capacity + row]

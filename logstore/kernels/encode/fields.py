@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...jit.device import device, inlined
-from ..primitives import load64, store64
+from ..primitives import copy16, copy32, load64, store64
 
 SLACK_SIZE = 16  # a length is written before the room for it is known
 
@@ -38,38 +38,19 @@ def _put_long_varint(out: Any, o: int, magnitude: int, sign: int) -> int:
     return o + 1
 
 
-@device
-def _copy16(out: Any, o: int, data: Any, start: int) -> int:
-    first, second = load64(data, start), load64(data, start + 8)
-    store64(out, o, first)
-    store64(out, o + 8, second)
-    return o + 16
-
-
-@device
-def _copy32(out: Any, o: int, data: Any, start: int) -> int:
-    first, second = load64(data, start), load64(data, start + 8)
-    third, fourth = load64(data, start + 16), load64(data, start + 24)
-    store64(out, o, first)
-    store64(out, o + 8, second)
-    store64(out, o + 16, third)
-    store64(out, o + 24, fourth)
-    return o + 32
-
-
 @inlined
 def put_bytes(out: Any, o: int, data: Any, start: int, size: int) -> int:
     """Copy bytes and touch no other; returns the position after them."""
     if size >= 32:
         at = 0
         while at < size - 32:
-            _copy32(out, o + at, data, start + at)
+            copy32(out, o + at, data, start + at)
             at += 32
-        _copy32(out, o + size - 32, data, start + size - 32)  # some bytes a second time, here and below
+        copy32(out, o + size - 32, data, start + size - 32)  # some bytes a second time, here and below
         return o + size
     if size >= 16:
-        _copy16(out, o, data, start)
-        _copy16(out, o + size - 16, data, start + size - 16)
+        copy16(out, o, data, start)
+        copy16(out, o + size - 16, data, start + size - 16)
         return o + size
     if size >= 8:
         store64(out, o, load64(data, start))

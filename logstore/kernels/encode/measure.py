@@ -11,17 +11,9 @@ from ...layout.batch import DELETE_HORIZON_FLAG, HEADER_SIZE, NO_TIMESTAMP
 from ...layout.record import RECORD_OVERHEAD_SIZE
 from ..primitives import add64
 from ..scan import batches as scan
+from . import structs as status
 from .sizes import INT_MAX, NOT_KNOWN, are_rows_uniform, body_size, content_size, field_of, varint_size
-from .structs import (
-    BAD_OFFSET_DELTA,
-    BAD_TIMESTAMP,
-    BATCH_TOO_LARGE,
-    BATCHES_FULL,
-    OK,
-    OUT_OF_DATA,
-    RECORD_TOO_LARGE,
-    Encoding,
-)
+from .structs import OK, Encoding
 
 _NO_LIMIT = 1 << 62
 
@@ -31,12 +23,12 @@ def _wrong_row(encoding: Any, row: int, content: int, timestamp: int, offset_del
     """Which status it is that stops before `row`."""
     encoding.row = row
     if content < 0:
-        return OUT_OF_DATA
+        return status.OUT_OF_DATA
     if timestamp < NO_TIMESTAMP:
         encoding.detail = timestamp
-        return BAD_TIMESTAMP
+        return status.BAD_TIMESTAMP
     encoding.detail = offset_delta
-    return BAD_OFFSET_DELTA
+    return status.BAD_OFFSET_DELTA
 
 
 @device
@@ -44,7 +36,7 @@ def _too_large(encoding: Any, row: int, record_size: int, batch_size: int) -> in
     """Which status it is that stops before `row`."""
     encoding.row = row
     encoding.detail = record_size if record_size > INT_MAX else batch_size
-    return RECORD_TOO_LARGE if record_size > INT_MAX else BATCH_TOO_LARGE
+    return status.RECORD_TOO_LARGE if record_size > INT_MAX else status.BATCH_TOO_LARGE
 
 
 @device
@@ -106,7 +98,7 @@ def measure_batches(encoding: Any) -> int:
     row, content, are_uniform = encoding.row, NOT_KNOWN, are_rows_uniform(encoding)
     while row < encoding.row_count:
         if encoding.batch_count == encoding.batch_capacity:
-            return BATCHES_FULL
+            return status.BATCHES_FULL
         first_row, end_row = row, _end_row(encoding)
         timestamp = timestamps[row] if has_timestamps == 1 else timestamp
         base_timestamp = _base_timestamp(encoding, timestamp)

@@ -14,45 +14,10 @@ from ...layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_S
 from ..primitives import add64, be16, be32
 from ..rules import SEQUENCE_MAX, increment_sequence
 from ..scan import batches as scan
+from . import producer_entries as fields
 from . import producer_struct as fold
-from .producer_entries import (
-    BATCH_COUNT,
-    BATCH_START,
-    COORDINATOR_EPOCH,
-    ENTRY_WIDTH,
-    INDEX_SLOT,
-    LAST_OFFSET,
-    LAST_TIMESTAMP,
-    MAP_CAPACITY,
-    MAP_CAPACITY_MIN,
-    MAP_CROWDED_BY_COMPUTE,
-    NONE,
-    OFFSET_DELTA,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    TIMESTAMP,
-    TXN_FIRST_OFFSET,
-    add_batch,
-    find_batch,
-    find_entry,
-    map_capacity_with,
-    newest_sequence,
-)
-from .producer_struct import (
-    DUPLICATE,
-    FIRST_SEQUENCE_NOT_ZERO,
-    MARKER_TO_READ,
-    NEW_EPOCH_SEQUENCE,
-    NO_TRANSACTION_VERSION,
-    NOT_TRANSACTIONAL,
-    NOT_VERIFIED,
-    OK,
-    OLD_COORDINATOR_EPOCH,
-    OLD_EPOCH,
-    SEQUENCE_ABOVE_LOWEST,
-    SEQUENCE_GAP,
-    SMALLER_EPOCH,
-)
+from .producer_entries import ENTRY_WIDTH, NONE, add_batch, find_batch, find_entry, map_capacity_with, newest_sequence
+from .producer_struct import OK
 
 
 @device
@@ -63,31 +28,31 @@ def update_of(producer_id: int, entry: int, producers: Any) -> int:
     count = producers.update_count
     capacity = producers.update_java_capacity
     if capacity == 0:
-        capacity = MAP_CAPACITY_MIN
+        capacity = fields.MAP_CAPACITY_MIN
     elif count > capacity * 3 // 4:
         capacity = capacity * 2
     producers.update_java_capacity = capacity
     found = find_entry(producer_id, updates, update_index, producers.update_index_bits, producers.index_seed)
     if found >= 0:
         return found
-    capacity = map_capacity_with(producer_id, updates, count, capacity, MAP_CROWDED_BY_COMPUTE)
+    capacity = map_capacity_with(producer_id, updates, count, capacity, fields.MAP_CROWDED_BY_COMPUTE)
     producers.update_java_capacity = capacity
     producers.update_count = count + 1
     update_index[-1 - found] = count + 1
     update = count * ENTRY_WIDTH
-    updates[update + PRODUCER_ID] = producer_id
-    updates[update + INDEX_SLOT] = -1 - found
-    updates[update + MAP_CAPACITY] = capacity
-    updates[update + BATCH_COUNT] = 0
-    updates[update + BATCH_START] = 0
+    updates[update + fields.PRODUCER_ID] = producer_id
+    updates[update + fields.INDEX_SLOT] = -1 - found
+    updates[update + fields.MAP_CAPACITY] = capacity
+    updates[update + fields.BATCH_COUNT] = 0
+    updates[update + fields.BATCH_START] = 0
     if entry >= 0:
-        for field in range(PRODUCER_EPOCH, BATCH_COUNT):
+        for field in range(fields.PRODUCER_EPOCH, fields.BATCH_COUNT):
             updates[update + field] = entries[entry * ENTRY_WIDTH + field]
     else:
-        updates[update + PRODUCER_EPOCH] = -1
-        updates[update + COORDINATOR_EPOCH] = -1
-        updates[update + LAST_TIMESTAMP] = -1
-        updates[update + TXN_FIRST_OFFSET] = NONE
+        updates[update + fields.PRODUCER_EPOCH] = -1
+        updates[update + fields.COORDINATOR_EPOCH] = -1
+        updates[update + fields.LAST_TIMESTAMP] = -1
+        updates[update + fields.TXN_FIRST_OFFSET] = NONE
     return count
 
 
@@ -95,26 +60,26 @@ def update_of(producer_id: int, entry: int, producers: Any) -> int:
 def _check_sequence(producers: Any, entry: int, update: int, epoch: int, sequence: int) -> int:
     """Whether the first sequence of a client's batch may come now (`checkSequence`)."""
     entries, updates = words_at(producers.entries), words_at(producers.updates)
-    entry_epoch = -1 if entry < 0 else entries[entry * ENTRY_WIDTH + PRODUCER_EPOCH]
+    entry_epoch = -1 if entry < 0 else entries[entry * ENTRY_WIDTH + fields.PRODUCER_EPOCH]
     entry_sequence = -1 if entry < 0 else newest_sequence(entries, entry)
-    is_fresh = entry < 0 or entries[entry * ENTRY_WIDTH + BATCH_COUNT] == 0
+    is_fresh = entry < 0 or entries[entry * ENTRY_WIDTH + fields.BATCH_COUNT] == 0
     if producers.supports_epoch_bump != 0 and sequence != 0 and is_fresh:
-        return FIRST_SEQUENCE_NOT_ZERO
+        return fold.FIRST_SEQUENCE_NOT_ZERO
     if sequence > producers.lowest_sequence:
         producers.detail = producers.lowest_sequence
-        return SEQUENCE_ABOVE_LOWEST
-    current_epoch = updates[update * ENTRY_WIDTH + PRODUCER_EPOCH]
+        return fold.SEQUENCE_ABOVE_LOWEST
+    current_epoch = updates[update * ENTRY_WIDTH + fields.PRODUCER_EPOCH]
     if epoch != current_epoch:
         producers.detail = current_epoch
-        return NEW_EPOCH_SEQUENCE if sequence != 0 and current_epoch != -1 else OK
+        return fold.NEW_EPOCH_SEQUENCE if sequence != 0 and current_epoch != -1 else OK
     last = -1
-    if updates[update * ENTRY_WIDTH + BATCH_COUNT] != 0:
+    if updates[update * ENTRY_WIDTH + fields.BATCH_COUNT] != 0:
         last = newest_sequence(updates, update)
     elif epoch == entry_epoch:
         last = entry_sequence
     producers.detail = last
     follows = sequence == last + 1 or (sequence == 0 and last == SEQUENCE_MAX)
-    return SEQUENCE_GAP if entry_epoch != -1 and not follows else OK
+    return fold.SEQUENCE_GAP if entry_epoch != -1 and not follows else OK
 
 
 @device
@@ -124,10 +89,10 @@ def work_data(columns: Any, capacity: int, row: int, producers: Any, entry: int,
     at = update * ENTRY_WIDTH
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
     sequence = columns[scan.BASE_SEQUENCE * capacity + row]
-    if epoch < updates[at + PRODUCER_EPOCH] and producers.origin != fold.REPLICATION:
-        producers.detail = updates[at + PRODUCER_EPOCH]
+    if epoch < updates[at + fields.PRODUCER_EPOCH] and producers.origin != fold.REPLICATION:
+        producers.detail = updates[at + fields.PRODUCER_EPOCH]
         producers.second_detail = -1
-        return OLD_EPOCH
+        return fold.OLD_EPOCH
     if producers.origin == fold.CLIENT:
         status = _check_sequence(producers, entry, update, epoch, sequence)
         if status != OK:
@@ -137,15 +102,15 @@ def work_data(columns: Any, capacity: int, row: int, producers: Any, entry: int,
     last_sequence = NO_SEQUENCE if sequence == NO_SEQUENCE else increment_sequence(sequence, delta)
     timestamp = columns[scan.MAX_TIMESTAMP * capacity + row]
     add_batch(updates, update, epoch, last_sequence, add64(base_offset, delta), delta, timestamp)
-    updates[at + LAST_TIMESTAMP] = timestamp
+    updates[at + fields.LAST_TIMESTAMP] = timestamp
     is_transactional = columns[scan.ATTRIBUTES * capacity + row] & TRANSACTIONAL_FLAG != 0
-    if updates[at + TXN_FIRST_OFFSET] != NONE:
-        return OK if is_transactional else NOT_TRANSACTIONAL
+    if updates[at + fields.TXN_FIRST_OFFSET] != NONE:
+        return OK if is_transactional else fold.NOT_TRANSACTIONAL
     if is_transactional:
-        updates[at + TXN_FIRST_OFFSET] = base_offset
+        updates[at + fields.TXN_FIRST_OFFSET] = base_offset
         number = producers.started_count
         started[2 * number] = base_offset
-        started[2 * number + 1] = updates[at + PRODUCER_ID]
+        started[2 * number + 1] = updates[at + fields.PRODUCER_ID]
         producers.started_count = number + 1
     return OK
 
@@ -171,11 +136,11 @@ def read_marker(data: Any, columns: Any, capacity: int, row: int, producers: Any
         return OK
     position = columns[scan.POSITION * capacity + row]
     if columns[scan.SIZE * capacity + row] != marker.MARKER_SIZE or columns[scan.RECORD_COUNT * capacity + row] != 1:
-        return MARKER_TO_READ
+        return fold.MARKER_TO_READ
     attributes = columns[scan.ATTRIBUTES * capacity + row]
     kind = be16(data, position + marker.CONTROL_TYPE)
     if attributes & CODEC_MASK != 0 or kind < 0 or kind > 1 or not _has_marker_form(data, position):
-        return MARKER_TO_READ
+        return fold.MARKER_TO_READ
     is_appended = attributes & LOG_APPEND_TIME_FLAG != 0
     producers.marker_type = kind
     producers.marker_coordinator_epoch = be32(data, position + marker.COORDINATOR_EPOCH)
@@ -192,33 +157,33 @@ def work_marker(columns: Any, capacity: int, row: int, producers: Any, update: i
     is_checked = producers.origin != fold.REPLICATION
     version = producers.transaction_version
     if version == -1 and is_checked:
-        return NO_TRANSACTION_VERSION
-    current = updates[at + PRODUCER_EPOCH]
-    is_open = updates[at + TXN_FIRST_OFFSET] != NONE
+        return fold.NO_TRANSACTION_VERSION
+    current = updates[at + fields.PRODUCER_EPOCH]
+    is_open = updates[at + fields.TXN_FIRST_OFFSET] != NONE
     is_old = epoch <= current if version >= 2 else epoch < current
     is_repeated = version >= 2 and epoch == current and (not is_open or epoch == 32767)
     if is_checked and is_old and not is_repeated:
         producers.detail = current
         producers.second_detail = max(version, 0)
-        return OLD_EPOCH
-    if is_checked and updates[at + COORDINATOR_EPOCH] > producers.marker_coordinator_epoch:
-        producers.detail = updates[at + COORDINATOR_EPOCH]
+        return fold.OLD_EPOCH
+    if is_checked and updates[at + fields.COORDINATOR_EPOCH] > producers.marker_coordinator_epoch:
+        producers.detail = updates[at + fields.COORDINATOR_EPOCH]
         producers.second_detail = producers.marker_coordinator_epoch
-        return OLD_COORDINATOR_EPOCH
+        return fold.OLD_COORDINATOR_EPOCH
     if is_open:
         number = producers.completed_count
         transaction = number * fold.COMPLETED_WIDTH
-        completed[transaction + fold.COMPLETED_PRODUCER_ID] = updates[at + PRODUCER_ID]
-        completed[transaction + fold.COMPLETED_FIRST_OFFSET] = updates[at + TXN_FIRST_OFFSET]
+        completed[transaction + fold.COMPLETED_PRODUCER_ID] = updates[at + fields.PRODUCER_ID]
+        completed[transaction + fold.COMPLETED_FIRST_OFFSET] = updates[at + fields.TXN_FIRST_OFFSET]
         completed[transaction + fold.COMPLETED_LAST_OFFSET] = columns[scan.BASE_OFFSET * capacity + row]
         completed[transaction + fold.COMPLETED_IS_ABORTED] = 1 if producers.marker_type == fold.ABORT else 0
         producers.completed_count = number + 1
     if epoch != current:
-        updates[at + PRODUCER_EPOCH] = epoch
-        updates[at + BATCH_COUNT] = 0
-    updates[at + COORDINATOR_EPOCH] = producers.marker_coordinator_epoch
-    updates[at + LAST_TIMESTAMP] = producers.marker_timestamp
-    updates[at + TXN_FIRST_OFFSET] = NONE
+        updates[at + fields.PRODUCER_EPOCH] = epoch
+        updates[at + fields.BATCH_COUNT] = 0
+    updates[at + fields.COORDINATOR_EPOCH] = producers.marker_coordinator_epoch
+    updates[at + fields.LAST_TIMESTAMP] = producers.marker_timestamp
+    updates[at + fields.TXN_FIRST_OFFSET] = NONE
     return OK
 
 
@@ -231,22 +196,22 @@ def check_before(columns: Any, capacity: int, row: int, producers: Any, entry: i
     epoch = columns[scan.PRODUCER_EPOCH * capacity + row]
     attributes = columns[scan.ATTRIBUTES * capacity + row]
     at = entry * ENTRY_WIDTH
-    if producers.origin == fold.CLIENT and entry >= 0 and entries[at + PRODUCER_EPOCH] == epoch:
+    if producers.origin == fold.CLIENT and entry >= 0 and entries[at + fields.PRODUCER_EPOCH] == epoch:
         first = columns[scan.BASE_SEQUENCE * capacity + row]
         delta = columns[scan.LAST_OFFSET_DELTA * capacity + row]
         last = NO_SEQUENCE if first == NO_SEQUENCE else increment_sequence(first, delta)
         batch = find_batch(entries, entry, first, last)
         if batch >= 0:
-            producers.detail = entries[batch + LAST_OFFSET] - entries[batch + OFFSET_DELTA]
-            producers.second_detail = entries[batch + LAST_OFFSET]
-            producers.third_detail = entries[batch + TIMESTAMP]
-            return DUPLICATE
+            producers.detail = entries[batch + fields.LAST_OFFSET] - entries[batch + fields.OFFSET_DELTA]
+            producers.second_detail = entries[batch + fields.LAST_OFFSET]
+            producers.third_detail = entries[batch + fields.TIMESTAMP]
+            return fold.DUPLICATE
     if attributes & TRANSACTIONAL_FLAG == 0:
         return OK
     if entry >= 0:
-        if entries[at + TXN_FIRST_OFFSET] != NONE and entries[at + PRODUCER_EPOCH] == epoch:
+        if entries[at + fields.TXN_FIRST_OFFSET] != NONE and entries[at + fields.PRODUCER_EPOCH] == epoch:
             return OK
-        if epoch < entries[at + PRODUCER_EPOCH]:
-            producers.detail = entries[at + PRODUCER_EPOCH]
-            return SMALLER_EPOCH
-    return NOT_VERIFIED if producers.is_verified == 0 and attributes & CONTROL_FLAG == 0 else OK
+        if epoch < entries[at + fields.PRODUCER_EPOCH]:
+            producers.detail = entries[at + fields.PRODUCER_EPOCH]
+            return fold.SMALLER_EPOCH
+    return fold.NOT_VERIFIED if producers.is_verified == 0 and attributes & CONTROL_FLAG == 0 else OK

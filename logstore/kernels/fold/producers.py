@@ -15,30 +15,10 @@ from ...jit.structs import words_at
 from ...layout.batch import CONTROL_FLAG, NO_PRODUCER_ID
 from ..primitives import add64
 from ..scan import batches as scan
+from . import producer_entries as fields
 from . import producer_struct as fold
 from .producer_batches import check_before, read_marker, update_of, work_data, work_marker
-from .producer_entries import (
-    BATCH_COUNT,
-    BATCH_COUNT_MAX,
-    BATCH_START,
-    BATCH_WIDTH,
-    BATCHES,
-    COORDINATOR_EPOCH,
-    ENTRY_WIDTH,
-    INDEX_SLOT,
-    LAST_OFFSET,
-    LAST_SEQUENCE,
-    MAP_CAPACITY,
-    MAP_CAPACITY_MIN,
-    MAP_CROWDED_BY_PUT,
-    OFFSET_DELTA,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    TIMESTAMP,
-    add_batch,
-    find_entry,
-    map_capacity_with,
-)
+from .producer_entries import ENTRY_WIDTH, add_batch, find_entry, map_capacity_with
 from .producer_struct import NO_ROOM, NOT_STARTED, OK, ProducerStruct
 from .transactions import put_ongoing, remove_ongoing, stable_offset
 
@@ -48,42 +28,42 @@ def apply_update(update: int, producers: Any) -> int:
     """Merge a producer's update into its entry, or make it its entry (`ProducerStateManager.update`)."""
     entries, updates, index = words_at(producers.entries), words_at(producers.updates), words_at(producers.index)
     source = update * ENTRY_WIDTH
-    producer_id = updates[source + PRODUCER_ID]
+    producer_id = updates[source + fields.PRODUCER_ID]
     found = find_entry(producer_id, entries, index, producers.index_bits, producers.index_seed)
     count = producers.entry_count
     entry = count if found < 0 else found
     at = entry * ENTRY_WIDTH
     if found < 0:
-        capacity = MAP_CAPACITY_MIN if producers.java_capacity == 0 else producers.java_capacity
-        capacity = map_capacity_with(producer_id, entries, count, capacity, MAP_CROWDED_BY_PUT)
+        capacity = fields.MAP_CAPACITY_MIN if producers.java_capacity == 0 else producers.java_capacity
+        capacity = map_capacity_with(producer_id, entries, count, capacity, fields.MAP_CROWDED_BY_PUT)
         if count + 1 > capacity * 3 // 4:
             capacity *= 2
         producers.java_capacity = capacity
         producers.entry_count = count + 1
         index[-1 - found] = count + 1
-        entries[at + PRODUCER_ID] = producer_id
-        entries[at + INDEX_SLOT] = -1 - found
-        entries[at + MAP_CAPACITY] = capacity
-        entries[at + BATCH_COUNT] = 0
-        entries[at + BATCH_START] = 0
-        entries[at + PRODUCER_EPOCH] = updates[source + PRODUCER_EPOCH]
-    epoch = updates[source + PRODUCER_EPOCH]
-    if entries[at + PRODUCER_EPOCH] != epoch:
-        entries[at + PRODUCER_EPOCH] = epoch
-        entries[at + BATCH_COUNT] = 0
-    for age in range(updates[source + BATCH_COUNT]):
-        number = (updates[source + BATCH_START] + age) % BATCH_COUNT_MAX
-        batch = source + BATCHES + number * BATCH_WIDTH
+        entries[at + fields.PRODUCER_ID] = producer_id
+        entries[at + fields.INDEX_SLOT] = -1 - found
+        entries[at + fields.MAP_CAPACITY] = capacity
+        entries[at + fields.BATCH_COUNT] = 0
+        entries[at + fields.BATCH_START] = 0
+        entries[at + fields.PRODUCER_EPOCH] = updates[source + fields.PRODUCER_EPOCH]
+    epoch = updates[source + fields.PRODUCER_EPOCH]
+    if entries[at + fields.PRODUCER_EPOCH] != epoch:
+        entries[at + fields.PRODUCER_EPOCH] = epoch
+        entries[at + fields.BATCH_COUNT] = 0
+    for age in range(updates[source + fields.BATCH_COUNT]):
+        number = (updates[source + fields.BATCH_START] + age) % fields.BATCH_COUNT_MAX
+        batch = source + fields.BATCHES + number * fields.BATCH_WIDTH
         add_batch(
             entries,
             entry,
             epoch,
-            updates[batch + LAST_SEQUENCE],
-            updates[batch + LAST_OFFSET],
-            updates[batch + OFFSET_DELTA],
-            updates[batch + TIMESTAMP],
+            updates[batch + fields.LAST_SEQUENCE],
+            updates[batch + fields.LAST_OFFSET],
+            updates[batch + fields.OFFSET_DELTA],
+            updates[batch + fields.TIMESTAMP],
         )
-    for field in range(COORDINATOR_EPOCH, BATCH_COUNT):
+    for field in range(fields.COORDINATOR_EPOCH, fields.BATCH_COUNT):
         entries[at + field] = updates[source + field]
     return entry
 
@@ -116,7 +96,7 @@ def clear_updates(producers: Any) -> int:
     """Forget the updates of the group under way."""
     updates, update_index = words_at(producers.updates), words_at(producers.update_index)
     for update in range(producers.update_count):
-        update_index[updates[update * ENTRY_WIDTH + INDEX_SLOT]] = 0
+        update_index[updates[update * ENTRY_WIDTH + fields.INDEX_SLOT]] = 0
     producers.update_count = 0
     producers.update_java_capacity = 0
     return OK

@@ -16,7 +16,7 @@ from ...layout.batch import NO_TIMESTAMP
 from ..codec import copying
 from ..codec.copying import copy_words
 from ..decode.records import HEADER_COUNT, KEY_POSITION, KEY_SIZE, OFFSET, TIMESTAMP, VALUE_POSITION, VALUE_SIZE
-from ..primitives import MASK32, load64, prefetch, store64
+from ..primitives import MASK32, copy16, load64, prefetch, store64
 
 VIEW_SIZE = 16
 SLACK_SIZE = copying.SLACK_SIZE
@@ -40,8 +40,7 @@ def _put_field(out: Any, o: int, data: Any, position: int, size: int, data_size:
         for index in range(size):
             out[o + index] = data[position + index]
     elif size <= _SHORT_SIZE_MAX:
-        store64(out, o, load64(data, position))
-        store64(out, o + 8, load64(data, position + 8))
+        copy16(out, o, data, position)
     else:
         copy_words(out, o, data, position, size)
     return o + size
