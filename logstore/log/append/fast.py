@@ -72,7 +72,7 @@ class FastPath:
         self._known_columns: Int64Array | None = None
         self.unverified = 0, NO_LOWEST_SEQUENCE, 0
         self.log_struct, self.states = log.offsets.struct, log.producers.state.verification
-        self._indexes: IndexStruct | None = None
+        self._bound_indexes: IndexStruct | None = None
 
     def invalidate(self) -> None:
         """Take nothing for granted any more; the next request looks at the log anew.
@@ -210,10 +210,11 @@ class FastPath:
         bound.segment_created_ms = active.created_ms
         bound.write_address, bound.descriptor = active.write_address, active.descriptor
         active.indexes.reserve(_ENTRY_ROOM)
-        if self._indexes is not active.indexes.struct:
-            producers, self._indexes = self._log.producers.state.buffers.struct, active.indexes.struct
-            structs = self.log_struct, self.struct, self.request, producers, self._indexes
+        if self._bound_indexes is not active.indexes.struct:
+            producers, indexes = self._log.producers.state.buffers.struct, active.indexes.struct
+            structs = self.log_struct, self.struct, self.request, producers, indexes
             self._run, self._finish_run = append_request.bound(*structs).run, finish_append.bound(*structs).run
+            self._bound_indexes = indexes  # last: an interrupt leaves kernels that are bound again
 
 
 def _set(bound: FastPathStruct, name: str, array: Any) -> None:
