@@ -26,19 +26,24 @@ _RANGES = {
 }
 
 
-class BatchFieldArguments(TypedDict, total=False):
-    """`BatchFields` as keyword arguments."""
+class SentFieldArguments(TypedDict, total=False):
+    """`BatchFields` that a producer chooses, as keyword arguments."""
 
-    base_offset: int
     codec: Codec
     level: int | None
-    timestamp_type: TimestampType
-    log_append_time: int
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    partition_leader_epoch: int
     is_transactional: bool
+
+
+class BatchFieldArguments(SentFieldArguments, total=False):
+    """`BatchFields` as keyword arguments."""
+
+    base_offset: int
+    timestamp_type: TimestampType
+    log_append_time: int
+    partition_leader_epoch: int
     is_control: bool
     delete_horizon_ms: int | None
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
+from ..columns.batch_fields import SentFieldArguments
 from ..columns.batch_table import ByteArray
 from ..columns.record_columns import RecordColumns
 from ..folds.producer_update import UNKNOWN_TRANSACTION_VERSION, AppendOrigin
 from ..folds.verification import VerificationGuard
 from ..layout.batch import NO_PRODUCER_ID, NO_SEQUENCE
 from ..layout.record import EncodedHeaders, Headers, encode_headers
-from ..model import Codec
 from .append.appender import Appender
 from .append.columns import COLUMNS_BATCH_SIZE, append_each, column_requests
 from .append.records import CLIENTS, new_records_request
@@ -122,24 +122,18 @@ class LogAppends:
         self,
         columns: RecordColumns,
         *,
-        codec: Codec = Codec.NONE,
-        level: int | None = None,
         batch_size: int = COLUMNS_BATCH_SIZE,
-        producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = -1,
-        base_sequence: int = NO_SEQUENCE,
-        is_transactional: bool = False,
         leader_epoch: int = 0,
         guard: VerificationGuard | None = None,
+        **sent: Unpack[SentFieldArguments],
     ) -> AppendInfo:
         """Append records as batches of up to `batch_size` bytes before compression, one after the other.
 
         Args:
             columns: without timestamps they get the time of the append.
-            codec: of the producer; a topic with a `compression.type` of its own keeps that.
-            level: of that codec; None: the topic's.
-            base_sequence: of the first record; the batches go on from it.
             guard: of `begin_verification`, for the first batch of a transaction.
+            sent: attributes of `BatchFields`. The codec is the producer's; a topic with a `compression.type` of its own
+                keeps that. The level is of that codec; None: the topic's. The batches go on from the base sequence.
 
         Returns:
             The first offset of the first batch and the last of the last, also if some, or all, were there already.
@@ -151,20 +145,7 @@ class LogAppends:
         log = cast("PartitionLog", self)
         with self.lock:
             self.failure.require_writable()
-            requests = column_requests(
-                log,
-                columns,
-                codec=codec,
-                level=level,
-                batch_size=batch_size,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                base_sequence=base_sequence,
-                is_transactional=is_transactional,
-                leader_epoch=leader_epoch,
-                guard=guard,
-            )
-            return append_each(log, requests)
+            return append_each(log, column_requests(log, columns, batch_size, leader_epoch, guard, sent))
 
     def append_end_transaction(
         self,

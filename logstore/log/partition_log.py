@@ -30,9 +30,8 @@ from .failure import Failure
 from .load.loader import LogLoader
 from .log_appends import LogAppends
 from .maintain.flush import FAILURE_TEXT, flush, flush_beside, raise_recovery_point
-from .maintain.restart import truncate_fully_and_start_at
 from .maintain.retain import DeletedSegment, delete_old_segments, delete_records
-from .maintain.roll import roll, roll_jitter_ms, segment_ms_max
+from .maintain.roll import roll, roll_jitter_ms, segment_ms_max, truncate_fully_and_start_at
 from .maintain.swap import DeletedFiles
 from .offsets import Offsets
 from .segment.active_segment import ActiveSegment, sync_segment

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...columns.batch_fields import BatchFieldArguments
+from ...columns.batch_fields import BatchFieldArguments, SentFieldArguments
 from ...columns.batch_table import BatchTable, ByteArray, Int64Array
 from ...columns.record_building import BuiltBatches, build_batches, build_batches_in_turn
 from ...columns.record_columns import RecordColumns
@@ -73,16 +73,10 @@ class BuiltRequest(NamedTuple):
 def column_requests(
     log: PartitionLog,
     columns: RecordColumns,
-    *,
-    codec: Codec,
-    level: int | None,
     batch_size: int,
-    producer_id: int,
-    producer_epoch: int,
-    base_sequence: int,
-    is_transactional: bool,
     leader_epoch: int,
     guard: VerificationGuard | None,
+    sent: SentFieldArguments,
 ) -> Iterator[BuiltRequest]:
     """Build the batches of `PartitionLog.append_columns`, each to be appended before the next is asked for."""
     if not len(columns):
@@ -90,18 +84,18 @@ def column_requests(
     now_ms, rules = log.now_ms(), log.rules
     is_log_append_time = rules.timestamp_type is TimestampType.LOG_APPEND_TIME
     log_append_time = now_ms if is_log_append_time else NO_TIMESTAMP
+    codec, level = sent.get("codec", Codec.NONE), sent.get("level")
     target = rules.target_codec(codec)
     arguments: BatchFieldArguments = {
+        **sent,
+        "is_control": False,
+        "delete_horizon_ms": None,
         "base_offset": log.log_end_offset,
         "codec": target,
         "level": rules.level(target) if level is None or target is not codec else level,
         "timestamp_type": rules.timestamp_type,
         "log_append_time": log_append_time,
-        "producer_id": producer_id,
-        "producer_epoch": producer_epoch,
-        "base_sequence": base_sequence,
         "partition_leader_epoch": leader_epoch,
-        "is_transactional": is_transactional,
     }
     batch_size = min(batch_size, rules.max_message_bytes, rules.segment_size_max)
     stamped = columns.stamped(now_ms)

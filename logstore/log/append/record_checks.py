@@ -24,18 +24,6 @@ class RecordCheck:
         errors: of theirs, so far.
     """
 
-    __slots__ = (
-        "_has_bad_timestamp",
-        "_is_log_append_time",
-        "_now_ms",
-        "_record_class",
-        "_rules",
-        "count",
-        "errors",
-        "is_gapless",
-        "max_timestamp",
-    )
-
     def __init__(self, rules: ValidationRules, now_ms: int, *, is_log_append_time: bool, record_class: str) -> None:
         """Begin a batch.
 

@@ -7,7 +7,6 @@ in place or the batch is built anew depends on the codec that the topic is store
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +88,7 @@ def validate(
     _require_consistent(batch, origin, rules)
     source, target = analyzed.source_codec, rules.target_codec(analyzed.source_codec)
     is_kept = source is target or (source is Codec.NONE and bool(batch["attributes"] & CONTROL_FLAG))
-    reading = _Reading(data, analyzed.table, is_skipped=bool(source) and is_kept)
-    check = _checked(reading, batch, now_ms, rules)
+    check = _checked(data, analyzed.table, now_ms, rules, is_skipped=bool(source) and is_kept)
     if (source or target) and not check.is_gapless:
         if source is target:
             raise _unreadable(rules)
@@ -104,42 +102,33 @@ def validate(
         stamped_base = add64(last_offset, -batch["last_offset_delta"])
         _stamp(written, stamped_base, leader_epoch, rules.timestamp_type, max_timestamp)
     else:
-        records = reading.all_records()
+        records = _all_records(data, analyzed.table)
         written = recompress(records, analyzed.table, target, base_offset, leader_epoch, log_append_time, rules)
     return Validated(written, _table_of(written), base_offset, last_offset, max_timestamp, log_append_time)
 
 
-class _Reading:
-    """The records of the one batch, read as Kafka reads them; a batch without any is not even opened."""
-
-    def __init__(self, data: ByteArray, table: BatchTable, *, is_skipped: bool) -> None:
-        self.is_skipped = is_skipped
-        self._data = data
-        self._table = table
-
-    def chunks(self) -> Iterator[RecordTable]:
-        """The records, piece by piece."""
-        if self._table.record_count[0] != 0:
-            yield from (SkippedRecords if self.is_skipped else BatchRecords)(self._data, self._table, 0).chunks()
-
-    def all_records(self) -> RecordTable:
-        """The records, which have been found to be right, in one piece."""
-        matrix = np.empty((RECORD_COLUMN_COUNT, max(0, int(self._table.record_count[0]))), np.int64)
-        chunks = list(BatchRecords(self._data, self._table, 0).chunks(matrix)) if matrix.size else []
-        return chunks[0] if chunks else RecordTable(self._data, matrix, 0)
-
-
-def _checked(reading: _Reading, batch: dict[str, int], now_ms: int, rules: ValidationRules) -> RecordCheck:
+def _checked(
+    data: ByteArray, table: BatchTable, now_ms: int, rules: ValidationRules, *, is_skipped: bool
+) -> RecordCheck:
+    """Check the records of the one batch; `is_skipped`: as Kafka reads them that only looks at offsets and sizes."""
     check = RecordCheck(
         rules,
         now_ms,
-        is_log_append_time=bool(batch["attributes"] & LOG_APPEND_TIME_FLAG),
-        record_class="PartialDefaultRecord" if reading.is_skipped else "DefaultRecord",
+        is_log_append_time=bool(table.attributes[0] & LOG_APPEND_TIME_FLAG),
+        record_class="PartialDefaultRecord" if is_skipped else "DefaultRecord",
     )
-    for records in reading.chunks():
-        check.take(records)
+    if table.record_count[0] != 0:  # a batch without any is not even opened
+        for records in (SkippedRecords if is_skipped else BatchRecords)(data, table, 0).chunks():
+            check.take(records)
     check.require_none()
     return check
+
+
+def _all_records(data: ByteArray, table: BatchTable) -> RecordTable:
+    """Read the records, which have been found to be right, in one piece."""
+    matrix = np.empty((RECORD_COLUMN_COUNT, max(0, int(table.record_count[0]))), np.int64)
+    chunks = list(BatchRecords(data, table, 0).chunks(matrix)) if matrix.size else []
+    return chunks[0] if chunks else RecordTable(data, matrix, 0)
 
 
 def _table_of(data: ByteArray) -> BatchTable:
