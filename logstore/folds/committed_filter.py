@@ -61,7 +61,8 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
     if not (state.aborted.size or state.waiting.size) or not producer_ids.size:
         return is_aborted
     producers = np.union1d(state.aborted, state.waiting[:, 0])
-    known = np.flatnonzero(np.isin(producer_ids, producers) & (producer_ids > NO_PRODUCER_ID))
+    places = np.minimum(np.searchsorted(producers, producer_ids), producers.size - 1)
+    known = np.flatnonzero((producers[places] == producer_ids) & (producer_ids > NO_PRODUCER_ID))
     attributes = table.attributes[rows][known]
     control = known[attributes & CONTROL_FLAG != 0]
     timeline = _Timeline(producers, producer_ids.size)
