@@ -1,6 +1,8 @@
-"""A file that is replaced as a whole, or not at all."""
+"""Files that are written as a whole: replaced at once, or not at all."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from .names import parent
 from .seam import Seam, Writable
@@ -16,15 +18,25 @@ def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str
         DataDirectoryError: a call failed; the file at `path` is then the old one, or the new one perhaps not synced.
     """
     temporary_path = path + temporary_suffix
-    descriptor = seam.create(temporary_path)
-    try:
-        seam.write(descriptor, data)
-        seam.sync(descriptor)
-    finally:
-        seam.close(descriptor)
+    write_file(seam, temporary_path, [data])
     seam.rename(temporary_path, path)
     if syncs_name:
         seam.sync_directory(parent(path))
+
+
+def write_file(seam: Seam, path: str, pieces: Iterable[Writable]) -> None:
+    """Make a file of these bytes, or write it anew; on return it is on the disk, but for its name.
+
+    Raises:
+        DataDirectoryError: a call failed.
+    """
+    descriptor = seam.create(path)
+    try:
+        for piece in pieces:
+            seam.write(descriptor, piece)
+        seam.sync(descriptor)
+    finally:
+        seam.close(descriptor)
 
 
 def truncate_file(seam: Seam, path: str, size: int) -> None:

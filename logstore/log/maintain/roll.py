@@ -101,16 +101,9 @@ def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: i
     """
     for kind in SEGMENT_SUFFIXES:
         log.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
-    log.activate(
-        ActiveSegment.create(
-            log.directory,
-            base_offset,
-            log.config,
-            log.offsets.struct,
-            created_ms=now_ms,
-            roll_jitter_ms=jitter_ms,
-        )
-    )
+    active = ActiveSegment.create(log.directory, base_offset, log.config, log.offsets.struct)
+    active.created_ms, active.roll_jitter_ms = now_ms, jitter_ms
+    log.activate(active)
 
 
 def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
+from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles
 from ...disk.files import read_file
 from ...disk.names import child, file_name, parent
-from ...disk.seam import Seam, Writable
+from ...disk.seam import Seam
 from ...errors import UsageError
 from ...layout import partition_metadata
 
@@ -37,19 +37,8 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
         )
 
 
-def write_file(path: str, pieces: Iterable[Writable], seam: Seam) -> None:
-    """Make a file of these bytes, and put it on the disk."""
-    descriptor = seam.create(path)
-    try:
-        for piece in pieces:
-            seam.write(descriptor, piece)
-        seam.sync(descriptor)
-    finally:
-        seam.close(descriptor)
-
-
 def copy_metadata(files: PartitionFiles, destination: str, seam: Seam) -> None:
     """Copy `partition.metadata`, if the partition has one."""
     metadata = files.files.get(partition_metadata.FILE_NAME)
     if metadata is not None:
-        write_file(child(destination, partition_metadata.FILE_NAME), [read_file(metadata)], seam)
+        write_file(seam, child(destination, partition_metadata.FILE_NAME), [read_file(metadata)])

@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, list_partition_directory
 from ...disk.mapped import MappedFile
 from ...disk.names import absolute_path, child
@@ -31,7 +32,7 @@ from ...view.walk import OFFSET_SPAN, Run, walk
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
-from .copying import copy_metadata, require_new_directory, write_file
+from .copying import copy_metadata, require_new_directory
 
 _COPY_SIZE = 16 * 1024 * 1024  # bytes written at a time
 
@@ -214,4 +215,4 @@ def _copy(source: str, destination: str, kept: list[Piece], seam: Seam) -> None:
             for piece in kept
             for start in range(piece.start, piece.end, _COPY_SIZE)
         ]
-        write_file(destination, views, seam)
+        write_file(seam, destination, views)

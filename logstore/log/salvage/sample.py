@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ...columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ...columns.record_table import BatchRecords, RecordTable
+from ...disk.atomic import write_file
 from ...disk.directory import PartitionFiles, SegmentFiles, list_partition_directory
 from ...disk.mapped import MappedFile
 from ...disk.names import absolute_path, child
@@ -36,7 +37,7 @@ from ...view.walk import OFFSET_SPAN
 from ..load.loader import LoadSettings
 from ..load.recover import recover_partition
 from ..load.recovered import RecoveredLog
-from .copying import copy_metadata, require_new_directory, write_file
+from .copying import copy_metadata, require_new_directory
 
 _INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
 
@@ -101,7 +102,7 @@ def sample(
                 skipped_count += 1
     base_offset = int.from_bytes(pieces[0][:8], "big", signed=True) if pieces else first_offset
     seam.make_directory(destination)
-    write_file(child(destination, segment_file_name(base_offset, LOG_SUFFIX)), pieces, seam)
+    write_file(seam, child(destination, segment_file_name(base_offset, LOG_SUFFIX)), pieces)
     copy_metadata(files, destination, seam)
     return Sample(len(pieces), skipped_count, recover_partition(destination, settings, seam))
 

@@ -56,15 +56,10 @@ class ActiveSegment(LogSegment):
         size: int,
         config: LogConfig,
         struct: LogStruct,
-        *,
-        created_ms: int,
-        roll_jitter_ms: int,
         known: LogSegment | None = None,
     ) -> None:
         self._struct = struct
         super().__init__(directory, base_offset, "", size, known=known)
-        self.created_ms = created_ms
-        self.roll_jitter_ms = roll_jitter_ms
         self.unsynced = self._files = UnsyncedFiles(directory.seam)
         self.indexes = SegmentIndexes.resume(
             self._offset_index,
@@ -83,36 +78,18 @@ class ActiveSegment(LogSegment):
         self.write_address = directory.seam.write_address()
 
     @classmethod
-    def create(
-        cls,
-        directory: WritableFolder,
-        base_offset: int,
-        config: LogConfig,
-        struct: LogStruct,
-        *,
-        created_ms: int,
-        roll_jitter_ms: int,
-    ) -> ActiveSegment:
+    def create(cls, directory: WritableFolder, base_offset: int, config: LogConfig, struct: LogStruct) -> ActiveSegment:
         """An empty segment, its files made; they are on the disk after `sync` and `WritableFolder.sync`."""
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
-        active = cls(directory, base_offset, 0, config, struct, created_ms=created_ms, roll_jitter_ms=roll_jitter_ms)
+        active = cls(directory, base_offset, 0, config, struct)
         active.preallocate(config)
         return active
 
     @classmethod
     def resume(cls, segment: LogSegment, config: LogConfig, struct: LogStruct) -> ActiveSegment:
         """A loaded or closed segment, to be written on behind its last batch."""
-        active = cls(
-            segment.directory,
-            segment.base_offset,
-            segment.size,
-            config,
-            struct,
-            created_ms=segment.created_ms,
-            roll_jitter_ms=segment.roll_jitter_ms,
-            known=segment,
-        )
+        active = cls(segment.directory, segment.base_offset, segment.size, config, struct, segment)
         active.is_timestamp_known = segment.is_timestamp_known
         return active
 
@@ -230,7 +207,6 @@ class ActiveSegment(LogSegment):
         closed = LogSegment(self.directory, self.base_offset, "", self.size, known=self)
         closed.is_timestamp_known = True  # as when a segment becomes inactive
         closed.unsynced = self.unsynced
-        closed.created_ms, closed.roll_jitter_ms = self.created_ms, self.roll_jitter_ms
         return closed
 
     def release(self) -> None:

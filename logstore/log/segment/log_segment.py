@@ -43,13 +43,13 @@ class LogSegment(Segment):
         size: int,
         *,
         reads_indexes: bool = True,
-        known: Segment | None = None,
+        known: LogSegment | None = None,
     ) -> None:
         super().__init__(directory, base_offset, suffix, size, reads_indexes=reads_indexes, known=known)
         self.problem: LogstoreError | None = None
         self.unsynced: UnsyncedFiles | None = None
-        self.created_ms = 0
-        self.roll_jitter_ms = 0
+        self.created_ms: int = 0 if known is None else known.created_ms
+        self.roll_jitter_ms: int = 0 if known is None else known.roll_jitter_ms
 
     @classmethod
     def open(
