@@ -17,15 +17,10 @@ from ..layout.file_names import (
     BOOTSTRAP_SNAPSHOT_NAME,
     KRAFT_SNAPSHOT_SUFFIX,
     LOCK_FILE_NAME,
-    LOG_SUFFIX,
-    OFFSET_INDEX_SUFFIX,
     PRODUCER_SNAPSHOT_SUFFIX,
     REMOTE_INDEX_CACHE_NAME,
     SEGMENT_SUFFIXES,
-    TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     DirectoryKind,
-    KraftSnapshotName,
     PartitionDirectory,
     base_offset_of,
     foreign_directory_text,
@@ -207,7 +202,9 @@ class _Sorter:
         try:
             if name.endswith(KRAFT_SNAPSHOT_SUFFIX):
                 snapshot = parse_kraft_snapshot_name(name)
-                return snapshot is not None and self._accept_kraft(snapshot, path)
+                if snapshot is None:
+                    return False
+                return self.kraft_snapshots.setdefault((snapshot.end_offset, snapshot.epoch), path) == path
             for suffix, files in self._segment_files.items():
                 if name.endswith(suffix):
                     return files.setdefault(base_offset_of(name), path) == path
@@ -217,31 +214,14 @@ class _Sorter:
             self._errors.append(InvalidNameError(error.message, path=path, java_class=error.java_class))
         return False
 
-    def _accept_kraft(self, snapshot: KraftSnapshotName, path: str) -> bool:
-        return self.kraft_snapshots.setdefault((snapshot.end_offset, snapshot.epoch), path) == path
-
     def segments(self) -> tuple[tuple[SegmentFiles, ...], list[str]]:
         """The segments, and the indexes that have no `.log`."""
-        logs = self._segment_files[LOG_SUFFIX]
-        offset_indexes = self._segment_files[OFFSET_INDEX_SUFFIX]
-        time_indexes = self._segment_files[TIME_INDEX_SUFFIX]
-        transaction_indexes = self._segment_files[TRANSACTION_INDEX_SUFFIX]
+        logs, *indexes = self._segment_files.values()
         segments = tuple(
-            SegmentFiles(
-                base_offset,
-                logs[base_offset],
-                offset_indexes.get(base_offset),
-                time_indexes.get(base_offset),
-                transaction_indexes.get(base_offset),
-            )
+            SegmentFiles(base_offset, logs[base_offset], *(paths.get(base_offset) for paths in indexes))
             for base_offset in sorted(logs)
         )
-        orphans = [
-            path
-            for indexes in (offset_indexes, time_indexes, transaction_indexes)
-            for base_offset, path in indexes.items()
-            if base_offset not in logs
-        ]
+        orphans = [path for paths in indexes for base_offset, path in paths.items() if base_offset not in logs]
         return segments, orphans
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 
 from ..errors import DataDirectoryError
 from .names import java_file
@@ -20,15 +21,7 @@ def read_file(path: str) -> bytes:
     Raises:
         DataDirectoryError: missing, unreadable, a directory, or larger than `SIZE_LIMIT`; in Java's words.
     """
-    path = java_file(path)
-    try:
-        descriptor = _open(path)
-    except OSError as error:
-        raise nio_error(error, path) from error
-    try:
-        return _read_all(descriptor, path)
-    finally:
-        os.close(descriptor)
+    return _read(path, nio_error)
 
 
 def read_index_file(path: str) -> bytes:
@@ -37,21 +30,23 @@ def read_index_file(path: str) -> bytes:
     Raises:
         DataDirectoryError: as `read_file`, but in the words of `java.io.RandomAccessFile`.
     """
+    return _read(path, random_access_error, refuses_directory=True)
+
+
+def _read(
+    path: str, error_of: Callable[[OSError, str], DataDirectoryError], *, refuses_directory: bool = False
+) -> bytes:
     path = java_file(path)
     try:
-        descriptor = _open(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise random_access_error(error, path) from error
+        raise error_of(error, path) from error
     try:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise random_access_error(OSError(errno.EISDIR, os.strerror(errno.EISDIR)), path)
+        if refuses_directory and stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise error_of(OSError(errno.EISDIR, os.strerror(errno.EISDIR)), path)
         return _read_all(descriptor, path)
     finally:
         os.close(descriptor)
-
-
-def _open(path: str) -> int:
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def _read_all(descriptor: int, path: str) -> bytes:
