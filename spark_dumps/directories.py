@@ -24,10 +24,23 @@ class ListedPartition:
         log_start_offset: what DeleteRecords left, by the data directory's checkpoint; 0 where it says nothing.
     """
 
-    topic: str
-    partition: int
     files: PartitionFiles
     log_start_offset: int
+
+    @classmethod
+    def of(cls, files: PartitionFiles, log_start_offsets: dict[tuple[str, int], int]) -> ListedPartition:
+        """Of the partition in a directory, by the checkpoint around it."""
+        return cls(files, log_start_offsets.get((files.topic, files.partition), 0))
+
+    @property
+    def topic(self) -> str:
+        """Of the directory's name."""
+        return self.files.topic
+
+    @property
+    def partition(self) -> int:
+        """Of the directory's name."""
+        return self.files.partition
 
     @property
     def key(self) -> tuple[str, int]:
@@ -80,12 +93,8 @@ def find_data_directories(paths: Iterable[str]) -> list[str]:
 
 def relist(partition: ListedPartition) -> ListedPartition:
     """The partition as it is now."""
-    return ListedPartition(
-        partition.topic,
-        partition.partition,
-        list_partition_directory(partition.files.path),
-        _log_start_offsets(os.path.dirname(partition.files.path)).get(partition.key, 0),
-    )
+    path = partition.files.path
+    return ListedPartition.of(list_partition_directory(path), _log_start_offsets(os.path.dirname(path)))
 
 
 def _matches(pattern: str) -> list[str]:
@@ -112,10 +121,7 @@ def _partitions_in(directory: str, choice: TopicChoice, *, is_strict: bool) -> l
     ]
     for error in [*errors, *(error for files in chosen for error in files.errors)] if is_strict else []:
         raise error
-    return [
-        ListedPartition(files.topic, files.partition, files, starts.get((files.topic, files.partition), 0))
-        for files in chosen
-    ]
+    return [ListedPartition.of(files, starts) for files in chosen]
 
 
 def _is_chosen(error: LogstoreError, choice: TopicChoice) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import pyarrow as pa
@@ -94,20 +94,17 @@ def _batches(
     partition: ListedPartition, rows: Iterable[Row | LogstoreError], options: Options, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Rows as Arrow, some thousands at a time, and what is broken between them."""
-    held: list[Row] = []
-    for row in _told(partition, rows):
-        if isinstance(row, LogstoreError):
+    topic, number = partition.topic, partition.partition
+    for _, group in groupby(_told(partition, rows), lambda row: isinstance(row, LogstoreError)):
+        while part := list(islice(group, ROWS_A_BATCH)):
+            for error in part:
+                if isinstance(error, LogstoreError):
+                    yield from options.damage_rows(error, topic, number, schema)
+            held: list[Row] = [
+                {"topic": topic, "partition": number, **row} for row in part if not isinstance(row, LogstoreError)
+            ]
             if held:
                 yield batch_of(held, schema)
-                held.clear()
-            yield from options.damage_rows(row, partition.topic, partition.partition, schema)
-            continue
-        held.append({"topic": partition.topic, "partition": partition.partition, **row})
-        if len(held) == ROWS_A_BATCH:
-            yield batch_of(held, schema)
-            held.clear()
-    if held:
-        yield batch_of(held, schema)
 
 
 def _told(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> Iterator[Row | LogstoreError]:

@@ -27,6 +27,10 @@ COLUMNS: dict[str, tuple[DataType, ...]] = {  # in the order in which the Kafka 
     "partition": (IntegerType(),),
     "timestamp": (TimestampType(),),
 }
+_REQUIRED = {
+    "topic": "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic.",
+    "value": "Required attribute 'value' not found",
+}
 _PRODUCER_NAMES = "compression.type max.block.ms partitioner.ignore.keys transaction.timeout.ms"
 _NAMES = ["path", "topic", "partitions", "stagingPath", "transactionalId"]
 _KNOWN = {name.lower(): name for name in _NAMES + [PRODUCER_PREFIX + name for name in _PRODUCER_NAMES.split()]}
@@ -104,7 +108,8 @@ def find_columns(schema: StructType, topic: str | None) -> dict[str, int]:
         if name == "topic" and topic is not None:
             continue
         if index is None:
-            _require_optional(name)
+            if name in _REQUIRED:
+                raise UsageError(_REQUIRED[name])
             continue
         kind = schema[index].dataType.simpleString()
         expected = [one.simpleString() for one in types]
@@ -114,12 +119,3 @@ def find_columns(schema: StructType, topic: str | None) -> dict[str, int]:
             )
         found[name] = index
     return found
-
-
-def _require_optional(name: str) -> None:
-    if name == "topic":
-        raise UsageError(
-            "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
-        )
-    if name == "value":
-        raise UsageError("Required attribute 'value' not found")

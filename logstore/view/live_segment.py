@@ -9,6 +9,7 @@ here; of any other the files tell, if they are of the same cleaning.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..disk.file_range import FileIdentity, FileRange, UnheldFile, file_identity, is_missing
@@ -61,8 +62,6 @@ class LiveSegment(Segment):
         self.indexes: SegmentIndexes | None = None
         self._aborted = AbortedTransactions()
         self._tail: bytes = b""
-        self._offset_index_read: OffsetIndex | None = None
-        self._time_index_read: TimeIndex | None = None
         before = self._identities(directory)
         try:
             file = (FileRange if holds_file else UnheldFile)(directory.file(self._names[LOG_SUFFIX]))
@@ -93,29 +92,24 @@ class LiveSegment(Segment):
     @property
     def offset_index(self) -> OffsetIndex:
         """Of the batches that are known; of the file those entries that are none of preallocation."""
-        if self.indexes is not None:
-            return self._stepped_offset_index(self.indexes)
-        if self._offset_index_read is None:
-            content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
-            path = self.path(OFFSET_INDEX_SUFFIX)
-            index = parse_offset_index(content, base_offset=self.base_offset, path=path)
-            is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
-            self._offset_index_read = (
-                index if is_ours else parse_offset_index(b"", base_offset=self.base_offset, path=path)
-            )
-        return self._offset_index_read
+        return self._read_offset_index if self.indexes is None else self._stepped_offset_index(self.indexes)
+
+    @cached_property
+    def _read_offset_index(self) -> OffsetIndex:
+        content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
+        index = parse_offset_index(content, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX))
+        is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
+        return index if is_ours else self._offset_index
 
     @property
     def time_index(self) -> TimeIndex:
         """As `offset_index`."""
-        if self.indexes is not None:
-            return self._stepped_time_index(self.indexes)
-        if self._time_index_read is None:
-            content = without_zero_tail(self._content_beside_log(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
-            self._time_index_read = parse_time_index(
-                content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX)
-            )
-        return self._time_index_read
+        return self._read_time_index if self.indexes is None else self._stepped_time_index(self.indexes)
+
+    @cached_property
+    def _read_time_index(self) -> TimeIndex:
+        content = without_zero_tail(self._content_beside_log(TIME_INDEX_SUFFIX), TIME_ENTRY_SIZE)
+        return parse_time_index(content, base_offset=self.base_offset, path=self.path(TIME_INDEX_SUFFIX))
 
     @property
     def transaction_index(self) -> TransactionIndex:
