@@ -131,35 +131,48 @@ class MetadataImage:
 
     def _apply(self, record: MetadataRecord, offset: int, timestamp_ms: int) -> None:
         kind = record.message.name
-        if kind == "TopicRecord":
-            topic = TopicImage(record.fields["name"], record.fields["topicId"], timestamp_ms)
-            self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
-        elif kind in _METHODS:
-            try:
-                getattr(self, _METHODS[kind])(record.fields)
-            except KeyError as error:
-                if not self.is_partial:
-                    text = f"A {kind} is of something that is not there"
-                    raise SchemaError(text, offset=offset, found=error.args[0]) from error
+        try:
+            self._change(kind, record.fields, timestamp_ms)
+        except KeyError as error:
+            if not self.is_partial:
+                text = f"A {kind} is of something that is not there"
+                raise SchemaError(text, offset=offset, found=error.args[0]) from error
 
-    def _remove_topic(self, fields: Value) -> None:
-        topic = self.topics_by_id.pop(fields["topicId"])
-        del self.topics[topic.name]
-        self.configs.pop((TOPIC_RESOURCE, topic.name), None)
-        self.compacted_topics.discard(topic.name)
-        self.removed_topic_ids.add(topic.topic_id)
+    def _change(self, kind: str, fields: Value, timestamp_ms: int) -> None:
+        match kind:
+            case "TopicRecord":
+                topic = TopicImage(fields["name"], fields["topicId"], timestamp_ms)
+                self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+            case "RemoveTopicRecord":
+                topic = self.topics_by_id.pop(fields["topicId"])
+                del self.topics[topic.name]
+                self.configs.pop((TOPIC_RESOURCE, topic.name), None)
+                self.compacted_topics.discard(topic.name)
+                self.removed_topic_ids.add(topic.topic_id)
+            case "PartitionRecord":
+                partitions = self.topics_by_id[fields["topicId"]].partitions
+                partitions[fields["partitionId"]] = PartitionImage.of(fields)
+            case "PartitionChangeRecord":
+                partitions = self.topics_by_id[fields["topicId"]].partitions
+                partitions[fields["partitionId"]] = partitions[fields["partitionId"]].changed(fields)
+            case "ConfigRecord":
+                self._set_config(fields["resourceType"], fields["resourceName"], fields["name"], fields["value"])
+            case "FeatureLevelRecord":
+                self.features[fields["name"]] = fields["featureLevel"]
+                if fields["featureLevel"] == 0:
+                    del self.features[fields["name"]]
+            case "RegisterBrokerRecord":
+                directories = tuple(fields.get("logDirs") or ())
+                self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories)
+            case "BrokerRegistrationChangeRecord":
+                broker = self.brokers[fields["brokerId"]]
+                broker.directories = tuple(fields.get("logDirs") or broker.directories)
+            case "UnregisterBrokerRecord":
+                del self.brokers[fields["brokerId"]]
+            case "ProducerIdsRecord":
+                self._move_producer_ids(fields["nextProducerId"])
 
-    def _partition(self, fields: Value) -> None:
-        self.topics_by_id[fields["topicId"]].partitions[fields["partitionId"]] = PartitionImage.of(fields)
-
-    def _partition_change(self, fields: Value) -> None:
-        partitions = self.topics_by_id[fields["topicId"]].partitions
-        number = fields["partitionId"]
-        partitions[number] = partitions[number].changed(fields)
-
-    def _config(self, fields: Value) -> None:
-        resource_type, resource = fields["resourceType"], fields["resourceName"]
-        name, value = fields["name"], fields["value"]
+    def _set_config(self, resource_type: int, resource: str, name: str, value: str | None) -> None:
         config = self.configs.setdefault((resource_type, resource), {})
         if value is None:
             config.pop(name, None)
@@ -168,27 +181,8 @@ class MetadataImage:
         if resource_type == TOPIC_RESOURCE and name == "cleanup.policy" and "compact" in value:
             self.compacted_topics.add(resource)
 
-    def _feature(self, fields: Value) -> None:
-        if fields["featureLevel"] == 0:
-            self.features.pop(fields["name"], None)
-        else:
-            self.features[fields["name"]] = fields["featureLevel"]
-
-    def _register_broker(self, fields: Value) -> None:
-        directories = tuple(fields.get("logDirs") or ())
-        self.brokers[fields["brokerId"]] = BrokerImage(fields["brokerEpoch"], directories)
-
-    def _broker_change(self, fields: Value) -> None:
-        broker = self.brokers[fields["brokerId"]]
-        if fields.get("logDirs"):
-            broker.directories = tuple(fields["logDirs"])
-
-    def _unregister_broker(self, fields: Value) -> None:
-        del self.brokers[fields["brokerId"]]
-
-    def _producer_ids(self, fields: Value) -> None:
+    def _move_producer_ids(self, following: int) -> None:
         """Move the next block, as `ProducerIdControlManager.replay` does."""
-        following: int = fields["nextProducerId"]
         if self.next_producer_id and following <= self.next_producer_id:
             raise SchemaError(
                 f"Next Producer ID from replayed record ({following}) is not greater than current next Producer ID "
@@ -197,16 +191,3 @@ class MetadataImage:
                 found=following,
             )
         self.next_producer_id = following
-
-
-_METHODS = {
-    "RemoveTopicRecord": "_remove_topic",
-    "PartitionRecord": "_partition",
-    "PartitionChangeRecord": "_partition_change",
-    "ConfigRecord": "_config",
-    "FeatureLevelRecord": "_feature",
-    "RegisterBrokerRecord": "_register_broker",
-    "BrokerRegistrationChangeRecord": "_broker_change",
-    "UnregisterBrokerRecord": "_unregister_broker",
-    "ProducerIdsRecord": "_producer_ids",
-}
