@@ -287,7 +287,7 @@ def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
         index.sanity_check()
     except CorruptIndexError:
         return segment.files.base_offset  # a hint less: the log itself tells
-    if not segment.is_last and index.entry_count and int(index.timestamps[-1]) < timestamp:
+    if segment.following is not None and index.entry_count and int(index.timestamps[-1]) < timestamp:
         return None
     return index.lookup(timestamp)[1]
 

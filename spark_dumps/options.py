@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -124,28 +124,26 @@ def parse_options(given: Mapping[str, str], *, is_stream: bool = False) -> Optio
     Raises:
         UsageError: a name that is not known, a value that cannot be, or two options that exclude each other.
     """
-    refuse_unknown(given, _KNOWN)
-    values = {name.lower(): value for name, value in given.items()}
+    reader = OptionReader(given, _NAMES.split())
     endings = sorted(name for name in given if name.lower().startswith("ending"))
     if is_stream and endings:
         raise UsageError(f"a stream takes no {endings[0]}", advice="read without readStream, or use AvailableNow")
-    reader = OptionReader(values)
     return Options(
         paths=reader.paths(),
-        table=values.get("table", "records"),
+        table=reader.values.get("table", "records"),
         choice=reader.choice(),
         starting=reader.bound("starting", LATEST if is_stream else EARLIEST),
         ending=reader.bound("ending", LATEST),
         starting_without_match=reader.word("startingOffsetsByTimestampStrategy", "error", {"error", "latest"}),
         isolation_level=reader.isolation_level(),
         mode=Mode(reader.word("mode", Mode.FAILFAST.value, {mode.value for mode in Mode}, str.upper)),
-        corrupt_column=values.get("columnnameofcorruptrecord", "_corrupt_record"),
+        corrupt_column=reader.values.get("columnnameofcorruptrecord", "_corrupt_record"),
         include_headers=reader.boolean("includeHeaders", default=False),
         fail_on_data_loss=reader.boolean("failOnDataLoss", default=True),
         producer_ids=reader.numbers("producerIds"),
         partition_count_min=reader.positive("minPartitions"),
         now_ms=reader.positive("now"),
-        trigger_record_count_max=reader.first_positive("maxRecordsPerTrigger", "maxOffsetsPerTrigger"),
+        trigger_record_count_max=reader.positive("maxRecordsPerTrigger") or reader.positive("maxOffsetsPerTrigger"),
     )
 
 
@@ -153,63 +151,60 @@ _NAMES = (
     "path paths table subscribe subscribePattern assign startingOffsets endingOffsets startingTimestamp "
     "endingTimestamp startingOffsetsByTimestamp endingOffsetsByTimestamp startingOffsetsByTimestampStrategy "
     "isolation_level kafka.isolation.level mode columnNameOfCorruptRecord includeHeaders failOnDataLoss producerIds "
-    "minPartitions "
-    "maxRecordsPerTrigger maxOffsetsPerTrigger now"
+    "minPartitions maxRecordsPerTrigger maxOffsetsPerTrigger now"
 )
-_KNOWN = {name.lower(): name for name in _NAMES.split()}
-
-
-def refuse_unknown(given: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Raise UsageError for a name that is not in `known`, which has them by their small letters."""
-    unknown = sorted(name for name in given if name.lower() not in known)
-    if unknown:
-        raise UsageError(
-            f"kafka_segments has no option {unknown[0]!r}",
-            expected="one of " + ", ".join(known.values()),
-            found=unknown,
-        )
 
 
 class OptionReader:
-    """Values of options as what they mean."""
+    """Values of options as what they mean.
 
-    def __init__(self, values: Mapping[str, str]) -> None:
-        """`values`: by names in small letters."""
-        self._values = values
+    Attributes:
+        values: as they are given, by names in small letters.
+    """
+
+    def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
+        """Raises UsageError for a name, in whatever case, that is not in `known`."""
+        small = {name.lower() for name in known}
+        unknown = sorted(name for name in given if name.lower() not in small)
+        if unknown:
+            raise UsageError(
+                f"kafka_segments has no option {unknown[0]!r}", expected="one of " + ", ".join(known), found=unknown
+            )
+        self.values = {name.lower(): value for name, value in given.items()}
 
     def paths(self) -> tuple[str, ...]:
         """The paths of `path` (comma separated) or of a list given to `load`; absolute, as the driver sees them."""
-        if "paths" in self._values:
-            paths = _json("paths", self._values["paths"], list)
+        if "paths" in self.values:
+            paths = _json("paths", self.values["paths"], list)
         else:
-            paths = [path for path in self._values.get("path", "").split(",") if path.strip()]
+            paths = [path for path in self.values.get("path", "").split(",") if path.strip()]
         if not paths:
             raise UsageError("the path is missing", advice="give a data directory to load(), or .option('path', …)")
         return tuple(local_path(str(path).strip()) for path in paths)
 
     def choice(self) -> TopicChoice:
         """Of `subscribe`, `subscribePattern` and `assign` at most one."""
-        given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in self._values]
+        given = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in self.values]
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} exclude each other")
-        if "subscribe" in self._values:
-            return TopicChoice(topics=frozenset(name.strip() for name in self._values["subscribe"].split(",")))
-        if "subscribepattern" in self._values:
-            return TopicChoice(pattern=_pattern(self._values["subscribepattern"]))
-        if "assign" in self._values:
-            return TopicChoice(partitions=frozenset(_assignment(self._values["assign"])))
+        if "subscribe" in self.values:
+            return TopicChoice(topics=frozenset(name.strip() for name in self.values["subscribe"].split(",")))
+        if "subscribepattern" in self.values:
+            return TopicChoice(pattern=_pattern(self.values["subscribepattern"]))
+        if "assign" in self.values:
+            return TopicChoice(partitions=frozenset(_assignment(self.values["assign"])))
         return TopicChoice()
 
     def bound(self, side: str, default: int) -> Bound:
         """The first of timestamp, offsets by timestamp and offsets that is given, as in the Kafka source."""
-        if f"{side}timestamp" in self._values:
+        if f"{side}timestamp" in self.values:
             name = f"{side}Timestamp"
-            return Bound(_whole_number(name, self._values[name.lower()], 0), is_time=True)
-        if f"{side}offsetsbytimestamp" in self._values:
+            return Bound(_whole_number(name, self.values[name.lower()], 0), is_time=True)
+        if f"{side}offsetsbytimestamp" in self.values:
             name = f"{side}OffsetsByTimestamp"
-            return Bound(parse_partition_numbers(name, self._values[name.lower()], 0), is_time=True)
+            return Bound(parse_partition_numbers(name, self.values[name.lower()], 0), is_time=True)
         name = f"{side}Offsets"
-        text = self._values.get(name.lower(), "").strip()
+        text = self.values.get(name.lower(), "").strip()
         places = {"": default, "earliest": EARLIEST, "latest": LATEST}
         if text.lower() in places:
             return Bound(places[text.lower()])
@@ -223,7 +218,7 @@ class OptionReader:
 
     def word(self, name: str, default: str, allowed: set[str], fold: Callable[[str], str] = str.lower) -> str:
         """One of a few words."""
-        value = fold(self._values.get(name.lower(), default).strip())
+        value = fold(self.values.get(name.lower(), default).strip())
         if value not in allowed:
             raise UsageError(f"{name} cannot be that", expected=" or ".join(sorted(allowed)), found=value)
         return value
@@ -234,17 +229,13 @@ class OptionReader:
 
     def positive(self, name: str) -> int | None:
         """A whole number from 1, or None where the option is not given."""
-        text = self._values.get(name.lower())
+        text = self.values.get(name.lower())
         return None if text is None else _whole_number(name, text, 1)
 
     def numbers(self, name: str) -> frozenset[int] | None:
         """Whole numbers with commas between, or None where the option is not given."""
-        text = self._values.get(name.lower())
+        text = self.values.get(name.lower())
         return None if text is None else frozenset(_whole_number(name, one, -1) for one in text.split(","))
-
-    def first_positive(self, *names: str) -> int | None:
-        """The value of the first of the options that is given."""
-        return next((number for number in map(self.positive, names) if number is not None), None)
 
 
 def parse_partition_numbers(name: str, text: str, least: int) -> dict[tuple[str, int], int]:

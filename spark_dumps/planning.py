@@ -75,9 +75,8 @@ def plan_tasks(ranges: Sequence[PartitionRange], task_count_min: int | None) -> 
 
 def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegment, int, int]]:
     """(range, segment, start, end) of all bytes that may hold an offset of the range."""
-    segments = one.bounds.segments
-    for number, segment in enumerate(segments):
-        following = segments[number + 1].files.base_offset if number + 1 < len(segments) else None
+    for segment in one.bounds.segments:
+        following = segment.following
         if following is not None and following <= one.first_offset:
             continue
         if segment.files.base_offset >= one.end_offset:
@@ -93,7 +92,9 @@ def _sections(one: PartitionRange) -> Iterator[tuple[PartitionRange, PlannedSegm
 
 
 def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, size: int) -> Iterator[Slice]:
-    partition = one.bounds.partition
+    partition, following = one.bounds.partition, segment.following
+    end_offset = one.end_offset if following is None else min(following, one.end_offset)
+    aborted = one.bounds.aborted_between(segment.files.base_offset, end_offset)
     with MappedFile(segment.files.log) as log:
         for first, last in pairwise(segment.cuts(log, start, end, size)):
             yield Slice(
@@ -103,18 +104,12 @@ def _pieces(one: PartitionRange, segment: PlannedSegment, start: int, end: int, 
                 base_offset=segment.files.base_offset,
                 start=first,
                 end=last,
-                is_tail=segment.is_last and last == segment.size,
+                is_tail=following is None and last == segment.size,
                 first_offset=one.first_offset,
                 end_offset=one.end_offset,
                 head=head_at(log, first, last),
-                aborted=_aborted(one, segment),
+                aborted=aborted,
             )
-
-
-def _aborted(one: PartitionRange, segment: PlannedSegment) -> Int64Array:
-    base_offset = segment.files.base_offset
-    bases = [other.files.base_offset for other in one.bounds.segments if other.files.base_offset > base_offset]
-    return one.bounds.aborted_between(base_offset, min([*bases, one.end_offset]))
 
 
 def head_at(log: MappedFile, position: int, end: int) -> Head:

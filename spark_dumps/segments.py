@@ -76,12 +76,13 @@ class PlannedSegment:
 
     Attributes:
         size: bytes.
-        is_last: it may be written to, so that a batch that is not whole at its end is no damage.
+        following: base offset of the segment behind; None for the last, which may be written to, so that a batch that
+            is not whole at its end is no damage.
     """
 
     files: SegmentFiles
     size: int
-    is_last: bool
+    following: int | None
 
     @cached_property
     def entries(self) -> IndexEntries:
@@ -111,9 +112,10 @@ def plan_segments(partition: ListedPartition) -> list[PlannedSegment]:
         DataDirectoryError: one is gone since the directory was listed.
     """
     files = partition.files.segments
+    followings = [*(segment.base_offset for segment in files[1:]), None]
     return [
-        PlannedSegment(segment, segment_size(segment.log), is_last=number == len(files) - 1)
-        for number, segment in enumerate(files)
+        PlannedSegment(segment, segment_size(segment.log), following)
+        for segment, following in zip(files, followings, strict=False)
     ]
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, DataType, IntegerType, StringType, Str
 
 from logstore.errors import InvalidTopicError, UsageError
 
-from .options import INTERNAL_TOPICS, OptionReader, local_path, refuse_unknown
+from .options import INTERNAL_TOPICS, OptionReader, local_path
 from .schemas import HEADERS
 
 DEFAULT_ID_PREFIX = "kafka_segments-"
@@ -33,7 +33,7 @@ _REQUIRED = {
 }
 _PRODUCER_NAMES = "compression.type max.block.ms partitioner.ignore.keys transaction.timeout.ms"
 _NAMES = ["path", "topic", "partitions", "stagingPath", "transactionalId"]
-_KNOWN = {name.lower(): name for name in _NAMES + [PRODUCER_PREFIX + name for name in _PRODUCER_NAMES.split()]}
+_NAMES += [PRODUCER_PREFIX + name for name in _PRODUCER_NAMES.split()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,8 @@ def parse_write_options(given: Mapping[str, str]) -> WriteOptions:
         UsageError: a name that is not known, or a value that cannot be; values of the producer are not looked at.
         InvalidTopicError: the topic is one of the coordinators'.
     """
-    refuse_unknown(given, _KNOWN)
-    values = {name.lower(): value for name, value in given.items()}
-    reader = OptionReader(values)
+    reader = OptionReader(given, _NAMES)
+    values = reader.values
     paths = reader.paths()
     if len(paths) != 1:
         raise UsageError("one data directory is written", expected="a path", found=values["path"])
