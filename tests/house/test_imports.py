@@ -52,7 +52,7 @@ EXCEPTIONS = {
         "keeps the compiled kernels",
     ),
     ("tools/dump_program.py", "os.open"): "puts /dev/null in the place of a standard output that nobody reads any more",
-    ("tools/dump/help.py", "read_text"): "reads a text of its own package",
+    ("tools/dump/command.py", "read_text"): "reads a text of its own package",
 }
 
 

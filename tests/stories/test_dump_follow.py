@@ -16,6 +16,7 @@ from logstore.errors import DataDirectoryError
 from logstore_tools.dump import following, run
 from logstore_tools.dump.findings import Findings
 from logstore_tools.dump.options import DumpOptions
+from logstore_tools.dump.output import Output
 from tests.naive.encoder import Batch, Rec
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
@@ -88,8 +89,9 @@ def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return [str(path)]
 
     stdout = io.BytesIO()
+    options = DumpOptions(["--follow", "--deep-iteration"])
     with pytest.raises(DataDirectoryError, match="was cut while it was followed"):
-        following.follow(list_paths, DumpOptions(["--follow", "--deep-iteration"]), stdout, Findings(print))
+        following.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
     assert stdout.getvalue().count(b"| offset") == 2
 
 

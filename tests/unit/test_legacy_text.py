@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from logstore.columns.legacy import legacy_entry
 from logstore.errors import LogstoreError, SchemaError
 from logstore_tools.dump.decoders import message_parser
-from logstore_tools.dump.legacy_text import legacy_batch_line, legacy_record_lines
+from logstore_tools.dump.output import Output
+from logstore_tools.dump.slow_rows import SlowRows
+from logstore_tools.dump.text_rows import TextRows
 from tests.naive import legacy
 from tests.naive.legacy import Message
 
@@ -28,6 +32,9 @@ class Options:
     prints_contents: bool = False
     skips_metadata: bool = False
     parser: object = None
+    is_deep: bool = True
+    needs_python: bool = False
+    format: str = "text"
 
     @staticmethod
     def key_decoder(data: bytes) -> str:
@@ -38,26 +45,43 @@ class Options:
         return data.decode()
 
 
-def batch_text(entry: bytes) -> tuple[bytes, LogstoreError | None]:
-    data = np.frombuffer(b"pad" + entry, np.uint8)
-    text = b""
+class Writer(TextRows):
+    """Text, and the offsets that were told."""
+
+    def __init__(self) -> None:
+        self.stream = io.BytesIO()
+        self.out = Output.to_stream(self.stream)
+        super().__init__(self.out)
+        self.offsets: list[int] = []
+
+    def note_offsets(self, offsets: npt.NDArray[np.int64]) -> None:
+        self.offsets += offsets.tolist()
+
+    def close(self) -> None:
+        self.out.flush()
+
+
+def printed(entry: bytes, options: Options) -> tuple[list[int], bytes, LogstoreError | None]:
+    """Offsets, text and error of the entry."""
+    writer = Writer()
+    table = SimpleNamespace(position=[3], size=[len(entry)])
+    error = None
     try:
-        for piece in legacy_batch_line(legacy_entry(data, 3, len(entry)), 3, len(entry)):
-            text += piece
-    except LogstoreError as error:
-        return text, error
-    return text, None
+        SlowRows(np.frombuffer(b"pad" + entry, np.uint8), options, None, writer).print_entry(table, 0)  # type: ignore[arg-type]
+    except LogstoreError as raised:
+        error = raised
+    writer.close()
+    return writer.offsets, writer.stream.getvalue(), error
+
+
+def batch_text(entry: bytes) -> tuple[bytes, LogstoreError | None]:
+    return printed(entry, Options(is_deep=False))[1:]
 
 
 def record_text(entry: bytes, options: Options) -> tuple[list[tuple[int, bytes]], LogstoreError | None]:
-    data = np.frombuffer(b"pad" + entry, np.uint8)
-    lines = []
-    try:
-        for line in legacy_record_lines(legacy_entry(data, 3, len(entry)), options, lambda record: True):
-            lines.append(line)
-    except LogstoreError as error:
-        return lines, error
-    return lines, None
+    offsets, text, error = printed(entry, options)
+    lines = text.splitlines(keepends=True)[1:] or [b""]
+    return list(zip(offsets, lines, strict=True)), error
 
 
 def test_the_batch_line_is_kafkas() -> None:

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
 from .decoders import ControlRecord
-from .log_rows import ABSENT, Column, Rows, Slices
+from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
 
 ROW_GROUP_ROW_COUNT = 128 * 1024
-_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 _HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
 _NUMBERS_OF_BATCHES = (
@@ -43,37 +43,38 @@ def schema_of(options: DumpOptions) -> pa.Schema:
     return pa.schema(list(types.items()))
 
 
-class ArrowWriter:
-    """Writes the rows of one file as record batches: to `out`, or to the Parquet file that `out` goes to."""
+class ArrowRows(ColumnRows):
+    """Writes the rows of one file as record batches, to the table that `out` goes to."""
 
-    def __init__(self, path: str, options: DumpOptions, out: Output) -> None:
-        self._path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
+        super().__init__(path, options, findings)
+        self._name = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         self._schema = schema_of(options)
-        self._put = out.put_batch or (lambda batch: out.write(batch.serialize().to_pybytes()))
+        assert out.put_batch is not None
+        self._put = out.put_batch
 
-    def write(self, rows: Rows) -> None:
+    def write_rows(self, rows: list[Row]) -> None:
+        """Write rows that are made one by one."""
+        if rows:
+            self._put(pa.RecordBatch.from_pylist([{"file": self._name, **row} for row in rows], self._schema))
+
+    def write_columns(self, rows: Rows) -> None:
         """Write rows, in order."""
-        if rows.count:
-            self._put(self._batch(rows))
+        self._put(self._batch(rows))
 
-    def write_batches(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+    def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start."""
         table = pa.Table.from_batches([self._batch(batches), self._batch(records)])
-        records_order = np.arange(batches.count, batches.count + records.count)
-        order = np.insert(records_order, starts, np.arange(batches.count))
+        records_order = np.arange(batches.size, batches.size + records.size)
+        order = np.insert(records_order, starts, np.arange(batches.size))
         for batch in table.take(pa.array(order)).combine_chunks().to_batches():
             self._put(batch)
 
-    def write_entries(self, rows: list[Row]) -> None:
-        """Write rows of an index or snapshot."""
-        whole = [{"file": self._path, "kind": "message" if "message" in row else "entry", **row} for row in rows]
-        self._put(pa.RecordBatch.from_pylist(whole, self._schema))
-
     def _batch(self, rows: Rows) -> pa.RecordBatch:
-        same = {"file": [self._path] * rows.count, "kind": [rows.kind] * rows.count}
+        same = {"file": [self._name] * rows.size, "kind": [rows.kind] * rows.size}
         columns: dict[str, Column] = same | rows.columns
         arrays = [
-            _array(columns[field.name], field.type) if field.name in columns else pa.nulls(rows.count, field.type)
+            _array(columns[field.name], field.type) if field.name in columns else pa.nulls(rows.size, field.type)
             for field in self._schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -91,25 +92,6 @@ def _value(value: Any) -> Any:
     if isinstance(value, ControlRecord):
         return value.json
     return [{"key": key, "value": content} for key, content in value] if isinstance(value, list) else value
-
-
-def open_stream(stdout: BinaryIO, options: DumpOptions) -> ArrowStream | ParquetStream:
-    """Begin the table on standard output."""
-    return ArrowStream(stdout, options) if options.format == "arrow" else ParquetStream(stdout, options)
-
-
-class ArrowStream:
-    """Standard output as an Arrow stream: what stands before and behind the record batches."""
-
-    put = None  # record batches are bytes of an `Output`, made by many threads
-
-    def __init__(self, stdout: BinaryIO, options: DumpOptions) -> None:
-        self._stdout = stdout
-        stdout.write(schema_of(options).serialize().to_pybytes())
-
-    def close(self) -> None:
-        """End the stream."""
-        self._stdout.write(_END_OF_STREAM)
 
 
 class _UnseekableFile:
@@ -133,23 +115,28 @@ class _UnseekableFile:
         self._stream.flush()
 
 
-class ParquetStream:
-    """Standard output as a Parquet file, in row groups of some ROW_GROUP_ROW_COUNT rows."""
+class TableStream:
+    """Standard output as an Arrow stream, or as a Parquet file in row groups of some ROW_GROUP_ROW_COUNT rows."""
 
     def __init__(self, stdout: BinaryIO, options: DumpOptions) -> None:
-        self._writer = pq.ParquetWriter(_UnseekableFile(stdout), schema_of(options))
+        schema = schema_of(options)
+        self._group_row_count = 1 if options.format == "arrow" else ROW_GROUP_ROW_COUNT
+        if options.format == "arrow":
+            self._writer = pa.ipc.new_stream(_UnseekableFile(stdout), schema)
+        else:
+            self._writer = pq.ParquetWriter(_UnseekableFile(stdout), schema)
         self._waiting: list[pa.RecordBatch] = []
         self._row_count = 0
 
     def put(self, batch: pa.RecordBatch) -> None:
-        """Write a batch, with others in a group."""
+        """Write a batch, in Parquet with others in a group."""
         self._waiting.append(batch)
         self._row_count += batch.num_rows
-        if self._row_count >= ROW_GROUP_ROW_COUNT:
+        if self._row_count >= self._group_row_count:
             self._write()
 
     def close(self) -> None:
-        """Write what is left, and the end of the file."""
+        """Write what is left, and the end of the stream or file."""
         self._write()
         self._writer.close()
 

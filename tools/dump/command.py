@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from contextlib import AbstractContextManager, closing, nullcontext
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from logstore.disk.names import file_name, java_file
 from logstore.errors import LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
 from .options import DumpOptions
+from .output import Output
 
 if TYPE_CHECKING:
-    from .arrow_rows import ArrowStream, ParquetStream
     from .findings import Findings
     from .jobs import Advance, Progress
-    from .output import Output
 
 KAFKA_VERSION = "4.3.1"
+_ABOUT = (
+    "This tool helps to parse a log file and dump its contents to the console, useful for debugging a seemingly "
+    "corrupt log segment."
+)
 # Exit codes: what Kafka's tool ends with, a wrong value for an option of ours, a path of ours that is not there.
 FAILED, USAGE, UNREADABLE = 1, 2, 3
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
@@ -39,40 +44,43 @@ def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     return code
 
 
-def _told(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int | None:
+def _answer(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int | None:
     """Answer a call that dumps nothing, and return its exit code; None for one that dumps."""
     if not argv or options.has("help"):
-        from .help import help_text
-
-        stderr.write(help_text(with_own_options=bool(argv)))
-        return 1
+        # without arguments exactly what Kafka's tool prints
+        stderr.write(f"{_ABOUT}\n{_page('kafka_help.txt')}{_page('own_help.txt') if argv else ''}")
+        return FAILED
     if options.has("version"):
         stdout.write(f"{KAFKA_VERSION}\n".encode())
         return 0
     options.check_own()
     if not options.has("files") and not options.words:
-        from .help import kafka_option_table
-
-        stderr.write(f'Missing required argument "[files]"\n{kafka_option_table()}')
-        return 1
+        stderr.write(f'Missing required argument "[files]"\n{_page("kafka_help.txt")}')
+        return FAILED
     return None
+
+
+def _page(name: str) -> str:
+    from pathlib import Path  # which takes longer to import than the dump of a small log
+
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     options = DumpOptions(argv)
-    code = _told(options, argv, stdout, stderr)
+    code = _answer(options, argv, stdout, stderr)
     if code is not None:
         return code
     from .findings import Findings
 
     findings = Findings(lambda line: _write_line(line, stderr))
-    told: set[str] = set()
+    noted: set[str] = set()
 
     def note(error: LogstoreError) -> None:
         line = _own_line(error)
-        if line not in told:  # once, however often the files are looked up
+        if line not in noted:  # once, however often the files are looked up
             findings.immediate(line)
-        told.add(line)
+        noted.add(line)
 
     def list_paths() -> list[str]:
         if options.has("files"):
@@ -82,41 +90,33 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         return dump_files(options.words, note)
 
     paths = list_paths()
-    stream: ArrowStream | ParquetStream | None = None
-    if options.format in ("arrow", "parquet"):
-        from .arrow_rows import open_stream
-
-        stream = open_stream(stdout, options)
-    try:
+    out = Output.to_stream(stdout)
+    with _table(options, stdout, out):
         if options.has("follow"):
             from .following import follow
 
-            follow(list_paths, options, stdout, findings)
-        put_batch = None if stream is None else stream.put
-        _dump_all([java_file(path) for path in paths], options, stdout, stderr, findings, put_batch)
-    finally:
-        if stream is not None:
-            stream.close()
+            follow(list_paths, options, out, stdout, findings)
+        _dump_all([java_file(path) for path in paths], options, out, stdout, stderr, findings)
     is_missing = not options.has("files") and not all(map(os.path.lexists, paths))
     return UNREADABLE if is_missing else 0
 
 
+def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:
+    """Begin the table of a format that has one, which ends with the context."""
+    if options.format not in ("arrow", "parquet"):
+        return nullcontext()
+    from .arrow_rows import TableStream
+
+    stream = TableStream(stdout, options)
+    out.put_batch = stream.put
+    return closing(stream)
+
+
 def _dump_all(
-    paths: list[str],
-    options: DumpOptions,
-    stdout: BinaryIO,
-    stderr: TextIO,
-    findings: Findings,
-    put_batch: Callable[[Any], None] | None,
+    paths: list[str], options: DumpOptions, out: Output, stdout: BinaryIO, stderr: TextIO, findings: Findings
 ) -> None:
-    from itertools import islice
-
-    from .output import Output
-
     input_size = sum(map(_size, paths))
-    if input_size < PARALLEL_SIZE_MIN or put_batch is not None:  # a Parquet file is written by one thread
-        out = Output.to_stream(stdout)
-        out.put_batch = put_batch
+    if input_size < PARALLEL_SIZE_MIN or out.put_batch is not None:  # a table is written by one thread
         try:
             for path in paths:
                 _dump_file(path, options, out, findings)
@@ -138,8 +138,6 @@ def _dump_all(
 def _dump_in_workers(
     paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings, progress: Progress
 ) -> None:
-    from contextlib import closing
-
     from .jobs import run_jobs
 
     def dump(path: str, out: Output, found: Findings, advance: Advance) -> None:

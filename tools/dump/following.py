@@ -19,7 +19,9 @@ from .output import Output
 INTERVAL_S = 0.2  # between two looks at the files
 
 
-def follow(list_paths: Callable[[], list[str]], options: DumpOptions, stdout: BinaryIO, findings: Findings) -> NoReturn:
+def follow(
+    list_paths: Callable[[], list[str]], options: DumpOptions, out: Output, stdout: BinaryIO, findings: Findings
+) -> NoReturn:
     """Dump the logs among the paths, then again and again what was added to them, and the logs that are new.
 
     A batch that is being written is printed when all of it is there. In text the path is told whenever another log goes
@@ -32,7 +34,6 @@ def follow(list_paths: Callable[[], list[str]], options: DumpOptions, stdout: Bi
         DataDirectoryError: a log became shorter, as a broker cuts one that starts after a crash.
         LogstoreError: as `dump_log`.
     """
-    out = Output.to_stream(stdout)
     positions: dict[str, int] = {}
     sizes: dict[str, int] = {}
     last_path = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,12 +28,14 @@ from logstore.layout.time_index import UNKNOWN_TIMESTAMP
 from logstore.layout.transaction_index import parse_transaction_index
 
 from .batch_chains import ILLEGAL_ARGUMENT, SegmentRecords
+from .column_rows import column_rows
 from .findings import Findings, Section
 from .options import DumpOptions
 from .output import Output, Row
+from .text_rows import TextRows
 
 _ROW_COUNT = 8192  # rows that are written at once
-_PRODUCER_FIELD_COUNT = 5  # of a producer without a batch
+_PRODUCER_FIELD_COUNT = 6  # of a producer without a batch, the kind included
 
 _Index = TypeVar("_Index")
 _Read = Callable[[str, DumpOptions, Findings], Iterator[Row]]
@@ -54,11 +55,7 @@ def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findi
     if read is None:
         findings.immediate(f"Ignoring unknown file {path}")
         return
-    write: Callable[[list[Row]], None] = partial(_write_text, out)
-    if options.format != "text":
-        from .log_rows import row_writer
-
-        write = row_writer(path, options, out).write_entries
+    write = (TextRows(out) if options.format == "text" else column_rows(path, options, out)).write_rows
     rows: list[Row] = []
     try:
         for row in read(path, options, findings):
@@ -70,17 +67,6 @@ def dump_side_file(path: str, options: DumpOptions, out: Output, findings: Findi
         write(rows)
 
 
-def _write_text(out: Output, rows: list[Row]) -> None:
-    out.write(b"".join(map(_text_line, rows)))
-
-
-def _text_line(row: Row) -> bytes:
-    if "message" in row:
-        return f"{row['message']}\n".encode("utf-8", "replace")
-    text = " ".join([f"{name}: {'OptionalLong.empty' if value is None else value}" for name, value in row.items()])
-    return f"{text}\n".encode()
-
-
 def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
     """An `.index` up to its zero tail; finds entries that do not point at their batch."""
     _ = options.max_message_size  # a wrong value is found first
@@ -88,11 +74,11 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
     records = SegmentRecords(sibling(path, _segment_stem(path) + LOG_SUFFIX))
     index = _read_index(path, read_offset_index)
     if index.entry_count == 0:
-        yield {"message": f"{java_file(path)} is empty."}
+        yield {"kind": "message", "message": f"{java_file(path)} is empty."}
         return
     if options.has("index-sanity-check"):
         index.sanity_check()
-        yield {"message": f"{java_file(path)} passed sanity check."}
+        yield {"kind": "message", "message": f"{java_file(path)} passed sanity check."}
         return
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     is_printed = not options.has("verify-index-only")
@@ -102,7 +88,7 @@ def _offset_index_rows(path: str, options: DumpOptions, findings: Findings) -> I
         if last_offset != offset:
             findings.add(Section.INDEX_MISMATCH, path, offset, last_offset)
         if is_printed:
-            yield {"offset": offset, "position": position}
+            yield {"kind": "entry", "offset": offset, "position": position}
 
 
 def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Iterator[Row]:
@@ -114,7 +100,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
     index = _read_index(path, read_time_index)
     if options.has("index-sanity-check"):
         index.sanity_check()
-        yield {"message": f"{java_file(path)} passed sanity check."}
+        yield {"kind": "message", "message": f"{java_file(path)} passed sanity check."}
         return
     entry_count = _written_entry_count(index.offsets, index.base_offset)
     offsets, timestamps = index.offsets[:entry_count], index.timestamps[:entry_count].tolist()
@@ -133,7 +119,7 @@ def _time_index_rows(path: str, options: DumpOptions, findings: Findings) -> Ite
             if previous_timestamp >= timestamp:
                 findings.add(Section.TIMESTAMP_ORDER, path, timestamp, previous_timestamp)
         if is_printed:
-            yield {"timestamp": timestamp, "offset": offset}
+            yield {"kind": "entry", "timestamp": timestamp, "offset": offset}
         previous_timestamp = timestamp
 
 
@@ -197,7 +183,7 @@ def _producer_snapshot_rows(path: str, options: DumpOptions, findings: Findings)
 
 def _rows(columns: dict[str, NDArray[np.int64]]) -> Iterator[dict[str, Any]]:
     for values in np.stack(list(columns.values()), axis=1).tolist():
-        yield dict(zip(columns, values, strict=True))
+        yield {"kind": "entry", **dict(zip(columns, values, strict=True))}
 
 
 _READERS: dict[str, _Read] = {

@@ -11,6 +11,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, TextIO
 
 from logstore.clock import monotonic_s
@@ -99,37 +100,21 @@ def run_jobs(paths: list[str], dump: Dump, advance: Advance) -> Generator[Job, N
     The caller takes each job's buffers before it asks for the next job. When it closes the generator the workers stop
     at their next buffer or window, and are waited for.
     """
-    waiting: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
     under_way: deque[Job] = deque()
-    rest = iter(paths)
-
-    def add_job() -> None:
-        path = next(rest, None)
-        if path is not None:
-            under_way.append(Job(path))
-            waiting.put(under_way[-1])
-
-    def work() -> None:
-        while (job := waiting.get()) is not None:
-            job.run(dump, advance)
-
-    for _ in range(JOB_COUNT):
-        add_job()
-    workers = [threading.Thread(target=work, daemon=True) for _ in range(min(os.cpu_count() or 1, len(under_way)))]
-    for worker in workers:
-        worker.start()
-    try:
-        while under_way:
-            yield under_way[0]
-            under_way.popleft()
-            add_job()
-    finally:
-        for job in under_way:
-            job.cancel()
-        for _ in workers:
-            waiting.put(None)
-        for worker in workers:
-            worker.join()
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, JOB_COUNT)) as pool:
+        try:
+            for path in paths:
+                under_way.append(Job(path))
+                pool.submit(under_way[-1].run, dump, advance)
+                if len(under_way) == JOB_COUNT:
+                    yield under_way[0]
+                    under_way.popleft()
+            while under_way:
+                yield under_way[0]
+                under_way.popleft()
+        finally:
+            for job in under_way:
+                job.cancel()
 
 
 class Progress:

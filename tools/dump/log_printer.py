@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.disk.files import read_file
 from logstore.disk.names import file_name, java_file
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from .findings import Findings
     from .slow_rows import SlowRows
+    from .text_rows import Stops
 
 SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; larger ones are mapped
 ROW_CAPACITY, RECORD_CAPACITY, GAP_CAPACITY = 1024, 2048, 4096
@@ -46,19 +47,6 @@ class SmallTable(NamedTuple):
     status: int
     next_position: int
     bad_length: int
-
-
-class Printer(Protocol):
-    """What prints the batches of one log, in text or as rows."""
-
-    def print_table(self, table: Any) -> None:
-        """Print the batches of the next table of the scan."""
-
-    def print_trailer(self, size: int) -> None:
-        """Print that `size` bytes at the end of the file are no batch."""
-
-    def close(self) -> None:
-        """Finish a log that was read to its end."""
 
 
 def dump_log(
@@ -81,25 +69,45 @@ def dump_log(
     options.check_log_options()
     header = _header(path)
     path = java_file(path)
-    printer: Printer
     if options.format == "text" and not start:
         out.print(header)
-        if _is_small(path):
-            content = read_file(path)
-            end = options.end_of(len(content), path)
-            printer = LogPrinter(path, content, options, out, findings)
-            return _print_tables(printer, _small_tables(content, end), 0, end, path, options, advance)
-    from logstore.disk.mapped import MappedFile
+    if options.format == "text" and options.filter is None and not start and _is_small(path):
+        content = read_file(path)
+        end = options.end_of(len(content), path)
+        printer = LogPrinter(path, content, options, out, findings)
+        position = _print_tables(printer, _small_tables(content, end), 0, end, path, advance)
+    else:
+        from logstore.disk.mapped import MappedFile
 
-    with MappedFile(path) as file:
-        end = options.end_of(file.size, path)
+        with MappedFile(path) as file:
+            end = options.end_of(file.size, path)
+            walk = _printer(path, file.data, options, out, findings)
+            position = _print_tables(walk, _mapped_tables(file, start, end), start, end, path, advance)
+    if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         if options.format == "text":
-            printer = LogPrinter(path, file.data, options, out, findings)
+            out.print(f"Found {end - position} invalid bytes at the end of {file_name(path)}")
         else:
-            from .log_rows import LogRows, row_writer
+            from .column_rows import column_rows
 
-            printer = LogRows(path, file.data, options, row_writer(path, options, out), findings)
-        return _print_tables(printer, _mapped_tables(file, start, end), start, end, path, options, advance)
+            column_rows(path, options, out).write_rows([{"kind": "trailer", "invalidBytes": end - position}])
+    return position
+
+
+def _printer(path: str, data: Any, options: DumpOptions, out: Output, findings: Findings) -> LogPrinter | SlowRows:
+    """Return what prints a mapped log."""
+    if options.format == "text" and options.filter is None:
+        return LogPrinter(path, data, options, out, findings)
+    from .slow_rows import SlowRows
+
+    record_filter = None if options.filter is None else options.filter.of_file(path)
+    if options.format == "text":
+        from .text_rows import LogTextRows
+
+        return SlowRows(data, options, record_filter, LogTextRows(LogPrinter(path, data, options, out, None)))
+    from .column_rows import column_rows
+
+    writer = column_rows(path, options, out, findings if record_filter is None else None)
+    return SlowRows(data, options, record_filter, writer)
 
 
 def _header(path: str) -> str:
@@ -142,15 +150,14 @@ def _mapped_tables(file: MappedFile, position: int, end: int) -> Iterator[BatchT
 
 
 def _print_tables(
-    printer: Printer,
+    printer: LogPrinter | SlowRows,
     tables: Iterable[SmallTable | BatchTable],
     position: int,
     end: int,
     path: str,
-    options: DumpOptions,
     advance: Callable[[int], None],
 ) -> int:
-    """Print the batches of all tables of a scan up to `end`, then what is wrong at the end of the file.
+    """Print the batches of all tables of a scan up to `end`; raises what is wrong at its end.
 
     Returns the position behind the last batch.
     """
@@ -159,11 +166,9 @@ def _print_tables(
         advance(table.next_position - position)
         position = table.next_position
         if table.status not in (scan.MORE, scan.END):
-            from .slow_rows import scan_error
-
-            raise scan_error(table, path, end)
-    if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
-        printer.print_trailer(end - position)
+            error = as_arrays(table).error(path, end)
+            assert error is not None
+            raise error
     printer.close()
     return position
 
@@ -171,6 +176,18 @@ def _print_tables(
 def _words(count: int) -> memoryview:
     """Zeros, int64[count]."""
     return memoryview(bytearray(8 * count)).cast("q")
+
+
+def as_arrays(table: SmallTable | BatchTable) -> BatchTable:
+    """Return the table with arrays of numpy."""
+    if not isinstance(table, SmallTable):
+        return table
+    import numpy as np
+
+    from logstore.columns.batch_table import BatchTable
+
+    matrix = np.frombuffer(table.matrix, np.int64).reshape(scan.COLUMN_COUNT, -1)
+    return BatchTable(matrix, table.count, table.status, table.next_position, table.bad_length)
 
 
 class LogPrinter:
@@ -181,13 +198,13 @@ class LogPrinter:
         records: int64[decode.COLUMN_COUNT * RECORD_CAPACITY]: the chunk of records being printed.
         gaps: int64[2 * GAP_CAPACITY]: offsets that do not follow each other, not yet handed on.
         state: int64[dump_state.STATE_COUNT]: where the kernels are.
+        findings: told of the gaps; None: nobody is.
     """
 
-    def __init__(self, path: str, data: Any, options: DumpOptions, out: Output, findings: Findings) -> None:
+    def __init__(self, path: str, data: Any, options: DumpOptions, out: Output, findings: Findings | None) -> None:
         self.path = path
         self.data = data
         self.options = options
-        self.filter = None if options.filter is None else options.filter.of_file(path)
         self.out = out
         self.findings = findings
         self.records = _words(decode.COLUMN_COUNT * RECORD_CAPACITY)
@@ -199,26 +216,15 @@ class LogPrinter:
         self.state[dump_state.PREVIOUS_OFFSET] = -1
 
     def print_table(self, table: SmallTable | BatchTable) -> None:
-        """Print the batches of a table that pass the filter."""
-        if self.filter is None:
-            self.print_rows(table, 0, table.count)
-        else:
-            self.slow_rows.print_filtered(table, self.filter)
-
-    def print_trailer(self, size: int) -> None:
-        """Print that `size` bytes at the end of the file are no batch."""
-        self.out.print(f"Found {size} invalid bytes at the end of {file_name(self.path)}")
-
-    def close(self) -> None:
-        """Hand on the gaps that are kept."""
-        self._hand_on_gaps()
+        """Print the batches of a table."""
+        self.print_rows(table, 0, table.count)
 
     def print_rows(self, table: SmallTable | BatchTable, start: int, end: int) -> None:
         """Print the batch lines of rows start … end - 1, and their record lines in a deep dump."""
         self.state[dump_state.ROW], self.state[dump_state.IS_LINE_PRINTED] = start, 0
         arguments = (self.data, table.matrix, table.capacity, end, self.records)
         while (status := self.run(dump_text.dump_batches, *arguments)) != dump_state.DONE:
-            self.slow_rows.go_on(status, table)
+            self._stops.go_on(status, as_arrays(table), end)
 
     def run(self, dump: Kernel, *arguments: Any) -> int:
         """Run a kernel of `dump_text`, with room for text and gaps, until it stops for something else; its status."""
@@ -230,28 +236,28 @@ class LogPrinter:
             if status == dump_state.OUT_FULL:
                 out.make_room()
             elif status == dump_state.GAPS_FULL:
-                self._hand_on_gaps()
+                self.close()
             else:
                 return status
 
     @cached_property
-    def slow_rows(self) -> SlowRows:
+    def _stops(self) -> Stops:
         """What prints the rows that kernels stop for."""
-        from .slow_rows import SlowRows
+        from .text_rows import Stops
 
-        return SlowRows(self)
+        return Stops(self)
 
     def note_offset(self, offset: int) -> None:
         """Compare a record that no kernel printed with the one before."""
         state = self.state
         if offset != add64(state[dump_state.PREVIOUS_OFFSET], 1) and not dump_text.note_gap(offset, self.gaps, state):
-            self._hand_on_gaps()
+            self.close()
             dump_text.note_gap(offset, self.gaps, state)
         state[dump_state.PREVIOUS_OFFSET] = offset
 
-    def _hand_on_gaps(self) -> None:
-        """Hand the offsets that do not follow each other to the findings, unless they were asked to be left out."""
+    def close(self) -> None:
+        """Hand the gaps that are kept to the findings."""
         count = self.state[dump_state.GAP_COUNT]
-        if count and self.filter is None:
+        if count and self.findings is not None:
             self.findings.non_consecutive(self.path, self.gaps[:count], self.gaps[GAP_CAPACITY:][:count])
         self.state[dump_state.GAP_COUNT] = 0

@@ -10,7 +10,7 @@ from logstore.kernels.dump.text import SLACK_SIZE
 BUFFER_SIZE = 1024 * 1024  # bytes
 
 Buffer = memoryview  # of bytes that may be written
-Row = dict[str, int | str | None]  # fields by the names that JSON has
+Row = dict[str, Any]  # fields by the names that JSON has, `kind` first
 
 
 class Output:
@@ -27,7 +27,7 @@ class Output:
         self._hand_over = hand_over
         self.array = new_buffer()
         self.size = 0
-        self.put_batch: Callable[[Any], None] | None = None  # where record batches go to that are not bytes
+        self.put_batch: Callable[[Any], None] | None = None  # takes the rows of a table, which are not bytes
 
     @property
     def capacity(self) -> int:

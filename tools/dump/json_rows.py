@@ -24,60 +24,56 @@ import numpy as np
 
 from logstore.messages.json_form import JsonText
 
+from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
 from .decoders import ControlRecord
-from .log_rows import ABSENT, Column, Rows, Slices
+from .findings import Findings
+from .options import DumpOptions
 from .output import Output, Row
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-class JsonWriter:
-    """Writes the rows of one log as lines."""
+class JsonRows(ColumnRows):
+    """Writes the rows of one file as lines."""
 
-    def __init__(self, path: str, out: Output) -> None:
-        self._path = path
+    def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
+        super().__init__(path, options, findings)
         self._out = out
+        self._start = f'{{"file":{_encode(path)}'
 
-    def write(self, rows: Rows) -> None:
+    def write_rows(self, rows: list[Row]) -> None:
+        """Write rows that are made one by one."""
+        self._write_lines([self._start + "".join(map(_member, row.keys(), row.values())) + "}\n" for row in rows])
+
+    def write_columns(self, rows: Rows) -> None:
         """Write rows, in order."""
-        self._write_lines(_lines(self._path, rows))
+        self._write_lines(self._lines(rows))
 
-    def write_batches(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+    def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start; those before are of an earlier one."""
-        record_lines = _lines(self._path, records)
+        record_lines = self._lines(records)
         ends = [*starts[1:], len(record_lines)]
         lines = record_lines[: starts[0] if starts else None]
-        for line, start, end in zip(_lines(self._path, batches), starts, ends, strict=False):
+        for line, start, end in zip(self._lines(batches), starts, ends, strict=False):
             lines.append(line)
             lines += record_lines[start:end]
         self._write_lines(lines)
 
-    def write_entries(self, rows: list[Row]) -> None:
-        """Write rows of an index or snapshot."""
-        kinds = ["message" if "message" in row else "entry" for row in rows]
-        pairs = zip(kinds, rows, strict=True)
-        self._write_lines([f"{_encode({'file': self._path, 'kind': kind, **row})}\n" for kind, row in pairs])
-
     def _write_lines(self, lines: list[str]) -> None:
-        self._out.write(_bytes("".join(lines)))
+        """Write lines; a path that is no UTF-8 keeps its bytes, as the escapes that `os.fsencode` understands."""
+        self._out.write("".join(lines).encode("utf-8", "backslashreplace"))
 
-
-def _bytes(text: str) -> bytes:
-    """Encode lines; a path that is no UTF-8 keeps its bytes, as the escapes that Python's `os.fsencode` understands."""
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _lines(path: str, rows: Rows) -> list[str]:
-    """Return a line for each row: a template, filled with what is not the same in all rows."""
-    template = _escaped(f'{{"file":{_encode(path)},"kind":"{rows.kind}"')
-    values: list[list[Any]] = []
-    for name, column in rows.columns.items() if rows.count else ():
-        form, texts = _filled(name, column)
-        template += form
-        if texts:
-            values.append(texts)
-    template += "}\n"
-    return [template % row for row in zip(*values, strict=True)] if values else [template % ()] * rows.count
+    def _lines(self, rows: Rows) -> list[str]:
+        """Return a line for each row: a template, filled with what is not the same in all rows."""
+        template = _escaped(f'{self._start},"kind":"{rows.kind}"')
+        values: list[list[Any]] = []
+        for name, column in rows.columns.items() if rows.size else ():
+            form, texts = _filled(name, column)
+            template += form
+            if texts:
+                values.append(texts)
+        template += "}\n"
+        return [template % row for row in zip(*values, strict=True)] if values else [template % ()] * rows.size
 
 
 def _escaped(text: str) -> str:

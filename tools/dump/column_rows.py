@@ -1,0 +1,236 @@
+"""The batches and records of a log as rows: columns by the names that JSON has, for formats other than text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
+from logstore.columns.record_table import RecordTable, unknown_codec
+from logstore.columns.record_windows import RecordWindow
+from logstore.errors import LogstoreError
+from logstore.kernels.rules import increment_sequence
+from logstore.kernels.scan import batches as scan
+from logstore.layout.batch import (
+    CODEC_MASK,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    LOG_APPEND_TIME_FLAG,
+    NO_SEQUENCE,
+    TRANSACTIONAL_FLAG,
+)
+from logstore.model import Codec, TimestampType
+
+from .decoders import read_control_record, record_texts
+from .findings import Findings
+from .options import DumpOptions
+from .output import Output, Row
+
+ABSENT = object()  # in a column: the row has no such field
+
+
+class Slices(NamedTuple):
+    """Keys or values: uint8 data, and int64 positions in it and sizes, -1 for null."""
+
+    data: ByteArray
+    positions: Int64Array
+    sizes: Int64Array
+
+    def values(self) -> list[bytes | None]:
+        """Return each as bytes of its own."""
+        view = self.data.data
+        return [
+            None if size < 0 else bytes(view[position : position + size])
+            for position, size in zip(self.positions.tolist(), self.sizes.tolist(), strict=True)
+        ]
+
+
+Column = npt.NDArray[Any] | Slices | list[Any]  # of int64, bool or words; or of numbers, text, bytes, None, ABSENT, …
+
+
+class Rows(NamedTuple):
+    """Rows of one kind, `batch` or `record`: columns of one length, in the order that JSON has."""
+
+    kind: str
+    size: int
+    columns: dict[str, Column]
+
+
+class ColumnRows:
+    """Writes the rows of a log by columns; subclasses know how they are written.
+
+    Args:
+        findings: told of offsets that do not follow each other; None: nobody is.
+    """
+
+    def __init__(self, path: str, options: DumpOptions, findings: Findings | None) -> None:
+        self._path = path
+        self._options = options
+        self._findings = findings
+        self._previous_offset = np.array([-1], np.int64)
+
+    @abstractmethod
+    def write_rows(self, rows: list[Row]) -> None:
+        """Write rows that are made one by one."""
+
+    @abstractmethod
+    def write_columns(self, rows: Rows) -> None:
+        """Write rows, in order."""
+
+    @abstractmethod
+    def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
+        """Write batches with their records: those of batch i begin at starts[i]; those before are of an earlier one."""
+
+    def write_part(self, row: Row) -> None:
+        """Leave out a row that is not whole."""
+
+    def close(self) -> None:
+        """Nothing is kept back."""
+
+    def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
+        """Write the headers of v2 batches; raises for a codec that Kafka does not know."""
+        for row in rows[table.attributes[rows] & CODEC_MASK > max(Codec)].tolist():
+            raise unknown_codec(int(table.attributes[row]) & CODEC_MASK, int(table.position[row]))
+        if rows.size:
+            self.write_columns(_batch_rows(table, rows))
+
+    def write_records(self, table: BatchTable, batches: Int64Array, window: RecordWindow, records: Int64Array) -> None:
+        """Write headers of v2 batches, each before those of the window's records that are its, and these records."""
+        self.note_offsets(window.records.offset)
+        attributes = table.attributes[window.rows]
+        if self._options.skips_metadata:  # nothing is left of a control record
+            records = records[attributes[records] & CONTROL_FLAG == 0]
+        found, error = _record_rows(window.records, records, attributes, self._options)
+        batch_rows = window.rows[records]
+        if error is not None:
+            batches = batches[batches <= batch_rows[found.size]]
+        starts = batch_rows[: found.size].searchsorted(batches)
+        self.write_interleaved(_batch_rows(table, batches), found, starts.tolist())
+        if error is not None:
+            raise error
+
+    def note_offsets(self, offsets: Int64Array) -> None:
+        """Tell the findings which of the next offsets do not follow the one before; the first must be 0."""
+        previous = np.concatenate([self._previous_offset, offsets[:-1]])[: offsets.size]
+        rows = np.flatnonzero(offsets != previous + 1)
+        if rows.size and self._findings is not None:
+            self._findings.non_consecutive(self._path, previous[rows], offsets[rows])
+        if offsets.size:
+            self._previous_offset = offsets[-1:].copy()
+
+
+def _batch_rows(table: BatchTable, rows: Int64Array) -> Rows:
+    """Return the headers of v2 batches, whose codecs Kafka knows."""
+    attributes = table.attributes[rows]
+    base_sequences = table.column(scan.BASE_SEQUENCE)[rows]
+    base_timestamps = table.column(scan.BASE_TIMESTAMP)[rows]
+    deltas = table.column(scan.LAST_OFFSET_DELTA)[rows].tolist()
+    last_sequences = [
+        NO_SEQUENCE if first == NO_SEQUENCE else increment_sequence(first, delta)
+        for first, delta in zip(base_sequences.tolist(), deltas, strict=True)
+    ]
+    has_horizon = (attributes & DELETE_HORIZON_FLAG).tolist()
+    columns: dict[str, Column] = {
+        "baseOffset": table.base_offset[rows],
+        "lastOffset": table.last_offset[rows],
+        "count": table.record_count[rows],
+        "baseSequence": base_sequences,
+        "lastSequence": last_sequences,
+        "producerId": table.producer_id[rows],
+        "producerEpoch": table.producer_epoch[rows],
+        "partitionLeaderEpoch": table.column(scan.PARTITION_LEADER_EPOCH)[rows],
+        "isTransactional": attributes & TRANSACTIONAL_FLAG != 0,
+        "isControl": attributes & CONTROL_FLAG != 0,
+        "deleteHorizonMs": [
+            timestamp if flag else None for timestamp, flag in zip(base_timestamps.tolist(), has_horizon, strict=True)
+        ],
+        "position": table.position[rows],
+        "timestampType": _timestamp_types(attributes),
+        "maxTimestamp": table.max_timestamp[rows],
+        "size": table.size[rows],
+        "magic": table.magic[rows],
+        "codec": _CODEC_NAMES[attributes & CODEC_MASK],
+        "crc": table.column(scan.CRC)[rows],
+        "isValid": table.is_valid[rows] == 1,
+    }
+    return Rows("batch", rows.size, columns)
+
+
+_CODEC_NAMES = np.array([codec.kafka_name for codec in Codec])
+_TIMESTAMP_TYPES = np.array([TimestampType.CREATE_TIME.kafka_name, TimestampType.LOG_APPEND_TIME.kafka_name])
+
+
+def _timestamp_types(attributes: Int64Array) -> npt.NDArray[np.str_]:
+    names: npt.NDArray[np.str_] = _TIMESTAMP_TYPES[(attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64)]
+    return names
+
+
+def _record_rows(
+    records: RecordTable, rows: Int64Array, attributes: Int64Array, options: DumpOptions
+) -> tuple[Rows, LogstoreError | None]:
+    """Return some records of v2 batches, up to one whose contents raise, and that error.
+
+    Args:
+        rows: int64, ascending: the records.
+        attributes: int64[records.count]: of their batches.
+    """
+    contents, error = _contents(records, rows, attributes[rows] & CONTROL_FLAG != 0, options)
+    if error is not None:
+        rows = rows[: len(contents["control"])]
+    columns: dict[str, Column] = {}
+    if not options.skips_metadata:
+        has_headers = records.header_count[rows].tolist()
+        columns |= {
+            "offset": records.offset[rows],
+            "timestampType": _timestamp_types(attributes[rows]),
+            "timestamp": records.timestamp[rows],
+            "keySize": records.key_size[rows],
+            "valueSize": records.value_size[rows],
+            "sequence": records.sequence[rows],
+            "headers": [
+                records.headers(row) if has else [] for row, has in zip(rows.tolist(), has_headers, strict=True)
+            ],
+        }
+    return Rows("record", rows.size, columns | contents), error
+
+
+def _contents(
+    records: RecordTable, rows: Int64Array, is_control: npt.NDArray[np.bool_], options: DumpOptions
+) -> tuple[dict[str, Column], LogstoreError | None]:
+    """Return the columns `control`, `key` and `value`, as far as there are any, up to a record that raises."""
+    if not is_control.any() and not options.needs_python:
+        columns: dict[str, Column] = {}
+        if options.prints_contents:
+            columns["key"] = Slices(records.data, records.key_position[rows], records.key_size[rows])
+            columns["value"] = Slices(records.data, records.value_position[rows], records.value_size[rows])
+        return columns, None
+    found: list[tuple[Any, Any, Any]] = []
+    error = None
+    offsets = records.offset
+    try:
+        for row, is_one in zip(rows.tolist(), is_control.tolist(), strict=True):
+            key, value = records.key(row), records.value(row)
+            if is_one:
+                found.append((read_control_record(key, value), ABSENT, ABSENT))
+            elif options.needs_python:
+                found.append((ABSENT, *record_texts(options, int(offsets[row]), key, value)))
+            else:
+                found.append((ABSENT, key, value))
+    except LogstoreError as raised:
+        error = raised
+    names = ("control", "key", "value") if options.prints_contents else ("control",)
+    return {name: [row[index] for row in found] for index, name in enumerate(names)}, error
+
+
+def column_rows(path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> ColumnRows:
+    """Return what writes rows of the file at `path` in the format of the options, which is not text."""
+    if options.format == "json":
+        from .json_rows import JsonRows
+
+        return JsonRows(path, options, out, findings)
+    from .arrow_rows import ArrowRows
+
+    return ArrowRows(path, options, out, findings)

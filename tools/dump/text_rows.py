@@ -1,0 +1,175 @@
+"""Rows as the text of Kafka's tool (`DumpLogSegments`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from logstore.columns.batch_table import BatchTable, Int64Array
+from logstore.columns.record_table import RecordTable, record_error, unknown_codec
+from logstore.columns.record_windows import RecordWindow
+from logstore.kernels.decode import records as decode
+from logstore.kernels.dump import batches as dump_text
+from logstore.kernels.dump import state as dump_state
+from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2
+from logstore.model import Codec
+
+from .decoders import control_record_text, record_texts
+from .output import Output, Row
+from .slow_rows import SlowRows
+
+if TYPE_CHECKING:
+    from .log_printer import LogPrinter
+
+
+class TextRows:
+    """Prints rows that are made one by one."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+
+    def write_rows(self, rows: list[Row]) -> None:
+        """Print rows, a line each."""
+        self._out.write(b"".join([f"{_text(row)}\n".encode("utf-8", "replace") for row in rows]))
+
+    def write_part(self, row: Row) -> None:
+        """Print the beginning of a line."""
+        self._out.write(_text(row).encode())
+
+
+class LogTextRows(TextRows):
+    """Prints the batches and records of a log by a `LogPrinter`, whose kernels make their text."""
+
+    def __init__(self, printer: LogPrinter) -> None:
+        super().__init__(printer.out)
+        self._printer = printer
+        self.close = printer.close
+
+    def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
+        """Print a line for each batch."""
+        state = self._printer.state
+        flags = state[dump_state.FLAGS]
+        state[dump_state.FLAGS] = flags & ~dump_state.DEEP
+        for row in rows.tolist():
+            self._printer.print_rows(table, row, row + 1)
+        state[dump_state.FLAGS] = flags
+
+    def write_records(self, table: BatchTable, batches: Int64Array, window: RecordWindow, records: Int64Array) -> None:
+        """Print lines of batches, each before those of its records."""
+        chunk = window.records
+        if records.size < chunk.count:
+            chunk = RecordTable(chunk.data, np.ascontiguousarray(chunk.matrix[:, records]), records.size)
+        batch_rows = window.rows[records]
+        rows = np.union1d(batches, batch_rows)
+        ends = batch_rows.searchsorted(rows, "right").tolist()
+        start = 0
+        for row, has_line, end in zip(rows.tolist(), np.isin(rows, batches).tolist(), ends, strict=True):
+            if has_line:
+                self.write_batches(table, np.array([row]))
+            self._print_records(chunk, start, end, int(table.attributes[row]))
+            start = end
+
+    def note_offsets(self, offsets: Int64Array) -> None:
+        """Compare the offsets of records that no kernel printed, each with the one before."""
+        for offset in offsets.tolist():
+            self._printer.note_offset(offset)
+
+    def _print_records(self, chunk: RecordTable, start: int, end: int, attributes: int) -> None:
+        """Print the lines of records start … end - 1, which are of one batch."""
+        state = self._printer.state
+        state[dump_state.ATTRIBUTES] = attributes
+        state[dump_state.CHUNK_ROW], state[decode.ROW_COUNT] = start, end
+        state[decode.END_POSITION] = chunk.data.size
+        capacity, state[dump_state.RECORD_CAPACITY] = state[dump_state.RECORD_CAPACITY], chunk.matrix.shape[1]
+        while self._printer.run(dump_text.dump_records, chunk.data, chunk.matrix) != dump_state.DONE:
+            self.end_record(chunk)
+        state[dump_state.RECORD_CAPACITY] = capacity
+
+    def end_record(self, chunk: RecordTable) -> None:
+        """Print what stands behind the metadata of the record that a kernel stopped for."""
+        state, options = self._printer.state, self._printer.options
+        index = state[dump_state.CHUNK_ROW]
+        key, value = chunk.key(index), chunk.value(index)
+        if state[dump_state.ATTRIBUTES] & CONTROL_FLAG:
+            text = control_record_text(key, value)
+        else:
+            texts = record_texts(options, int(chunk.offset[index]), key, value)
+            text = _contents("| " if options.skips_metadata else " ", *texts)
+        self._out.write(text.encode("utf-8", "replace") + b"\n")
+        state[dump_state.CHUNK_ROW] = index + 1
+
+
+class Stops:
+    """What a `LogPrinter` cannot print without numpy: the rows and records that its kernels stop for."""
+
+    def __init__(self, printer: LogPrinter) -> None:
+        self._printer = printer
+        self._data = np.frombuffer(printer.data, np.uint8)
+        self._writer = LogTextRows(printer)
+        self._walk = SlowRows(self._data, printer.options, None, self._writer)
+
+    def go_on(self, status: int, table: BatchTable, row_end: int) -> None:
+        """Print what `dump_batches` stopped for, which prints rows up to `row_end`; raises what is wrong with it."""
+        state = self._printer.state
+        row = state[dump_state.ROW]
+        if status == dump_state.PYTHON_RECORD:
+            matrix = np.frombuffer(self._printer.records, np.int64).reshape(decode.COLUMN_COUNT, -1)
+            self._writer.end_record(RecordTable(self._data, matrix, state[decode.ROW_COUNT]))
+            return
+        if status == dump_state.LEGACY_ROW:
+            self._walk.print_entry(table, row)
+            end = row + 1
+        elif status == dump_state.PYTHON_BATCH:
+            codecs = table.attributes[row:row_end] & CODEC_MASK
+            is_other = (table.magic[row:row_end] < MAGIC_V2) | (codecs == Codec.NONE) | (codecs > max(Codec))
+            end = row + max(1, int(is_other.argmax()) if is_other.any() else row_end - row)
+            self._walk.print_records(table, np.arange(row, end), last_row=row)
+        elif status == dump_state.UNKNOWN_CODEC:
+            raise unknown_codec(int(table.attributes[row]) & CODEC_MASK, int(table.position[row]))
+        else:
+            raise record_error(state[dump_state.DECODE_STATUS], np.frombuffer(state, np.int64))
+        state[dump_state.ROW], state[dump_state.IS_LINE_PRINTED] = end, 0
+
+
+def _text(row: Row) -> str:
+    """Return the line of a row, or the part of it that there are fields for."""
+    kind = row["kind"]
+    if kind == "entry":
+        return " ".join(
+            [f"{name}: {'OptionalLong.empty' if value is None else value}" for name, value in row.items()][1:]
+        )
+    if kind == "message":
+        return str(row["message"])
+    if kind == "record":
+        return _record(row)
+    text = f"offset: {row['lastOffset']}"
+    if "position" not in row:
+        return text
+    return (
+        f"{text} position: {row['position']} {row['timestampType']}: {row['maxTimestamp']} size: {row['size']} "
+        f"magic: {row['magic']} compresscodec: {row['codec']} crc: {row['crc']} isvalid: {_boolean(row['isValid'])}"
+    )
+
+
+def _record(row: Row) -> str:
+    """Return the line of a v0/v1 record."""
+    text = ""
+    if "offset" in row:
+        text = (
+            f"| offset: {row['offset']} {row['timestampType']}: {row['timestamp']} keySize: {row['keySize']} "
+            f"valueSize: {row['valueSize']} isValid: {_boolean(row['isValid'])} crc: {row['crc']}"
+        )
+    return text + _contents(" " if text else "| ", row.get("key"), row.get("value"))
+
+
+def _contents(prefix: str, key_text: str | None, value_text: str | None) -> str:
+    """Return key and payload; None prints nothing."""
+    text = "" if key_text is None else f"{prefix}key: {key_text}"
+    if value_text is None:
+        return text
+    return f"{text} payload: {value_text}" if text else f"{prefix}payload: {value_text}"
+
+
+def _boolean(value: object) -> str:
+    return "true" if value else "false"
