@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.errors import LogstoreError, SchemaError
 from logstore.folds.transaction_marker import control_record_type, control_record_type_id, coordinator_epoch
@@ -244,11 +244,18 @@ def _remote_log_metadata_text(value: bytes | None) -> str:
             java_class=_NULL_POINTER,
         )
     record = frames.read_record("remote_log_metadata", value)
-    return _TEXTS[record.message.name](record.fields)
+    name, fields = record.message.name, record.fields
+    if name == "RemoteLogSegmentMetadataRecord":
+        _check_offsets(fields["startOffset"], fields["endOffset"])
+    elif name == "RemoteLogSegmentMetadataSnapshotRecord":
+        _segment_state(fields["remoteLogSegmentState"])  # whose constructor looks at it first
+    shown = [
+        f"{_SHOWN_NAMES.get(field, field)}={_FIELD_TEXTS.get(field, str)(fields[field])}" for field in _SHOWN[name]
+    ]
+    return f"{name.removesuffix('Record')}{{{', '.join(shown)}}}"
 
 
-def _segment_text(fields: Value) -> str:
-    start_offset, end_offset = fields["startOffset"], fields["endOffset"]
+def _check_offsets(start_offset: int, end_offset: int) -> None:
     if start_offset < 0:
         raise _illegal_argument(
             f"Unexpected start offset = {start_offset}. StartOffset for a remote segment cannot be negative"
@@ -258,87 +265,78 @@ def _segment_text(fields: Value) -> str:
             f"Unexpected end offset = {end_offset}. EndOffset for a remote segment cannot be less than "
             f"startOffset = {start_offset}"
         )
-    epochs = _leader_epochs(fields)
-    return (
-        f"RemoteLogSegmentMetadata{{remoteLogSegmentId={_segment_id(fields)}, startOffset={start_offset}, "
-        f"endOffset={end_offset}, brokerId={fields['brokerId']}, maxTimestampMs={fields['maxTimestampMs']}, "
-        f"eventTimestampMs={fields['eventTimestampMs']}, segmentLeaderEpochs={epochs}, "
-        f"segmentSizeInBytes={fields['segmentSizeInBytes']}, customMetadata={_custom_metadata(fields)}, "
-        f"state={_segment_state(fields)}, txnIdxEmpty={_boolean(fields['txnIndexEmpty'])}}}"
-    )
 
 
-def _segment_snapshot_text(fields: Value) -> str:
-    state = _segment_state(fields)
-    return (
-        f"RemoteLogSegmentMetadataSnapshot{{segmentId={fields['segmentId']}, "
-        f"startOffset={fields['startOffset']}, endOffset={fields['endOffset']}, "
-        f"maxTimestampMs={fields['maxTimestampMs']}, segmentLeaderEpochs={_leader_epochs(fields)}, "
-        f"segmentSizeInBytes={fields['segmentSizeInBytes']}, customMetadata={_custom_metadata(fields)}, "
-        f"state={state}, txnIdxEmpty={_boolean(fields['txnIndexEmpty'])}}}"
-    )
+def _segment_id(entry: Value) -> str:
+    return f"RemoteLogSegmentId{{topicIdPartition={_topic_id_partition(entry['topicIdPartition'])}, id={entry['id']}}}"
 
 
-def _segment_update_text(fields: Value) -> str:
-    return (
-        f"RemoteLogSegmentMetadataUpdate{{remoteLogSegmentId={_segment_id(fields)}, "
-        f"customMetadata={_custom_metadata(fields)}, state={_segment_state(fields)}, "
-        f"eventTimestampMs={fields['eventTimestampMs']}, brokerId={fields['brokerId']}}}"
-    )
-
-
-def _partition_delete_text(fields: Value) -> str:
-    state = fields["remotePartitionDeleteState"]
-    if not 0 <= state < len(_PARTITION_STATES):
-        raise SchemaError(None, found=state, java_class=_NULL_POINTER)
-    return (
-        f"RemotePartitionDeleteMetadata{{topicPartition={_topic_id_partition(fields)}, "
-        f"state={_PARTITION_STATES[state]}, eventTimestampMs={fields['eventTimestampMs']}, "
-        f"brokerId={fields['brokerId']}}}"
-    )
-
-
-_TEXTS: dict[str, Callable[[Value], str]] = {
-    "RemoteLogSegmentMetadataRecord": _segment_text,
-    "RemoteLogSegmentMetadataUpdateRecord": _segment_update_text,
-    "RemotePartitionDeleteMetadataRecord": _partition_delete_text,
-    "RemoteLogSegmentMetadataSnapshotRecord": _segment_snapshot_text,
-}
-
-
-def _segment_id(fields: Value) -> str:
-    entry = fields["remoteLogSegmentId"]
-    return f"RemoteLogSegmentId{{topicIdPartition={_topic_id_partition(entry)}, id={entry['id']}}}"
-
-
-def _topic_id_partition(fields: Value) -> str:
-    entry = fields["topicIdPartition"]
+def _topic_id_partition(entry: Value) -> str:
     return f"{entry['id']}:{entry['name']}-{entry['partition']}"
 
 
-def _leader_epochs(fields: Value) -> str:
+def _leader_epochs(entries: list[Value]) -> str:
     """The map of leader epochs to start offsets, in the order of epochs; the last offset of an epoch counts."""
-    offsets = {entry["leaderEpoch"]: entry["offset"] for entry in fields["segmentLeaderEpochs"]}
+    offsets = {entry["leaderEpoch"]: entry["offset"] for entry in entries}
     if not offsets:
         raise _illegal_argument("segmentLeaderEpochs can not be null or empty")
     return "{" + ", ".join(f"{epoch}={offset}" for epoch, offset in sorted(offsets.items())) + "}"
 
 
-def _custom_metadata(fields: Value) -> str:
-    metadata: bytes | None = fields["customMetadata"]
+def _custom_metadata(metadata: bytes | None) -> str:
     return "Optional.empty" if metadata is None else f"Optional[CustomMetadata{{{len(metadata)} bytes}}]"
 
 
-def _segment_state(fields: Value) -> str:
-    state: int = fields["remoteLogSegmentState"]
-    if not 0 <= state < len(_SEGMENT_STATES):
-        raise SchemaError("state can not be null", found=state, java_class=_NULL_POINTER)
-    return _SEGMENT_STATES[state]
+def _segment_state(state: int) -> str:
+    return _state(_SEGMENT_STATES, state, "state can not be null")
 
 
-def _boolean(value: bool) -> str:
-    return "true" if value else "false"
+def _partition_state(state: int) -> str:
+    return _state(_PARTITION_STATES, state, None)
+
+
+def _state(names: tuple[str, ...], state: int, message: str | None) -> str:
+    if not 0 <= state < len(names):
+        raise SchemaError(message, found=state, java_class=_NULL_POINTER)
+    return names[state]
 
 
 def _illegal_argument(message: str) -> SchemaError:
     return SchemaError(message, java_class=_ILLEGAL_ARGUMENT)
+
+
+_EPOCHS_TO_INDEX = (
+    *("segmentLeaderEpochs", "segmentSizeInBytes", "customMetadata", "remoteLogSegmentState", "txnIndexEmpty"),
+)
+# Fields of each class in the order of its `toString`.
+_SHOWN = {
+    "RemoteLogSegmentMetadataRecord": (
+        *("remoteLogSegmentId", "startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"),
+        *_EPOCHS_TO_INDEX,
+    ),
+    "RemoteLogSegmentMetadataUpdateRecord": (
+        *("remoteLogSegmentId", "customMetadata", "remoteLogSegmentState", "eventTimestampMs", "brokerId"),
+    ),
+    "RemotePartitionDeleteMetadataRecord": (
+        *("topicIdPartition", "remotePartitionDeleteState", "eventTimestampMs", "brokerId"),
+    ),
+    "RemoteLogSegmentMetadataSnapshotRecord": (
+        *("segmentId", "startOffset", "endOffset", "maxTimestampMs"),
+        *_EPOCHS_TO_INDEX,
+    ),
+}
+_SHOWN_NAMES = {
+    "topicIdPartition": "topicPartition",
+    "remoteLogSegmentState": "state",
+    "remotePartitionDeleteState": "state",
+    "txnIndexEmpty": "txnIdxEmpty",
+}
+_FIELD_TEXTS: dict[str, Callable[[Any], str]] = {
+    "remoteLogSegmentId": _segment_id,
+    "topicIdPartition": _topic_id_partition,
+    "segmentLeaderEpochs": _leader_epochs,
+    "customMetadata": _custom_metadata,
+    "remoteLogSegmentState": _segment_state,
+    "remotePartitionDeleteState": _partition_state,
+    "txnIndexEmpty": lambda is_empty: "true" if is_empty else "false",
+}
