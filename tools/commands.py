@@ -61,6 +61,13 @@ class _Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(f".{module}", __package__), attribute or "command")
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.stderr.write("logstore: interrupted\n")
+            sys.exit(130)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import form_option, now_option, time_or_clock, told_errors
+from .audit_options import dry_run_option, form_option, now_option, time_or_clock, told_errors
 
 if TYPE_CHECKING:
     from logstore.log.load.loader import LoadSettings
@@ -22,9 +23,10 @@ _COLUMNS = ("segment", "byte", "to", "first offset", "end offset", "batches", "k
 @click.argument("source", type=click.Path(exists=True, file_okay=False))
 @click.argument("destination", type=click.Path(), required=False)
 @now_option
+@dry_run_option
 @form_option
-def salvage(source: str, destination: str | None, now: int | None, form: str) -> None:
-    """Copy all good batches of the partition directory SOURCE to the new directory DESTINATION.
+def salvage(source: str, destination: str | None, now: int | None, dry_run: bool, form: str) -> None:
+    """Copy all good batches of the partition directory SOURCE to the new directory DESTINATION, or into one there is.
 
     Without a DESTINATION nothing is written, and what would be kept is printed. Batches before and behind damage keep
     their offsets; indexes, snapshots and epochs are made anew. Readers pass over the holes; a transaction whose marker
@@ -32,6 +34,7 @@ def salvage(source: str, destination: str | None, now: int | None, form: str) ->
     """
     from logstore.log.salvage.salvage import plan_salvage
 
+    destination = None if dry_run else _new_directory(source, destination)
     with told_errors():
         pieces = plan_salvage(source)
         if destination is not None:
@@ -44,8 +47,9 @@ def salvage(source: str, destination: str | None, now: int | None, form: str) ->
 @click.argument("source", type=click.Path(exists=True, file_okay=False))
 @click.argument("destination", type=click.Path(), required=False)
 @now_option
+@dry_run_option
 @form_option
-def repair(source: str, destination: str | None, now: int | None, form: str) -> None:
+def repair(source: str, destination: str | None, now: int | None, dry_run: bool, form: str) -> None:
     """Copy the partition directory SOURCE to the new directory DESTINATION, with everything beside the log made anew.
 
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
@@ -53,6 +57,7 @@ def repair(source: str, destination: str | None, now: int | None, form: str) -> 
     """
     from logstore.log.salvage.salvage import losses, plan_salvage
 
+    destination = None if dry_run else _new_directory(source, destination)
     with told_errors():
         pieces = plan_salvage(source)
         lost = losses(pieces)
@@ -62,6 +67,17 @@ def repair(source: str, destination: str | None, now: int | None, form: str) -> 
     if lost:
         sys.stderr.write(f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest\n")
     sys.exit(1 if lost else 0)
+
+
+def _new_directory(source: str, destination: str | None) -> str | None:
+    """Return where the copy goes: into a directory that is there and is no partition, under the name of the source."""
+    from logstore.layout.file_names import parse_partition_directory
+
+    if destination is None or not os.path.isdir(destination):
+        return destination
+    if parse_partition_directory(os.path.basename(os.path.abspath(destination))) is not None:
+        return destination
+    return os.path.join(destination, os.path.basename(os.path.abspath(source)))
 
 
 def _write_copy(source: str, destination: str, pieces: list[Piece], now: int | None) -> None:

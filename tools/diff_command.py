@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 @click.command("diff")
 @click.argument("replica", type=click.Path(exists=True, file_okay=False))
 @click.argument("other", type=click.Path(exists=True, file_okay=False))
+@click.option("--force", is_flag=True, help="Compare what two partitions have by their names, too.")
 @form_option
-def command(replica: str, other: str, form: str) -> None:
+def command(replica: str, other: str, force: bool, form: str) -> None:
     """Compare two replicas of a partition, REPLICA and OTHER, up to the first batch that is not the same.
 
     What is missing in one of them below its log start, or compacted, is not compared. The exit code is 1 if they
@@ -27,12 +29,30 @@ def command(replica: str, other: str, form: str) -> None:
     from logstore.audit.replica_diff import as_json, compare
 
     with told_errors():
+        if not force:
+            _require_same_partition(replica, other)
         difference = compare(replica, other)
     if form == "json":
         click.echo(json.dumps(as_json(difference)))
     else:
         _print(replica, other, difference)
     sys.exit(0 if difference.is_same or difference.is_shorter else 1)
+
+
+def _require_same_partition(replica: str, other: str) -> None:
+    from logstore.errors import UsageError
+    from logstore.layout.file_names import parse_partition_directory
+
+    names = [os.path.basename(os.path.abspath(path)) for path in (replica, other)]
+    first, second = [parsed and parsed[:2] for parsed in map(parse_partition_directory, names)]
+    if first and second and first != second:
+        raise UsageError(
+            "These are two partitions, not two replicas of one",
+            path=other,
+            expected=names[0],
+            found=names[1],
+            advice="--force compares them",
+        )
 
 
 def _print(replica: str, other: str, difference: Difference) -> None:

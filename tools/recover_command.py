@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import FINDINGS, form_option, now_option, print_object, time_or_clock, told_errors
+from .audit_options import (
+    FINDINGS,
+    dry_run_option,
+    form_option,
+    now_option,
+    print_object,
+    time_or_clock,
+    told_errors,
+)
+
+if TYPE_CHECKING:
+    from logstore.log.load.loader import LoadSettings
+    from logstore.log.salvage.salvage import Piece
 
 
 @click.command("recover")
@@ -24,6 +38,8 @@ from .audit_options import FINDINGS, form_option, now_option, print_object, time
 @click.option("--log-start", type=int, help="Offset at which the log starts  [default: the checkpoint's]")
 @now_option
 @click.option("--config", multiple=True, metavar="NAME=VALUE", help="A configuration of the topic; may be repeated.")
+@click.option("--yes", is_flag=True, help="Go on where readable batches will be removed.")
+@dry_run_option
 @form_option
 def command(
     directory: str,
@@ -32,12 +48,15 @@ def command(
     log_start: int | None,
     now: int | None,
     config: Sequence[str],
+    yes: bool,
+    dry_run: bool,
     form: str,
 ) -> None:
     """Repair the partition DIRECTORY in place, as a broker does that starts, and print what it holds.
 
     The directory must not be in use. What is not told by options is taken from the data directory around it: its
-    marker of a clean shutdown and its checkpoints, which stay as they are.
+    marker of a clean shutdown and its checkpoints, which stay as they are. Behind the first damage a broker removes all
+    batches, those that can be read too: that needs --yes, and `logstore salvage` keeps them.
     """
     from logstore.audit.partition import Surroundings, open_partition
     from logstore.disk.lock import data_directory_lock
@@ -58,13 +77,58 @@ def command(
             now_ms=time_or_clock(now),
             config=topic_config,
         )
-        with data_directory_lock(parent(path)):
-            recovered = recover_partition(path, settings)
+        lost = _losses(path, settings)
+        if not dry_run:
+            _require_told(path, lost, yes)
+            with data_directory_lock(parent(path)):
+                recovered = recover_partition(path, settings)
+    if dry_run:
+        removed = dict(zip(("removedBatches", "removedBytes"), _sizes(lost), strict=True))
+        print_object({"path": path, "wasClean": settings.was_clean, **removed}, form)
+        sys.exit(FINDINGS if lost else 0)
     values = as_json(recovered)
     if form == "text":
         names = ("epoch", "startOffset")
         values["leaderEpochs"] = [dict(zip(names, entry, strict=True)) for entry in values["leaderEpochs"]]
     print_object(values, form)
+
+
+def _losses(path: str, settings: LoadSettings) -> list[Piece]:
+    """Return what can be read of the log and would be removed, being behind the first damage that is looked for.
+
+    After a clean shutdown nothing is looked at, else the segments from the recovery point on (`LogLoader.recoverLog`).
+    """
+    from logstore.errors import UsageError
+    from logstore.log.salvage.salvage import plan_salvage
+
+    if settings.was_clean or not os.path.isdir(path):
+        return []
+    try:
+        pieces = plan_salvage(path)
+    except UsageError:
+        return []  # a cleaning is finished first, and nobody knows before which segments count
+    first = max((one.base_offset for one in pieces if one.base_offset <= settings.recovery_point), default=0)
+    looked_at = [piece for piece in pieces if piece.base_offset >= first]
+    damaged = next((number for number, piece in enumerate(looked_at) if piece.problem is not None), len(looked_at))
+    return [piece for piece in looked_at[damaged:] if piece.problem is None]
+
+
+def _require_told(path: str, lost: list[Piece], yes: bool) -> None:
+    from logstore.errors import LogstoreError
+
+    if lost and not yes:
+        batch_count, size = _sizes(lost)
+        raise LogstoreError(
+            f"Recovery would remove {size:,} readable bytes from offset {lost[0].first_offset} on, in {batch_count:,} "
+            "batches behind the first damage",
+            path=path,
+            advice="--yes goes on; `logstore salvage` keeps them in a copy",
+        )
+
+
+def _sizes(pieces: list[Piece]) -> tuple[int, int]:
+    """Return the batches and bytes of the pieces."""
+    return sum(piece.batch_count for piece in pieces), sum(piece.end - piece.start for piece in pieces)
 
 
 def _pair(text: str) -> tuple[str, str]:

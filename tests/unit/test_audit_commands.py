@@ -90,6 +90,14 @@ def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
     assert sizes[0] == sum(sizes[2:]) == 0
 
 
+def test_two_partitions_are_compared_only_if_told_so(golden: Golden) -> None:
+    one, other = golden("demo") / "orders-0", golden("demo") / "payments-0"
+    refused = CliRunner().invoke(diff_command.command, [str(one), str(other)])
+    assert refused.exit_code == 2
+    assert "two partitions" in refused.output
+    assert asked(diff_command.command, one, other, "--force")["isSame"] is False
+
+
 def test_replicas_are_compared_up_to_the_first_divergent_batch(golden: Golden, tmp_path: Path) -> None:
     one = golden("transactions") / ROLLED
     assert asked(diff_command.command, one, one)["isSame"] is True

@@ -282,6 +282,33 @@ def test_the_command_prints_text(rolled: Path) -> None:
     assert "  epoch: 0 startOffset: 0" in lines
 
 
+def test_the_command_removes_readable_batches_only_if_told_so(rolled: Path) -> None:
+    log = min(rolled.glob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1  # in the first batch, so that all behind it goes
+    log.write_bytes(content)
+    before = {path.name: path.read_bytes() for path in rolled.iterdir()}
+    arguments = [str(rolled), "--unclean", "--now", str(NOW_MS), "--format", "json"]
+    dry = CliRunner().invoke(command, [*arguments, "--dry-run"])
+    assert dry.exit_code == 1
+    assert json.loads(dry.stdout)["removedBatches"] > 1
+    refused = CliRunner().invoke(command, arguments)
+    assert refused.exit_code == 1
+    assert "would remove" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert {path.name: path.read_bytes() for path in rolled.iterdir()} == before
+    done = CliRunner().invoke(command, [*arguments, "--yes"])
+    assert (done.exit_code, json.loads(done.stdout)["logEndOffset"]) == (0, 0)
+
+
+def test_a_dry_run_changes_nothing(rolled: Path) -> None:
+    max(rolled.glob("*.index")).unlink()
+    before = {path.name: path.read_bytes() for path in rolled.iterdir()}
+    done = CliRunner().invoke(command, [str(rolled), "--unclean", "--dry-run"])
+    assert (done.exit_code, "removedBatches: 0" in done.stdout) == (0, True)
+    assert {path.name: path.read_bytes() for path in rolled.iterdir()} == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [

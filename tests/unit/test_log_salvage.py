@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -161,6 +162,18 @@ def test_salvage_runs_dry_unless_it_has_a_destination(damaged: Callable[[Plant],
     assert batch_offsets(tmp_path / "new" / ROLLED)
     again = runner.invoke(salvage_command, [str(source), str(tmp_path / "new" / ROLLED)])
     assert (again.exit_code, "already" in again.output) == (2, True)
+
+
+@pytest.mark.parametrize(("copy", "fault"), [(salvage_command, "log-crc"), (repair_command, "transaction-index")])
+def test_copies_go_into_a_directory_that_is_there(
+    damaged: Callable[[Plant], Path], tmp_path: Path, copy: click.Command, fault: str
+) -> None:
+    source = damaged(FAULTS[fault][0])
+    (tmp_path / "new").mkdir()
+    CliRunner().invoke(copy, [str(source), str(tmp_path / "new"), "--dry-run"])
+    assert list((tmp_path / "new").iterdir()) == []
+    CliRunner().invoke(copy, [str(source), str(tmp_path / "new")])
+    assert batch_offsets(tmp_path / "new" / ROLLED)
 
 
 def test_repair_refuses_a_log_that_has_lost_something(damaged: Callable[[Plant], Path], tmp_path: Path) -> None:
