@@ -9,7 +9,7 @@ import atexit
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -20,7 +20,6 @@ from ..store.data_directory import DataDirectory
 from .consumer import Consumer
 from .consumer.config import parse_consumer_config
 from .consumer.records import ConsumerRecord
-from .lifetime import close_each
 from .producer import Producer
 from .producer.config import parse_producer_config
 from .serializers import Deserializer, Serializer
@@ -144,7 +143,7 @@ class Store(DataDirectory):
             producers, consumers = list(self._producers), list(self._consumers)
         closes: list[Callable[[], None]] = [partial(_close_consumer, consumer) for consumer in consumers]
         closes += [producer.close for producer in producers]
-        close_each([*closes, super().close])
+        _close_each([*closes, super().close])
 
     def invalidate_after_fork(self) -> None:
         """As `DataDirectory.invalidate_after_fork`: what producers have not written yet is the parent's to write."""
@@ -168,7 +167,7 @@ class Store(DataDirectory):
 
 
 def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
-    """Records of each partition up to its end; more may come meanwhile."""
+    """Iterate over records of each partition up to its end; more may come meanwhile."""
     with consumer:
         for partition, end_offset in ends.items():
             consumer.assign([partition])
@@ -179,13 +178,32 @@ def _records_before(consumer: Consumer, ends: Mapping[TopicPartition, int]) -> I
 
 
 def _close_consumer(consumer: Consumer) -> None:
-    """One that another thread uses is only told to stop: it finds the store closed."""
+    """Close a consumer; one that another thread uses is only told to stop, and finds the store closed."""
     try:
         consumer.close()
     except IllegalStateError:
         consumer.wakeup()
 
 
+def _close_each(closes: Iterable[Callable[[], None]]) -> None:
+    """Call each, whatever another raised, so that no client loses records by another's error; raise the first."""
+    rest = iter(closes)
+    errors: list[Exception] = []
+    try:
+        for close in rest:
+            try:
+                close()
+            except Exception as error:
+                errors.append(error)
+    finally:
+        if others := list(rest):  # a KeyboardInterrupt: the close that it hit is given up, the others are made
+            _close_each(others)
+    if errors:
+        for other in errors[1:]:
+            errors[0].add_note(f"Also: {other!r}")
+        raise errors[0]
+
+
 @atexit.register
 def _close_all() -> None:
-    close_each([store.close for store in list(_OPEN)])
+    _close_each([store.close for store in list(_OPEN)])

@@ -35,7 +35,8 @@ from .groups.coordinator import GroupCoordinator
 from .housekeeping import Housekeeping
 from .metadata.log import MetadataLog
 from .metadata.topic_changes import TopicChanges
-from .metadata.topics import NodeDirectory, TopicDescription, unknown_topic
+from .metadata.topics import TopicDescription, describe, topic_of, unknown_topic
+from .opening.formatting import place_of
 from .partitions import Partitions
 from .timers import Timers
 from .transactions.coordinator import TransactionCoordinator
@@ -69,18 +70,15 @@ class DataDirectory(ClosedInWith):
     ) -> None:
         """Assemble a store from the parts that `opening.open_as` made."""
         assert properties.cluster_id is not None
-        assert properties.node_id is not None
-        assert properties.directory_id is not None
+        place = place_of(properties)
         self.path, self.config, self.now_ms = path, config, now_ms
         self.ticks_ms = clock.ticks_of(now_ms)
-        self.cluster_id, self.node_id = properties.cluster_id, properties.node_id
-        self.directory_id = properties.directory_id
+        self.cluster_id, (self.node_id, self.directory_id) = properties.cluster_id, place
         self.lock = threading.RLock()
         self._directory_lock, self._metadata, self._partitions = directory_lock, metadata, partitions
         self._checkpoints, self._timers, self._seam = partitions.checkpoints, partitions.timers, seam
         self._is_closed = self._has_let_go = self.is_after_fork = False
         self.is_reconciled = partitions.was_clean
-        place = NodeDirectory(self.node_id, self.directory_id)
         self._changes = TopicChanges(metadata, partitions, place, config)
         self._housekeeping = Housekeeping(partitions, config, now_ms)
         self._housekeeping.start()
@@ -187,10 +185,8 @@ class DataDirectory(ClosedInWith):
 
     def describe_topic(self, name: str) -> TopicDescription:
         """Return a topic; raises UnknownTopicOrPartitionError."""
-        topic = self.topics.get(name)
-        if topic is None:
-            raise unknown_topic(name)
-        return topic
+        image = self._metadata.image
+        return describe(image, topic_of(image, name))
 
     def next_producer_id(self) -> int:
         """Return a producer id that was never given; raises KafkaStorageError if the next block cannot be logged."""
@@ -249,7 +245,7 @@ class DataDirectory(ClosedInWith):
         self._has_let_go = True
 
     def invalidate_after_fork(self) -> None:
-        """In the child of a fork, without the lock: everything raises, as its logs do; `close` does nothing."""
+        """Let everything raise in the child of a fork, as its logs do, and `close` do nothing; takes no lock."""
         self.is_after_fork = True
         self.lock = threading.RLock()  # a thread of the parent may have held the other, and those of the coordinators
         self.groups = GroupCoordinator(self)

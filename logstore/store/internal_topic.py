@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..coordinator.partition_for import partition_for
 from ..coordinator.transactions.outcomes import MarkerEntry
 from ..errors import LogstoreError, UnknownTopicOrPartitionError
+from ..layout.record import RECORD_OVERHEAD_SIZE
 from ..log.append.request import AppendInfo
 from ..log.partition_log import PartitionLog
 from ..topics import consumer_offsets, transaction_state
@@ -25,7 +27,6 @@ _PARTITION_COUNT_NAMES = {
 }
 _COMPRESSION_TYPES = ("producer", "gzip", "snappy", "lz4", "zstd")  # by `offsets.topic.compression.codec`
 _BATCH_SIZE_MAX = 1 << 19  # bytes of keys in one batch of tombstones
-_RECORD_OVERHEAD_SIZE = 21  # bytes; `DefaultRecord.MAX_RECORD_OVERHEAD`
 
 
 class CoordinatorTopic:
@@ -47,9 +48,9 @@ class CoordinatorTopic:
     def partition_count(self) -> int:
         """Count the partitions, 0 before the topic is made; more that are added later do not count."""
         if self._partition_count == 0:
-            with self._store.lock:  # while another thread makes the topic, it has no partitions yet
-                topic = self._store.topics.get(self.name)
-            self._partition_count = 0 if topic is None else topic.partition_count
+            # with the lock: while another thread makes the topic, it has no partitions yet
+            with self._store.lock, suppress(UnknownTopicOrPartitionError):
+                self._partition_count = self._store.describe_topic(self.name).partition_count
         return self._partition_count
 
     def make(self) -> None:
@@ -165,10 +166,10 @@ def _batches(keys: Sequence[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for key in keys:
-        size += len(key) + _RECORD_OVERHEAD_SIZE
+        size += len(key) + RECORD_OVERHEAD_SIZE
         if batch and size > _BATCH_SIZE_MAX:
             yield batch
-            batch, size = [], len(key) + _RECORD_OVERHEAD_SIZE
+            batch, size = [], len(key) + RECORD_OVERHEAD_SIZE
         batch.append(key)
     if batch:
         yield batch

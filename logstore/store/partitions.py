@@ -215,7 +215,12 @@ class Partitions:
                 self._logs.pop(key, None)
                 self._waiting.pop(key, None)
         delay_ms = self._delay_ms if file_delete_delay_ms is None else file_delete_delay_ms
-        return self._put_leaving_aside(self._now_ms() + delay_ms)
+        due_ms, failure = self._now_ms() + delay_ms, None
+        for key, log in list(self._leaving.items()):
+            error = self._put_aside(key, log, due_ms)
+            failure = failure or error
+            del self._leaving[key]
+        return failure
 
     def update(self, wanted: Iterable[WantedPartition]) -> None:
         """Configure partitions anew; those that do not exist are made when they are first asked for."""
@@ -233,14 +238,6 @@ class Partitions:
         wanted = list(wanted)
         self.update(wanted)
         return self.put_aside({*self._waiting, *self._logs} - {one.key for one in wanted})
-
-    def _put_leaving_aside(self, due_ms: int) -> LogstoreError | None:
-        failure = None
-        for key, log in list(self._leaving.items()):
-            error = self._put_aside(key, log, due_ms)
-            failure = failure or error
-            del self._leaving[key]
-        return failure
 
     def _make_directories(self, keys: Collection[TopicPartition]) -> None:
         """Make directories that are missing; one sync of their parent serves all."""

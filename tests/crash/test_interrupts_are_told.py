@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.client.lifetime import OneThread
+from logstore.client.consumer.polling import OneThread
 from tests.crash.acknowledged import Acknowledged, Span, Transaction
 from tests.crash.interrupt_runs import interrupted
 from tests.crash.interrupted_calls import Interrupted

@@ -83,7 +83,7 @@ _DEFINITIONS = {
 def parse_consumer_config(
     values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
 ) -> ConsumerConfig:
-    """Every configuration's value: those given, Kafka's defaults, and what follows from them.
+    """Return every configuration's value: those given, Kafka's defaults, and what follows from them.
 
     `client_number` names a consumer without `client.id`. None stands for a name that is not given.
     `partition.assignment.strategy` lists assignors by name, where Kafka lists classes.

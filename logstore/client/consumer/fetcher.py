@@ -224,7 +224,7 @@ class Fetcher:
         return True
 
     def _is_wanted(self, fetch: PartitionFetch) -> bool:
-        """Whether the consumer is still where it was, and reads the partition."""
+        """Return whether the consumer is still where it was, and reads the partition."""
         partition = fetch.partition
         if not fetch.count or partition in self._positions.paused:
             return False
@@ -256,7 +256,7 @@ class Fetcher:
             moved[partition] = reader.position
 
     def _is_at_end(self, partition: TopicPartition, log: PartitionLog, position: int) -> bool:
-        """Whether there is nothing to read, and the next append will be noticed."""
+        """Return whether there is nothing to read, and the next append will be noticed."""
         if self._positions.has_more(log, position):
             return False
         self._arrivals.expect(partition, log)
@@ -275,7 +275,7 @@ class Fetcher:
         return self._fetched(partition, self._store.log(*partition), reset)
 
     def _fetched(self, partition: TopicPartition, log: PartitionLog, position: int) -> PartitionFetch | int:
-        """The records from `position` on; without any, the position behind all that is not for the consumer."""
+        """Read records from `position` on; without any, return the position behind what is not for the consumer."""
         reader = log.records(
             position,
             isolation=self._positions.isolation,
@@ -287,7 +287,7 @@ class Fetcher:
         return reader.position if chunk is None else PartitionFetch(partition, position, chunk, chunks)
 
     def _taken(self, fetch: PartitionFetch, count_max: int) -> list[ConsumerRecord]:
-        """The next records of a fetch, which goes behind them."""
+        """Take the next records of a fetch, which goes behind them."""
         if not fetch.made:
             fetch.made = self._made(fetch.partition, fetch.head(max(count_max, self._config["max.poll.records"])))
         taken = fetch.made[: -count_max - 1 : -1]
@@ -296,7 +296,7 @@ class Fetcher:
         return taken
 
     def _made(self, partition: TopicPartition, chunk: RecordChunk) -> list[ConsumerRecord]:
-        """Records for the program, the last one first; up to one that cannot be deserialized."""
+        """Make records for the program, the last one first; up to one that cannot be deserialized."""
         offsets, timestamps, types, keys, values, *rest = chunk.to_lists()
         if self._to_key is not None or self._to_value is not None:
             keys, values = self._deserialized(partition, offsets, keys, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,7 +11,6 @@ from ... import clock
 from ...errors import IllegalStateError, RequestTimedOutError, WakeupError
 from ...model import TopicPartition
 from ...store.fetch import LOOK_AGAIN_S
-from ..lifetime import OneThread
 from .config import ConsumerConfig
 from .fetcher import Fetcher
 from .membership import Membership, RebalanceListener
@@ -22,6 +22,45 @@ _POLL_INTERVAL_S = 0.05  # between two looks at the group, while records are ite
 _NOTHING = Iteration({}, {}, 0)
 
 T = TypeVar("T")
+
+
+class OneThread:
+    """A `with` block that a second thread may not enter; the same thread may, again (`KafkaConsumer.acquire`).
+
+    Raises IllegalStateError on entry by another thread, and when `is_closed`.
+
+    Attributes:
+        owner: ident of the thread that entered last.
+    """
+
+    def __init__(self, entered: Callable[[], None]) -> None:
+        """`entered`: a method to call on each entry; a weak reference to its object is kept."""
+        self.is_closed = False
+        self.owner = 0
+        self._lock = threading.RLock()
+        self._entered = weakref.WeakMethod(entered)
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            current = threading.current_thread()
+            raise IllegalStateError(
+                "KafkaConsumer is not safe for multi-threaded access. "
+                f"currentThread(name: {current.name}, id: {current.ident}) otherThread(id: {self.owner})",
+                java_class="java.util.ConcurrentModificationException",
+            )
+        try:
+            self.owner = threading.get_ident()
+            if self.is_closed:
+                raise IllegalStateError("This consumer has already been closed.")
+            entered = self._entered()
+            assert entered is not None
+            entered()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Polling:
@@ -119,7 +158,7 @@ class Polling:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _handed_out(self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]) -> T:
-        """What `read` gives, as `_awaited`; the positions go behind it, but for an interrupt before it is returned."""
+        """Return what `read` gives, as `_awaited`, and move the positions behind it; an interrupt moves them back."""
         before = None
         try:
             with self.use:
@@ -137,7 +176,7 @@ class Polling:
     def _awaited(
         self, timeout_ms: float, read: Callable[[], tuple[T, NextOffsets]], count: Callable[[T], int]
     ) -> tuple[T, NextOffsets]:
-        """What `read` gives when that is something, or the time is up, and the positions behind it."""
+        """Wait until `read` gives something, or the time is up; return that and the positions behind it."""
 
         def attempt() -> tuple[tuple[T, NextOffsets], bool]:
             self._keep_up()
@@ -166,7 +205,7 @@ class Polling:
             self._fetcher.wait(min(pause_s, left_s))
 
     def _next_iteration(self) -> Iteration:
-        """Records to be handed out, of which there is one: what is left of those there are, or others."""
+        """Return records of which at least one is to be handed out: the rest of those there are, or the next ones."""
         with self.use:
             iteration = self._iteration
             if iteration.row < len(iteration.records):

@@ -148,7 +148,7 @@ class Background:
             self.is_idle = False
 
     def _has_ended(self) -> bool:
-        """With the locks held: whoever comes now starts another thread."""
+        """End the thread unless there is work: with the locks held, so that whoever comes now starts another one."""
         with self._mutex, self._starting:
             if self._calls or self._has_batches():
                 return False

@@ -41,26 +41,6 @@ class Batch:
         is_reported: somebody has seen an error of it.
     """
 
-    __slots__ = (
-        "_actions",
-        "_attempt",
-        "_latches",
-        "_outcomes",
-        "_post",
-        "_timestamps",
-        "attempt_count",
-        "due_s",
-        "expiry_s",
-        "is_done",
-        "is_reported",
-        "records",
-        "reserved_size",
-        "retried_error",
-        "retry_s",
-        "room",
-        "topic_partition",
-    )
-
     def __init__(
         self,
         topic_partition: TopicPartition,
@@ -116,7 +96,7 @@ class Batch:
         self._outcomes.append((start, start + count, outcome))
 
     def sequence(self, attempt: object, next_sequence: int) -> int:
-        """The sequence to write with: that of the last attempt if it was the same one, else `next_sequence`.
+        """Return the sequence to write with: that of the last attempt if it was the same one, else `next_sequence`.
 
         So what an interrupt hides from us, that the log has the records already, the log finds out.
         """
@@ -125,7 +105,7 @@ class Batch:
         return self._attempt[1]
 
     def complete(self) -> None:
-        """Everything is settled: wake who waits, and have callbacks called. To be done again after an interrupt."""
+        """Wake who waits, and have callbacks called: everything is settled. To be done again after an interrupt."""
         if self.records:
             self._timestamps = list(map(_TIMESTAMP, self.records))
         self.is_done = True
@@ -139,25 +119,20 @@ class Batch:
     # -- what futures ask ---------------------------------------------------------------------------------------------
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait until everything is settled; False if that takes longer.
+        """Wait until everything is settled; return False if that takes longer.
 
         On a lock of its own, not on a Condition, which an interrupt can leave locked.
         """
-        if self.is_done:
-            return True
         latch = threading.Lock()
         latch.acquire()
         self._latches.append(latch)
-        if self._has_completed():  # before the latch was there
+        if self.is_done:  # before the latch was there
             return True
         if timeout_s is None:
             return latch.acquire()
         if latch.acquire(timeout=min(max(timeout_s, 0.0), threading.TIMEOUT_MAX)):
             return True
         self._latches.remove(latch)
-        return self._has_completed()
-
-    def _has_completed(self) -> bool:
         return self.is_done
 
     def when_done(self, action: Callable[[], object]) -> None:
@@ -179,14 +154,14 @@ class Batch:
                 _LOGGER.error("A callback of a record failed: %r", error, exc_info=error)
 
     def place_of(self, index: int) -> tuple[int, int]:
-        """Offset and timestamp of a record that is in the log."""
+        """Return offset and timestamp of a record that is in the log."""
         start, info = self._outcome(index)
         assert isinstance(info, AppendInfo)
         offset = NO_OFFSET if info.first_offset < 0 else info.first_offset + index - start
         return offset, self._timestamps[index] if info.log_append_time < 0 else info.log_append_time
 
     def error_of(self, index: int) -> LogstoreError | None:
-        """Why a record is not in the log; None if it is (`Sender.failBatch`)."""
+        """Return why a record is not in the log; None if it is (`Sender.failBatch`)."""
         start, error = self._outcome(index)
         if not isinstance(error, LogstoreError):
             return None
@@ -252,11 +227,11 @@ class RecordFuture:
         return self.get(timeout)
 
     def succeeded(self) -> bool:
-        """Whether the record is in the log."""
+        """Return whether the record is in the log."""
         return self._batch.is_done and self._batch.error_of(self._index) is None
 
     def failed(self) -> bool:
-        """Whether the record will not be in the log."""
+        """Return whether the record will not be in the log."""
         return self._batch.is_done and self._batch.error_of(self._index) is not None
 
     @property
@@ -274,7 +249,7 @@ class RecordFuture:
             RequestTimedOutError: it took longer.
             LogstoreError: why the record is not in the log.
         """
-        if not self._batch.wait(timeout):
+        if not (self._batch.is_done or self._batch.wait(timeout)):
             raise RequestTimedOutError(f"Timeout after waiting for {timeout} s.")
         error = self._batch.error_of(self._index)
         if error is not None:

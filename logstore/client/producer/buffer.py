@@ -86,7 +86,7 @@ class Buffer:
     # -- what a producer calls ----------------------------------------------------------------------------------------
 
     def queues_of(self, topic: str, *, is_counted: bool = False) -> TopicQueues:
-        """The queues of a topic; `is_counted`: of the partitions that there are now.
+        """Return the queues of a topic; `is_counted`: of the partitions that there are now.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidTopicError: there is no such topic; an internal one.
@@ -207,7 +207,7 @@ class Buffer:
         self.background.end()
 
     def invalidate_after_fork(self) -> None:
-        """In the child: a thread of the parent may have held the mutex; what is here is the parent's to write."""
+        """Take another mutex in the child of a fork: nobody may release this one there; batches are the parent's."""
         self.mutex = threading.Lock()
         self.fast.clear()
 
@@ -238,7 +238,7 @@ class Buffer:
     def _find_room(
         self, queues: TopicQueues, key: bytes | None, partition: int | None, size: int
     ) -> tuple[PartitionQueue, Batch | None]:
-        """The queue of the record, and an open batch with room for it; None if there is no memory for one."""
+        """Return the queue of the record, and an open batch with room for it; None if there is no memory for one."""
         now_s = clock.monotonic_s()
         if now_s - queues.known_s > PARTITION_COUNT_AGE_MAX_S:
             queues.count(now_s)
@@ -316,7 +316,7 @@ class Buffer:
         return min(times_s, default=None)
 
     def _seal(self, queue: PartitionQueue) -> None:
-        """The open batch takes no more records, and waits to be written."""
+        """Close the open batch to records; it waits to be written."""
         batch = queue.open
         if batch is not None:
             self._topics[queue.topic_partition.topic].batch_sealed(queue, self._batch_size - batch.room)

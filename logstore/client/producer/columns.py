@@ -70,7 +70,7 @@ class ColumnsSender:
     def _parts(
         self, queues: TopicQueues, columns: RecordColumns, partition: int | None
     ) -> Iterator[tuple[PartitionQueue, RecordColumns]]:
-        """The rows by queue."""
+        """Divide the rows by queue."""
         if not len(columns):
             return
         if partition is not None or columns.keys is None or self._ignores_keys:

@@ -81,7 +81,7 @@ _DEFINITIONS = {
 def parse_producer_config(
     values: Mapping[str, Any], *, client_number: int = 1, ignores_network: bool = False
 ) -> ProducerConfig:
-    """Every configuration's value: those given, Kafka's defaults, and what follows from them.
+    """Return every configuration's value: those given, Kafka's defaults, and what follows from them.
 
     `client_number` names a producer without `client.id` and `transactional.id`. None stands for a name that is not
     given. `acks` is a number as text in the end.
@@ -101,7 +101,7 @@ def parse_producer_config(
 
 
 def _is_idempotent(config: ProducerConfig, *, is_explicit: bool) -> bool:
-    """Whether the producer is idempotent: asked for, or nobody minds (`postProcessAndValidateIdempotenceConfigs`)."""
+    """Return whether the producer is idempotent, as `postProcessAndValidateIdempotenceConfigs` decides it."""
     if not config["enable.idempotence"]:
         return False
     if config["retries"] == 0 and is_explicit:
@@ -133,7 +133,7 @@ def _exclusive(message: str) -> UsageError:
 
 
 def record_size_max(config: ProducerConfig) -> int:
-    """Bytes that a record may have with its batch's header."""
+    """Return the bytes that a record may have with its batch's header."""
     size_max: int = min(config["max.request.size"], config["buffer.memory"])
     return size_max
 
@@ -157,7 +157,7 @@ def require_record_size(config: ProducerConfig, key_size: int, value_size: int, 
 
 
 def require_column_sizes(config: ProducerConfig, columns: RecordColumns) -> None:
-    """The same for all rows; the largest of each column are looked at first, and then only rows that may be it."""
+    """Raise as `require_record_size` for rows; look at single ones only if the largest of each column are too large."""
     if not len(columns):
         return
     parts = (columns.keys, columns.values, columns.headers)

@@ -105,7 +105,7 @@ class Producer(ClosedInWith):
         return f"<Producer {self.config['client.id']}: {kind if self.state is None else self.state.name}>"
 
     def partitions_for(self, topic: str) -> range:
-        """The partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
+        """Return the partitions of a topic; raises UnknownTopicOrPartitionError, InvalidTopicError."""
         return range(self._buffer.queues_of(topic, is_counted=True).partition_count)
 
     def send(
@@ -314,7 +314,7 @@ class Producer(ClosedInWith):
                 self._closing.release()
 
     def invalidate_after_fork(self) -> None:
-        """In the child: refuse everything, and write nothing, which is the parent's to do."""
+        """Refuse everything in the child of a fork, and write nothing, which is the parent's to do."""
         self._buffer.invalidate_after_fork()
         self._mutex, self._closing = self._buffer.mutex, threading.Lock()
 
@@ -329,7 +329,7 @@ class Producer(ClosedInWith):
         partition: int | None,
         timestamp_ms: int | None,
     ) -> RecordFuture:
-        """`send` of any record, to any batch; code of the caller's runs here, before anything is held."""
+        """Send any record, to any batch; code of the caller's runs here, before anything is held."""
         if timestamp_ms is not None:
             timestamp_ms = not_negative("timestamp", timestamp_ms, MS_MAX)
         if partition is not None:
@@ -345,7 +345,7 @@ class Producer(ClosedInWith):
         return self._buffer.append(topic, partition, (key, value, timestamp, encoded), size)
 
     def _fail_transaction(self, error: LogstoreError) -> None:
-        """A record was not taken: the transaction must not be committed without it."""
+        """Fail the transaction, which must not be committed without the record that was not taken."""
         if self._transactions is not None and self._transactions.state is IN_TRANSACTION:
             self._transactions.batch_failed(error)
 
@@ -376,7 +376,7 @@ class Producer(ClosedInWith):
             raise error
 
     def _end_transaction(self, timeout: float | None) -> None:
-        """No transaction is left open, and no future left behind, whatever goes wrong."""
+        """Leave no transaction open and no future without an answer, whatever goes wrong."""
         try:
             if self._transactions is not None:
                 cause = self._transactions.error

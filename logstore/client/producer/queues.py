@@ -64,8 +64,6 @@ class PartitionQueue:
         transaction: number of the last transaction that the partition was put into.
     """
 
-    __slots__ = ("_sequence", "batches", "leader_epoch", "log", "open", "topic_partition", "transaction")
-
     log: PartitionLog
     leader_epoch: int
 
@@ -94,12 +92,12 @@ class PartitionQueue:
         return True
 
     def next_sequence(self, identity: object) -> int:
-        """The sequence of the next record that is written; with another identity than before they begin anew."""
+        """Return the sequence of the next record; with another identity than before they begin anew."""
         known, sequence = self._sequence
         return sequence if known == identity else 0
 
     def advance(self, identity: object, sequence: int) -> None:
-        """The log has taken all records below `sequence`; 0 follows 2147483647."""
+        """Note that the log has taken all records below `sequence`; 0 follows 2147483647."""
         self._sequence = (identity, sequence & SEQUENCE_MAX)
 
 
@@ -112,18 +110,6 @@ class TopicQueues:
         by_key: the queues of some keys, as the partitioner has chosen them.
         known_s: when the partitions were counted, by the monotonic clock.
     """
-
-    __slots__ = (
-        "_batch_size",
-        "_ignores_keys",
-        "_queues",
-        "_sticky_size",
-        "_store",
-        "_topic",
-        "by_key",
-        "known_s",
-        "sticky",
-    )
 
     def __init__(self, topic: str, store: DataDirectory, *, batch_size: int, ignores_keys: bool, now_s: float) -> None:
         """Raises UnknownTopicOrPartitionError, InvalidTopicError."""
@@ -142,7 +128,7 @@ class TopicQueues:
         return len(self._queues)
 
     def count(self, now_s: float) -> None:
-        """See whether the topic has got more partitions, or was made anew with fewer.
+        """Look whether the topic has got more partitions, or was made anew with fewer.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
@@ -163,7 +149,7 @@ class TopicQueues:
         self.known_s = now_s
 
     def queue(self, key: bytes | None, partition: int | None) -> PartitionQueue:
-        """The queue of a record that has this key, or is for this partition.
+        """Return the queue of a record that has this key, or is for this partition.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such partition.
@@ -185,7 +171,7 @@ class TopicQueues:
         return queue
 
     def of_partition(self, partition: int) -> PartitionQueue:
-        """The queue of a partition; raises UnknownTopicOrPartitionError."""
+        """Return the queue of a partition; raises UnknownTopicOrPartitionError."""
         if not 0 <= partition < len(self._queues):
             self.count(self.known_s)
         if not 0 <= partition < len(self._queues):
@@ -196,7 +182,7 @@ class TopicQueues:
         return self._queues[partition]
 
     def batch_sealed(self, queue: PartitionQueue, size: int) -> None:
-        """A batch of `size` bytes is complete: a good moment for another sticky partition."""
+        """Count a batch of `size` bytes that is complete: a good moment for another sticky partition."""
         if queue is self.sticky:
             self._sticky_size += size
             if self._sticky_size >= self._batch_size or queue not in self._queues:

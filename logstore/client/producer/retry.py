@@ -33,7 +33,7 @@ class Backoff:
         self._max_s = config["retry.backoff.max.ms"] / 1000
 
     def wait_s(self, attempt_count: int) -> float:
-        """Seconds before another attempt, after so many."""
+        """Return seconds to wait before another attempt, after so many."""
         if attempt_count <= 1:
             return 0.0
         wait_s = self._first_s * 2.0 ** min(attempt_count - 2, _EXPONENT_MAX)

@@ -122,7 +122,7 @@ class Sender:
         return True
 
     def _fail(self, queue: PartitionQueue, batch: Batch, count: int, error: LogstoreError, now_s: float) -> bool:
-        """An append was refused; False if it is to be tried again (`Sender.completeBatch`, `canRetry`)."""
+        """Settle a refused append, or return False: it is to be tried again (`Sender.completeBatch`, `canRetry`)."""
         if isinstance(error, KafkaStorageError):
             try:
                 if queue.rebind_log(self._store):

@@ -183,7 +183,7 @@ class TransactionManager:
         return coordinator.begin_append(name, self.identity, topic_partition, sequence=sequence)
 
     def batch_failed(self, error: LogstoreError) -> None:
-        """Records could not be written for good (`maybeTransitionToErrorState`).
+        """Enter the error state of records that could not be written for good (`maybeTransitionToErrorState`).
 
         A fatal error stays the one there is: what waits when another thread meets it fails after it.
         """
@@ -206,7 +206,7 @@ class TransactionManager:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _is_mine(self) -> bool:
-        """Whether this thread is in a call of the coordinator."""
+        """Return whether this thread is in a call of the coordinator."""
         return self._calling.locked() and self._calling_thread == threading.get_ident()
 
     def _refuse_inside(self) -> None:
@@ -340,7 +340,7 @@ class TransactionManager:
         self._initialize(self.identity)
 
     def _call(self, call: Callable[[], T], awaited: str, *, is_abort: bool = False) -> T:
-        """What a coordinator answers in the end; an error changes the state."""
+        """Return what a coordinator answers in the end; an error changes the state."""
         end_s = clock.monotonic_s() + self._max_block_ms / 1000
         attempt_count = 0
         while True:

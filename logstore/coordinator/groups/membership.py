@@ -314,7 +314,7 @@ class GroupMembership:
             self._begin_rebalance(ticks_ms)
 
     def _voted(self) -> str:
-        """Of the assignors that all members have, return the one that most prefer; the first of equals."""
+        """Return the assignor that most members prefer of those that all have; the first of equals."""
         candidates = _common([member.joining for member in self.members.values()])
         votes: dict[str, int] = {}
         for member in self.members.values():

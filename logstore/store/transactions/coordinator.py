@@ -172,7 +172,7 @@ class TransactionCoordinator:
         )
 
     def add_offsets(self, transactional_id: str, identity: ProducerIdentity, group_id: str) -> None:
-        """The group's partition of `__consumer_offsets` joins the transaction; as `add_partitions`."""
+        """Let the group's partition of `__consumer_offsets` join the transaction; as `add_partitions`."""
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
         self.add_partitions(transactional_id, identity, [partition])
 
