@@ -25,7 +25,7 @@ RECOVERIES = {
     # of files that are read, of consumers, groups and topics, and of markers: no producer meets them
     None: """
         CheckpointFormat Coordinator CorruptIndex CorruptRecord CorruptSnapshot DataDirectory Decompression
-        GroupIdNotFound GroupSubscribedToTopic InconsistentGroupProtocol InconsistentTopicId IndexFull
+        GroupIdNotFound InconsistentGroupProtocol InconsistentTopicId IndexFull
         InvalidConfiguration InvalidName InvalidOffset InvalidPartitions LogCleaningAborted NonEmptyGroup
         NoOffsetForPartition OffsetOutOfRange OffsetOverflow OffsetsOutOfOrder PolicyViolation Schema TopicExists
         TransactionalIdNotFound TransactionCoordinatorFenced UnexpectedAppendOffset Wakeup

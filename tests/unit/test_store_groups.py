@@ -13,7 +13,6 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import (
     FencedInstanceIdError,
     GroupIdNotFoundError,
-    GroupSubscribedToTopicError,
     IllegalGenerationError,
     InvalidGroupIdError,
     InvalidProducerEpochError,
@@ -331,10 +330,6 @@ def test_a_group_is_deleted_when_it_has_no_members(store: SmallStore) -> None:
     store.groups.commit(member, {PLACE: OffsetAndMetadata(7), ("other", 0): OffsetAndMetadata(1)})
     with pytest.raises(NonEmptyGroupError):
         store.groups.delete("g")
-    with pytest.raises(GroupSubscribedToTopicError):
-        store.groups.delete_offsets("g", [PLACE])
-    store.groups.delete_offsets("g", [("other", 0)])
-    assert set(store.groups.fetch("g")) == {PLACE}
     store.groups.leave("g", "m1")
     store.groups.delete("g")
     for act in (store.groups.delete, store.groups.describe):

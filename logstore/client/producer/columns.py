@@ -16,7 +16,6 @@ from .buffer import Buffer, pause
 from .config import ProducerConfig, require_column_sizes
 from .queues import PartitionQueue, TopicQueues, partitions_for_keys
 from .retry import RETRIABLE, Backoff
-from .sender import Sender
 from .transactions import TransactionManager
 
 _NO_SIZE = 1 << 62  # a batch's worth for any partitioner
@@ -40,10 +39,8 @@ class ColumnsMetadata(NamedTuple):
 class ColumnsSender:
     """Appends columns for one producer, behind what it has sent before."""
 
-    def __init__(
-        self, config: ProducerConfig, buffer: Buffer, sender: Sender, transactions: TransactionManager | None
-    ) -> None:
-        self._config, self._buffer, self._sender, self._transactions = config, buffer, sender, transactions
+    def __init__(self, config: ProducerConfig, buffer: Buffer, transactions: TransactionManager | None) -> None:
+        self._config, self._buffer, self._transactions = config, buffer, transactions
         self._ignores_keys: bool = config["partitioner.ignore.keys"]
         self._max_block_s: float = config["max.block.ms"] / 1000
         self._backoff = Backoff(config)

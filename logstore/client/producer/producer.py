@@ -91,7 +91,7 @@ class Producer(ClosedInWith):
         is_fast = fits and key_serializer is None and value_serializer is None and store.now_ms is clock.now_ms
         self._buffer = Buffer(store, config, self._sender, self._transactions, owner=self, is_fast=is_fast)
         self._mutex, self._fast = self._buffer.mutex, self._buffer.fast
-        self._columns_sender = ColumnsSender(config, self._buffer, self._sender, self._transactions)
+        self._columns_sender = ColumnsSender(config, self._buffer, self._transactions)
         self._closing = threading.Lock()
         self._is_settled = False  # closed, and no record is left
 

@@ -33,7 +33,6 @@ from ...coordinator.groups.offsets import OffsetAndMetadata, commit_records
 from ...coordinator.transactions.outcomes import MarkerEntry, ProducerIdentity
 from ...errors import (
     GroupIdNotFoundError,
-    GroupSubscribedToTopicError,
     KafkaStorageError,
     NonEmptyGroupError,
     RebalanceInProgressError,
@@ -154,22 +153,6 @@ class GroupCoordinator:
                 place: self._of_this_topic(place, offsets.fetch(group_id, place, require_stable=require_stable))
                 for place in wanted
             }
-
-    def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """Forget committed offsets (`OffsetDelete`).
-
-        Raises:
-            GroupIdNotFoundError: there is no such group.
-            GroupSubscribedToTopicError: a member reads one of the topics; nothing is forgotten.
-        """
-        wanted = list(partitions)
-        partition = self._known(group_id)
-        with partition.lock:
-            group = partition.groups.get(group_id)
-            for topic, _ in wanted:
-                if group is not None and group.is_subscribed(topic):
-                    raise GroupSubscribedToTopicError(found=topic)
-            partition.remove(partition.offsets.tombstones(group_id, wanted))
 
     def topic_deleted(self, topic: str, topic_id: str | None) -> None:
         """Forget the offsets of a topic that was deleted, in all groups.
