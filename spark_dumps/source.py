@@ -36,7 +36,7 @@ Paths: a data directory, the directory of one partition, several of them comma s
 
 A schema that is given (`.schema("offset long, value binary")`) prunes columns: what is not named is not read. Filters
 of a query are applied by Spark to what the options let through; it is the options that skip segments and seek in them
-(logstore/DECISIONS.md tells why).
+(docs/decisions/spark.md tells why).
 
 `spark.readStream.format("kafka_segments")` follows table `records` while it is written, from `latest` where
 `startingOffsets` does not say otherwise; it takes no ending. Triggers, AvailableNow and checkpoints are as always.
@@ -62,7 +62,7 @@ job that fails leaves nothing to see. Columns are those of Spark's Kafka sink: `
 | `kafka.max.block.ms` | how long the driver waits for another process to let go of the directory: 60000 |
 
 Tasks put their rows beside the data directory first, for only one process can have it open: there has to be room for
-them. The driver opens the store when all tasks are done, and closes it again. `logstore/DECISIONS.md` tells more.
+them. The driver opens the store when all tasks are done, and closes it again. `docs/decisions/spark.md` tells more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why `kafka_segments` takes no filters from Spark: it would answer one query with the filters of another.
 
 The day this fails, Spark has learned to keep the filters of two queries on one DataFrame apart, and filters can be
-pushed down (see logstore/DECISIONS.md).
+pushed down (see docs/decisions/spark.md).
 """
 
 from __future__ import annotations
