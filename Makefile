@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel lock clean prove-interrupts
+.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -80,11 +80,23 @@ wheel: setup ## build the wheel for this system, with the kernels of each level 
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist \
 	  --config-settings=--build-option=--plat-name=$(if $(filter Linux,$(shell uname)),manylinux2014_$(shell uname -m),$(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')) .
 
+# What builds the pages is in .venv only once they are asked for.
+.venv/.docs: .venv/.done requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs: .venv/.docs ## build the documentation into site, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+
+reference: setup ## write docs/reference anew from the code
+	$(BIN)/python -m docs.generators
+
 lock: setup ## renew requirements.lock
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev --extra spark --no-header --output-file requirements.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra bench --constraint requirements.lock --no-header --output-file requirements-bench.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra docs --constraint requirements.lock --no-header --output-file requirements-docs.lock pyproject.toml
 
 clean: ## remove what the other targets made
-	rm -rf .venv bench-out build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
+	rm -rf .venv bench-out build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks .test-*.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

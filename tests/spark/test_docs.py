@@ -21,4 +21,4 @@ def test_the_page_does_what_it_shows(
     shutil.copytree(golden("demo"), tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     assert spark.version
-    assert run_page(ROOT / "docs" / "audit-with-spark.md", tmp_path) >= 5
+    assert run_page(ROOT / "docs" / "how-to" / "audit-with-spark.md", tmp_path) >= 5

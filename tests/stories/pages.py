@@ -7,11 +7,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r'^```(\w+)(?: title="([\w.-]+)")?\n(.*?)^```', re.DOTALL | re.MULTILINE)
 _COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
@@ -22,16 +22,28 @@ def pattern(shown: str) -> str:
     return "".join(parts)
 
 
-def run_page(page: Path, place: Path) -> int:
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """The code blocks of a page: language, title, text; those of language `text` are for the eye alone."""
+    return [block for block in _BLOCK.findall(page.read_text()) if block[0] != "text"]
+
+
+def run_page(page: Path, place: Path, *, is_wanted: Callable[[str], bool] = lambda text: True) -> int:
     """Do what `page` does, in `place`, which is the working directory; how many programs and commands that were.
 
-    Programs share their names. Commands are a shell's, with this Python's `logstore` on the path; each exits with 0
-    unless `echo $?` comes next.
+    Programs share their names; one with a title is a file, for the commands below it. Commands are a shell's, with this
+    Python's `logstore` and `python` on the path; each exits with 0 unless `echo $?` comes next.
+
+    Args:
+        is_wanted: whether to do a block, by its text.
     """
     names: dict[str, object] = {}
     count = 0
-    for kind, text in _BLOCK.findall(page.read_text()):
-        if kind == "python":
+    for kind, title, text in blocks(page):
+        if not is_wanted(text):
+            continue
+        if title:
+            (place / title).write_text(text)
+        elif kind == "python":
             name = f"{page.name}, program {count}"
             linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name  # for failures to quote
             exec(compile(text, name, "exec"), names)

@@ -9,37 +9,59 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.pages import ROOT, run_page
+from docs.generators import pages as generated_pages
+from tests.stories.pages import ROOT, blocks, run_page
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-ON_SPARK = "audit-with-spark.md"  # tests/spark/test_docs.py
-WITHOUT_PROGRAMS = ("architecture.md", "benchmarks.md")
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+ON_SPARK = DOCS / "how-to" / "audit-with-spark.md"  # tests/spark/test_docs.py
 _FOLDERS = "logstore|tools|spark_dumps|tests|benchmarks|docs"
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if p.name not in (ON_SPARK, *WITHOUT_PROGRAMS)], ids=lambda p: p.stem
-)
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != ON_SPARK and blocks(page)], ids=_name)
 def test_pages_do_what_they_show(
     page: Path, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "copy of `tests/golden/demo`" in page.read_text():
         shutil.copytree(golden("demo"), tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    assert run_page(page, tmp_path) >= 5
+    assert run_page(page, tmp_path) > 0
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=_name)
 def test_what_pages_name_is_there(page: Path) -> None:
     text = page.read_text()
     paths = re.findall(rf"`((?:{_FOLDERS})/[\w./*-]*)`", text)
     assert all(list(ROOT.glob(path.rstrip("/"))) for path in paths), [
         path for path in paths if not list(ROOT.glob(path.rstrip("/")))
     ]
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+        if "://" not in path:
+            target = page.parent / path if path else page
+            assert target.exists(), path
+            assert not anchor or anchor in _anchors(target), (path, anchor)
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"(?:`|^    )make ([a-z-]+)", text, re.MULTILINE)) <= targets
+
+
+def _anchors(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) for heading in headings}
+
+
+@pytest.mark.parametrize("page", generated_pages(), ids=_name)
+def test_generated_pages_are_what_the_code_says(page: Path) -> None:
+    assert page.read_text() == generated_pages()[page](), "stale: run `make reference`"
+
+
+def test_every_page_has_a_place_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    assert sorted(re.findall(r"[\w/-]+\.md", navigation)) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
 
 
 def test_contributors_are_told_of_every_variable() -> None:
@@ -48,11 +70,6 @@ def test_contributors_are_told_of_every_variable() -> None:
     told = set(re.findall(r"`(LOGSTORE_\w+)[=`]", (ROOT / "CONTRIBUTING.md").read_text()))
     assert used - told == set(), "CONTRIBUTING.md has a table of them"
     assert len(used) > 10
-
-
-def test_each_page_is_one_that_a_test_runs() -> None:
-    assert {ON_SPARK, *WITHOUT_PROGRAMS} <= {page.name for page in PAGES}
-    assert len(PAGES) >= 5
 
 
 def test_a_page_that_is_wrong_is_noticed(tmp_path: Path) -> None:
