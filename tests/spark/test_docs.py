@@ -1,4 +1,4 @@
-"""The page about Spark does what it shows, in a real session."""
+"""The page about Spark, and what the README shows of it, in a real session."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def test_the_page_does_what_it_shows(
     monkeypatch.chdir(tmp_path)
     assert spark.version
     assert run_page(ROOT / "docs" / "how-to" / "audit-with-spark.md", tmp_path) >= 5
+
+
+def test_the_readme_does_what_it_shows_of_spark(
+    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = shutil.copytree(golden("demo"), tmp_path / "demo")
+    monkeypatch.chdir(place)
+    assert spark.version
+    assert run_page(ROOT / "README.md", place, is_wanted=lambda text: "spark" in text) == 1

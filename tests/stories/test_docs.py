@@ -32,7 +32,7 @@ def test_pages_do_what_they_show(
     assert run_page(page, tmp_path) > 0
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=_name)
+@pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=_name)
 def test_what_pages_name_is_there(page: Path) -> None:
     text = page.read_text()
     paths = re.findall(rf"`((?:{_FOLDERS})/[\w./*-]*)`", text)
