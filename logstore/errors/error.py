@@ -89,8 +89,9 @@ class LogstoreError(Exception):
             where.append(f"offset {self.offset}")
         if where:
             parts.append("at " + ", ".join(where))
-        if self.expected is not None or self.found is not None:
-            parts.append(f"expected {self.expected}, found {self.found}")
+        sides = {"expected": self.expected, "found": self.found}
+        if told := [f"{side} {value}" for side, value in sides.items() if value is not None]:
+            parts.append(", ".join(told))
         if self.advice is not None:
             parts.append(self.advice)
         return "; ".join(parts)

@@ -188,7 +188,7 @@ def test_offsets_end_with_their_64_bits() -> None:
     assert scan(build_batch_from_records(two, base_offset=2**63 - 2)).last_offset.tolist() == [2**63 - 1]
     assert scan(build_batch(RecordColumns.from_records(two), base_offset=2**63 - 2)).last_offset.tolist() == [2**63 - 1]
     for build in (build_batch_from_records, lambda rows, **f: build_batch(RecordColumns.from_records(rows), **f)):
-        with pytest.raises(UsageError, match="not so many offsets left; expected None, found a batch at 9223372036"):
+        with pytest.raises(UsageError, match="not so many offsets left; found a batch at 9223372036"):
             build(two, base_offset=2**63 - 1)
 
 

@@ -43,3 +43,9 @@ def all_errors(kind: type[LogstoreError] = LogstoreError) -> Iterator[type[Logst
 def test_every_error_says_what_to_do() -> None:
     expected = {f"{name}Error": recovery for recovery, names in RECOVERIES.items() for name in names.split()}
     assert {one.__name__: one.recovery for one in all_errors()} == expected
+
+
+def test_a_message_tells_only_the_side_of_a_check_that_there_is() -> None:
+    assert str(errors.DataDirectoryError("No", path="d", found="File too large")) == "No; at d; found File too large"
+    assert str(errors.UsageError("No", expected="bytes", found=7)) == "No; expected bytes, found 7"
+    assert str(errors.UsageError("No", expected="bytes")) == "No; expected bytes"
