@@ -115,7 +115,16 @@ def _name(kind: Any) -> str:
 
 def _class(kind: type) -> str:
     members = "".join(_member(kind, name) for name in sorted(set(_members(kind)), key=_order(kind)))
-    return f"\n### {_name(kind)}\n\n{prose(kind.__doc__)}{_fields(kind)}{members}"
+    return f"\n### {_name(kind)}\n\n{prose(kind.__doc__)}{_inherited(kind)}{_fields(kind)}{members}"
+
+
+def _inherited(kind: type) -> str:
+    """Return the attributes that a base class tells, of a class that tells none."""
+    if "Attributes:" in (kind.__doc__ or ""):
+        return ""
+    docs = (inspect.cleandoc(base.__doc__ or "") for base in kind.__mro__[1:] if base.__module__.startswith("logstore"))
+    found = next((doc for doc in docs if "\nAttributes:" in doc), None)
+    return "" if found is None else "\n" + prose(found[found.index("\nAttributes:") :])
 
 
 def _fields(kind: type) -> str:
@@ -175,7 +184,9 @@ def _signature(function: Callable[..., Any], name: str) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = ("*" if parameter.kind is parameter.VAR_POSITIONAL else "") + "**" * (
+        parameter.kind is parameter.VAR_KEYWORD
+    )
     text = stars + parameter.name
     if parameter.annotation is not parameter.empty:
         text += f": {parameter.annotation}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 
 from logstore import errors
 from logstore.errors import CoordinatorError, LogstoreError, Recovery
@@ -132,18 +133,24 @@ def page() -> str:
 
 def _errors(kinds: list[type[LogstoreError]]) -> str:
     return table(
-        ["error", "code in Kafka", "also a", "what is wrong", "what to do"],
+        ["error", "what is wrong", "what to do", "in Kafka", "also a"],
         [
             (
                 f"`{kind.__name__}`",
-                "" if kind.kafka_code is None else f"{kind.kafka_code} `{kind.kafka_name}`",
-                f"`{_builtin(kind)}`",
-                (kind.__doc__ or "").partition("\n")[0],
+                re.sub(r" \(`[\w.]+`\)\.$", ".", (kind.__doc__ or "").partition("\n")[0]),
                 _what_to_do(kind),
+                _in_kafka(kind),
+                _builtin(kind),
             )
             for kind in kinds
         ],
     )
+
+
+def _in_kafka(kind: type[LogstoreError]) -> str:
+    if kind.kafka_name is None:
+        return (kind.java_class or "").rpartition(".")[2]
+    return f"{kind.kafka_code} {kind.kafka_name.replace('_', ' ').lower()}"
 
 
 def _builtin(kind: type[LogstoreError]) -> str:
