@@ -9,7 +9,6 @@ from typing import Any
 from logstore.client import config as client
 from logstore.client.consumer import config as consumer
 from logstore.client.producer import config as producer
-from logstore.coordinator.groups.membership import ASSIGNORS
 from logstore.log import config as topic
 from logstore.log.config_definition import Definition
 from logstore.store import broker_config as broker
@@ -20,6 +19,8 @@ _NOTHING = "kept for a broker; does nothing here: one node, no replicas"
 _TIERED = "kept for a broker; does nothing here: no tiered storage"
 _ACCEPTED = "checked as by Kafka; does nothing more here"
 _PASSING = "only for what passes by itself, as a coordinator that loads; a full disk fails records at once"
+
+_ASSIGNORS = ", ".join(f"`{name}`" for name in consumer.ASSIGNORS)
 
 #: by table, from name to how it differs; every other configuration does what it does in Kafka
 DIFFERENCES: dict[str, dict[str, str]] = {
@@ -59,7 +60,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "auto.offset.reset": "`by_duration:…` is refused: look offsets up with `offsets_for_times`",
         "fetch.max.wait.ms": "a poll that waits is woken by the append that it waits for",
         "max.poll.interval.ms": "alone says when a member is out: there are no heartbeats beside `poll`",
-        "partition.assignment.strategy": f"names in place of classes: {', '.join(f'`{name}`' for name in ASSIGNORS)}",
+        "partition.assignment.strategy": f"names in place of classes: {_ASSIGNORS}",
         "session.timeout.ms": _ACCEPTED,
     },
 }
