@@ -9,7 +9,7 @@ import click
 
 from logstore_tools.audit_options import FINDINGS, UNREADABLE
 from logstore_tools.commands import COMMANDS, logstore
-from logstore_tools.dump.help import help_text
+from logstore_tools.dump.command import help_page
 
 from .markdown import table
 
@@ -63,7 +63,9 @@ def _sections(group: click.Group, context: click.Context, level: int) -> Iterato
         command = group.get_command(context, name)
         assert command is not None
         inner = click.Context(command, parent=context, info_name=name, terminal_width=_WIDTH)
-        text = help_text(with_own_options=True) if name == "dump" else command.get_help(inner)
+        text = (
+            f"{help_page('kafka_help.txt')}{help_page('own_help.txt')}" if name == "dump" else command.get_help(inner)
+        )
         text = re.sub(r" +$", "", text, flags=re.MULTILINE).strip("\n")
         title = inner.command_path.removeprefix("logstore ")
         yield f"\n{'#' * level} {title}\n\n```text\n{text}\n```\n"

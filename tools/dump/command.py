@@ -48,19 +48,20 @@ def _answer(options: DumpOptions, argv: list[str], stdout: BinaryIO, stderr: Tex
     """Answer a call that dumps nothing, and return its exit code; None for one that dumps."""
     if not argv or options.has("help"):
         # without arguments exactly what Kafka's tool prints
-        stderr.write(f"{_ABOUT}\n{_page('kafka_help.txt')}{_page('own_help.txt') if argv else ''}")
+        stderr.write(f"{_ABOUT}\n{help_page('kafka_help.txt')}{help_page('own_help.txt') if argv else ''}")
         return FAILED
     if options.has("version"):
         stdout.write(f"{KAFKA_VERSION}\n".encode())
         return 0
     options.check_own()
     if not options.has("files") and not options.words:
-        stderr.write(f'Missing required argument "[files]"\n{_page("kafka_help.txt")}')
+        stderr.write(f'Missing required argument "[files]"\n{help_page("kafka_help.txt")}')
         return FAILED
     return None
 
 
-def _page(name: str) -> str:
+def help_page(name: str) -> str:
+    """Return one of the two texts of help: that of Kafka's tool, or what goes beyond it."""
     from pathlib import Path  # which takes longer to import than the dump of a small log
 
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
