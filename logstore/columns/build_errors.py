@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..errors import InvalidTimestampError, RecordTooLargeError, UsageError
+from ..kernels.encode.sizes import INT_MAX
 
-INT_MAX = 2**31 - 1
 ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 
 

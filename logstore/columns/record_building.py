@@ -11,13 +11,14 @@ from ..codec import compress
 from ..errors import UsageError
 from ..kernels.encode.batches import write_headers
 from ..kernels.encode.fields import SLACK_SIZE
+from ..kernels.encode.sizes import INT_MAX
 from ..kernels.scan import batches as scan
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..layout.record import SEQUENCE_MAX
 from ..model import Codec, TimestampType
 from .batch_fields import BatchFieldArguments, BatchFields
 from .batch_table import BatchTable, ByteArray, Int64Array
-from .build_errors import INT_MAX, no_offsets_left, too_large
+from .build_errors import no_offsets_left, too_large
 from .record_columns import RecordColumns
 from .record_encoding import RecordEncoder
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ..jit.device import device
 from ..layout.batch import NO_TIMESTAMP
+from ..layout.record import SEQUENCE_MAX
 from .primitives import add64, wrap32
 
-SEQUENCE_MAX = 2147483647
 RELATIVE_OFFSET_MAX = 2147483647  # offsets in a segment fit 31 bits above its base
 
 

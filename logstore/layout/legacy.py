@@ -37,7 +37,6 @@ from __future__ import annotations
 
 from ..model import TimestampType
 
-OFFSET = 0
 SIZE = 8
 CRC = 12
 MAGIC = 16

@@ -14,8 +14,6 @@ baseSequence + offsetDelta, where 0 follows 2147483647. Deltas may be negative a
 
 >>> list(bytes.fromhex("14000000046b3104763100"))[:5]    # length 10, attributes, two deltas, key size 2
 [20, 0, 0, 0, 4]
->>> [zigzag(n) for n in (20, 4, 1)]
-[10, 2, -1]
 >>> record_bytes(0, 0, b"k1", b"v1", ()).hex()
 '14000000046b3104763100'
 """
@@ -40,11 +38,6 @@ class EncodedHeaders(tuple[bytes, ...]):
     """The headers of records, of each as `encode_headers` gives them, or empty: they are written as they are."""
 
     __slots__ = ()
-
-
-def zigzag(value: int) -> int:
-    """The signed number that the unsigned varint `value` stands for."""
-    return (value >> 1) ^ -(value & 1)
 
 
 def varint(value: int) -> bytes:

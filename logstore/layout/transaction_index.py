@@ -123,12 +123,5 @@ def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> Tr
         if unknown.size:
             unknown_version = int(entries["version"][unknown[0]])
             entries = entries[: unknown[0]]
-    return TransactionIndex(
-        path=path,
-        unknown_version=unknown_version,
-        versions=entries["version"].astype(np.int64),
-        producer_ids=entries["producer_id"].astype(np.int64),
-        first_offsets=entries["first_offset"].astype(np.int64),
-        last_offsets=entries["last_offset"].astype(np.int64),
-        last_stable_offsets=entries["last_stable_offset"].astype(np.int64),
-    )
+    columns = (entries[name].astype(np.int64) for name in ENTRY_DTYPE.names or () if name != "version_low_byte")
+    return TransactionIndex(path, unknown_version, *columns)

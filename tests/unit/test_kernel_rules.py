@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from logstore.kernels.rules import SEQUENCE_MAX, decrement_sequence, increment_sequence, is_timestamp_in_range
+from logstore.kernels.rules import decrement_sequence, increment_sequence, is_timestamp_in_range
+from logstore.layout.record import SEQUENCE_MAX
 
 NOW = 1_700_000_000_000
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

@@ -10,8 +10,9 @@ from typing import Any
 
 from ...jit.device import device, inlined
 from ...jit.kernel import kernel
+from ...layout.record import SEQUENCE_MAX
 from ..primitives import add64, load64, prefetch
-from ..rules import SEQUENCE_MAX, increment_sequence
+from ..rules import increment_sequence
 from ..varint import (
     BYTES_PAST_END,
     NEGATIVE_KEY_SIZE,

@@ -11,8 +11,9 @@ from ...jit.device import device
 from ...jit.structs import words_at
 from ...layout import marker
 from ...layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG, NO_SEQUENCE, TRANSACTIONAL_FLAG
+from ...layout.record import SEQUENCE_MAX
 from ..primitives import add64, be16, be32
-from ..rules import SEQUENCE_MAX, increment_sequence
+from ..rules import increment_sequence
 from ..scan import batches as scan
 from . import producer_entries as fields
 from . import producer_struct as fold

@@ -63,8 +63,7 @@ COORDINATOR = 1
 CLIENT = 2
 RAFT_LEADER = 3
 
-ABORT = 0
-COMMIT = 1
+ABORT = 0  # type of a marker
 
 # Fields of a completed transaction.
 COMPLETED_PRODUCER_ID = 0
