@@ -164,7 +164,7 @@ def _commit(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> 
 
 @kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct, "u8*", waits=True)
 def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: Any, data: Any) -> int:
-    """Append what the request says. Returns a status of `append_struct`.
+    """Append what the request says. Returns a status of `structs`.
 
     data: of RECORDS and of a MARKER, see `put_records` and `put_marker`. The caller holds the log's lock.
     """
@@ -198,7 +198,7 @@ def append_request(log: Any, fast: Any, request: Any, producers: Any, indexes: A
 
 @kernel(LogStruct, FastPathStruct, RequestStruct, ProducerStruct, IndexStruct)
 def finish_append(log: Any, fast: Any, request: Any, producers: Any, indexes: Any) -> int:
-    """Let the UNFINISHED batch count, the rest of which is written now. Returns a status of `append_struct`."""
+    """Let the UNFINISHED batch count, the rest of which is written now. Returns a status of `structs`."""
     if log.unfinished_size == 0:
         return NOT_FOR_FAST_PATH
     return _commit(log, fast, request, producers, indexes)

@@ -58,7 +58,7 @@ class FastPathStruct(Struct):
     out: Bytes  # the batch, but for a BUILT one
     row: Words  # int64[scan.COLUMN_COUNT, 1], its fields
     decode_state: Words  # int64[decode.STATE_COUNT], for the check of a BATCH
-    decoded: Words  # int64[decode.COLUMN_COUNT, ROW_COUNT] of `append_validation`, the same
+    decoded: Words  # int64[decode.COLUMN_COUNT, ROW_COUNT] of `validation`, the same
 
 
 @struct
@@ -102,5 +102,5 @@ class RequestStruct(Struct):
     # and arrays.
     records_size: int  # bytes of `records`; 0 without
     built: Bytes  # a BUILT batch
-    columns: Words  # of RECORDS, see `append_records.put_records`
+    columns: Words  # of RECORDS, see `records.put_records`
     records: Bytes  # of a compressed BATCH, decompressed

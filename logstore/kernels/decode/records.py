@@ -71,7 +71,7 @@ HEADER_COUNT_BEYOND_RECORD = 7  # DETAIL: count
 BAD_HEADER_KEY_SIZE = 8  # DETAIL: size
 SIZE_MISMATCH = 9  # DETAIL: length, SECOND_DETAIL: bytes read
 RECORDS_REMAINING = 10
-# Of a skipped stream; the words are in `log.skipped_records`.
+# Of a skipped stream; the words are in `log.append.validate`.
 LENGTH_TOO_LONG = 20
 STRUCTURE_TOO_LONG = 21
 ENDED_IN_LENGTH = 22

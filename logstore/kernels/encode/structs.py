@@ -40,7 +40,7 @@ class Encoding(Struct):
     batch_capacity: int
     row_ends: Words  # int64[batch_capacity], the row behind each batch
     batch_size_max: int  # 0: the ends of the batches are given
-    out: Bytes  # uint8[out_size_max + encode_fields.SLACK_SIZE]
+    out: Bytes  # uint8[out_size_max + fields.SLACK_SIZE]
     out_size_max: int
 
     row: int  # the first one of the next batch; with a status of an error the row that is wrong

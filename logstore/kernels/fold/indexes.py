@@ -91,6 +91,6 @@ def fold_index_rows(columns: Any, capacity: int, row: int, row_end: int, indexes
 def fold_indexes(columns: Any, capacity: int, row: int, row_end: int, indexes: Any) -> int:
     """Step the two indexes by rows `row` … `row_end` - 1 of a batch table; returns the status.
 
-    columns: int64[COLUMN_COUNT, capacity] of `scan`.
+    columns: int64[COLUMN_COUNT, capacity] of `scan.batches`.
     """
     return fold_index_rows(columns, capacity, row, row_end, indexes)

@@ -137,8 +137,8 @@ def work_row(data: Any, columns: Any, capacity: int, row: int, producers: Any) -
 def fold_producers(data: Any, columns: Any, capacity: int, row: int, row_end: int, producers: Any) -> int:
     """Work rows `row` … `row_end` - 1 of a batch table into updates, and apply each at once if `is_single`.
 
-    data: uint8, what the table was scanned from; columns: int64[COLUMN_COUNT, capacity] of `scan`. Returns the status;
-    the rows before `stop_row` are done.
+    data: uint8, what the table was scanned from; columns: int64[COLUMN_COUNT, capacity] of `scan.batches`. Returns the
+    status; the rows before `stop_row` are done.
     """
     is_single = producers.is_single != 0
     while row < row_end:

@@ -10,7 +10,7 @@ from ..encode.fields import put_field, put_varint
 from ..encode.sizes import NULL, OUTSIDE, field_of, sized, varint_size
 from ..varint import read_header
 
-# Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode_struct`.
+# Rows of the matrix of headers, one int64 a header: ranges of the data, as in `encode.structs`.
 KEY_START = 0
 KEY_END = 1
 VALUE_START = 2
@@ -52,7 +52,7 @@ def encode_headers(
     """Write the headers of every row as a record has them, their count first. Returns the status.
 
     starts, ends: int64[state[ROW_COUNT]], the headers of each row; the others: int64[state[HEADER_COUNT]]; out:
-    uint8[state[OUT_CAPACITY] + encode_fields.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, where each row's end.
+    uint8[state[OUT_CAPACITY] + fields.SLACK_SIZE]; out_ends: int64[state[ROW_COUNT]], out, where each row's end.
     """
     o, capacity = 0, state[OUT_CAPACITY]
     key_data_size, value_data_size = state[KEY_DATA_SIZE], state[VALUE_DATA_SIZE]

@@ -1,7 +1,7 @@
 """Segments taken out of a log, and put in place of others, so that a crash at any step leaves one or the other.
 
 `LocalLog.replaceSegments`, `LocalLog.deleteSegmentFiles`, `UnifiedLog.deleteProducerSnapshots`. What the loader makes
-of each state that a crash may leave is in `left_overs`.
+of each state that a crash may leave is in `load.interrupted_swaps`.
 """
 
 from __future__ import annotations
