@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .audit_options import dry_run_option, form_option, now_option, time_or_clock, told_errors
+from .paths import partition_directory
 
 if TYPE_CHECKING:
     from logstore.log.load.loader import LoadSettings
@@ -36,7 +37,7 @@ def salvage(source: str, destination: str | None, now: int | None, dry_run: bool
 
     destination = None if dry_run else _new_directory(source, destination)
     with told_errors():
-        pieces = plan_salvage(source)
+        pieces = plan_salvage(partition_directory(source))
         if destination is not None:
             _write_copy(source, destination, pieces, now)
     _print_plan(pieces, destination, form)
@@ -59,7 +60,7 @@ def repair(source: str, destination: str | None, now: int | None, dry_run: bool,
 
     destination = None if dry_run else _new_directory(source, destination)
     with told_errors():
-        pieces = plan_salvage(source)
+        pieces = plan_salvage(partition_directory(source))
         lost = losses(pieces)
         if not lost and destination is not None:
             _write_copy(source, destination, pieces, now)
@@ -136,7 +137,8 @@ def sample(source: str, destination: str, offset: int | None, batches: int, reda
     from logstore.log.salvage.sample import sample as copy_sample
 
     with told_errors():
-        first_offset = open_partition(source).first_offset if offset is None else offset
+        partition = open_partition(partition_directory(source))
+        first_offset = partition.first_offset if offset is None else offset
         redaction = Redaction(secrets.token_bytes(32)) if redact else None
         found = copy_sample(
             source,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .audit_options import form_option, told_errors
+from .paths import partition_directory
 
 if TYPE_CHECKING:
     from logstore.audit.replica_diff import Difference, DifferencePlace
@@ -29,6 +30,8 @@ def command(replica: str, other: str, force: bool, form: str) -> None:
     from logstore.audit.replica_diff import as_json, compare
 
     with told_errors():
+        for path in (replica, other):
+            partition_directory(path)
         if not force:
             _require_same_partition(replica, other)
         difference = compare(replica, other)

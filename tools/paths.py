@@ -82,6 +82,15 @@ def data_directory(path: str) -> str:
     return path
 
 
+def partition_directory(path: str) -> str:
+    """Return `path`, which is to be the directory of a partition; UsageError if it is none."""
+    if not input_path(path).is_partition:
+        raise UsageError(
+            "This is a data directory, not a partition", path=path, advice="name one of the directories in it"
+        )
+    return path
+
+
 def partition_in(path: str) -> tuple[str, str | None]:
     """Return the data directory that `path` is or is in, and in the second case the name of the partition's directory.
 

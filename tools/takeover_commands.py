@@ -42,8 +42,10 @@ def import_(directory: str, dry_run: bool, form: str) -> None:
     from logstore.errors import UsageError
     from logstore.store.opening.inspection import inspect
 
+    from .paths import data_directory
+
     with told_errors(FINDINGS):
-        found = inspect(directory)
+        found = inspect(data_directory(directory))
         if found.properties is None:
             raise UsageError(
                 "There is no meta.properties, so this is no broker's directory",
@@ -72,8 +74,10 @@ def promote(directory: str, dry_run: bool, form: str) -> None:
     from logstore.store.opening.adoption import adopt
     from logstore.store.opening.inspection import inspect
 
+    from .paths import data_directory
+
     with told_errors(FINDINGS):
-        found = inspect(directory)
+        found = inspect(data_directory(directory))
         if not dry_run:
             if found.properties is None:
                 adopt(directory, seam=SEAM, now_ms=clock.now_ms)

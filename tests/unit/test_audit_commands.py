@@ -90,6 +90,38 @@ def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
     assert sizes[0] == sum(sizes[2:]) == 0
 
 
+@pytest.mark.parametrize("content", [None, "notes.txt", "data/meta.properties"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["promote"], ["import"], ["salvage"], ["repair"], ["sample", "--redact"], ["diff"], ["verify"], ["audit"]),
+        *(["report", "-o", "page.html"], ["topics"], ["groups"], ["producers"], ["segments"], ["txns", "list"]),
+    ],
+)
+def test_a_directory_without_anything_of_kafkas_is_refused_and_left_alone(
+    words: list[str], content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "given"
+    directory.mkdir()
+    if content is not None:
+        (directory / content).parent.mkdir(exist_ok=True)
+        (directory / content).touch()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    other = {"sample": ["new"], "diff": ["given"]}.get(words[0], [])
+    result = CliRunner().invoke(logstore, [*words, "given", *other], catch_exceptions=False)
+    assert (result.exit_code, sorted(tmp_path.rglob("*"))) == (2, before)
+    assert "not a Kafka data directory" in result.stderr
+    assert content != "data/meta.properties" or "did you mean given/data?" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["salvage"], ["repair"], ["sample", "--redact"], ["diff"]])
+def test_a_data_directory_is_no_partition(words: list[str], golden: Golden) -> None:
+    result = CliRunner().invoke(logstore, [*words, str(golden("demo")), str(golden("demo"))])
+    assert result.exit_code == 2
+    assert "not a partition" in result.stderr
+
+
 def test_two_partitions_are_compared_only_if_told_so(golden: Golden) -> None:
     one, other = golden("demo") / "orders-0", golden("demo") / "payments-0"
     refused = CliRunner().invoke(diff_command.command, [str(one), str(other)])
