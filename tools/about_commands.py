@@ -11,6 +11,8 @@ from importlib import metadata
 
 import click
 
+from .audit_options import Row, listing
+
 _PACKAGES = (
     *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard"),
     *("pyspark", "pyarrow"),
@@ -18,15 +20,17 @@ _PACKAGES = (
 _OPTIONAL = {"pyspark": "needed for Spark only", "pyarrow": "needed for Arrow, Parquet and Spark only"}
 
 
-@click.command("doctor")
-def doctor() -> None:
-    """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
-    from .tables import print_table
+_COLUMNS = ("what", "found", "note")
 
+
+@click.command("doctor")
+@listing(_COLUMNS, lambda row: tuple(row.values()))
+def doctor() -> tuple[list[Row], int]:
+    """Say what logstore runs on: versions, the library of kernels and where it is, processor, Java."""
     rows = [("python", platform.python_version(), platform.platform())]
     rows += [(name, *_version(name)) for name in _PACKAGES]
     rows += [("kernels", *_kernels()), ("processor", *_processor()), ("java", *_java())]
-    print_table(("what", "found", "note"), rows)
+    return [dict(zip(_COLUMNS, row, strict=True)) for row in rows], 0
 
 
 def _version(name: str) -> tuple[str, str]:

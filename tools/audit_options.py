@@ -23,7 +23,9 @@ ReadRows = Callable[..., tuple[list[Row], int]]
 
 FINDINGS, UNREADABLE = 1, 3
 
-form_option = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+form_option = click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "jsonl", "json"]), default="table", show_default=True
+)
 now_option = click.option(
     "--now", type=int, metavar="MS", help="Reference time for ages, milliseconds since 1970  [default: now]"
 )
@@ -78,12 +80,7 @@ def listing(columns: Sequence[str], cells: Callable[[Row], Sequence[Any]]) -> Ca
         def run(*, form: str, **arguments: Any) -> None:
             with told_errors():
                 rows, code = read(**arguments)
-            if form == "json":
-                click.echo(json.dumps(rows))
-            else:
-                from .tables import print_table
-
-                print_table(columns, map(cells, rows))
+            print_rows(rows, form, columns, map(cells, rows))
             sys.exit(code)
 
         return run
@@ -91,10 +88,41 @@ def listing(columns: Sequence[str], cells: Callable[[Row], Sequence[Any]]) -> Ca
     return decorate
 
 
-def print_object(values: dict[str, Any], form: str) -> None:
-    """Print an object as JSON, or a line a member; below the count of a list stands a line for each value."""
+def print_rows(rows: list[Row], form: str, columns: Sequence[str] = (), cells: Iterable[Sequence[Any]] = ()) -> None:
+    """Print rows for programs: a JSON list, an object a line, or CSV, where what is in a cell is JSON; or as a table.
+
+    Args:
+        columns, cells: of the table.
+    """
+    if form == "json":
+        click.echo(json.dumps(rows))
+    elif form == "jsonl":
+        click.echo("".join([f"{json.dumps(row)}\n" for row in rows]), nl=False)
+    elif form == "csv":
+        import csv
+
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerows([list(row) for row in rows[:1]])
+        for row in rows:
+            writer.writerow([json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in row.values()])
+    else:
+        from .tables import print_table
+
+        print_table(columns, cells)
+
+
+def print_one(values: Row, form: str) -> None:
+    """Print an object for programs."""
     if form == "json":
         click.echo(json.dumps(values))
+    else:
+        print_rows([values], form)
+
+
+def print_object(values: Row, form: str) -> None:
+    """Print an object for programs, or a line a member; below the count of a list stands a line for each value."""
+    if form != "table":
+        print_one(values, form)
         return
     for name, value in values.items():
         is_list = isinstance(value, list)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .audit_options import FINDINGS, directory_argument, form_option, now_option, tell, time_or_clock, told_errors
+from .audit_options import (
+    FINDINGS,
+    directory_argument,
+    form_option,
+    now_option,
+    print_rows,
+    tell,
+    time_or_clock,
+    told_errors,
+)
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
@@ -40,6 +49,8 @@ def verify(paths: tuple[str, ...], form: str) -> None:
             {"path": one.partition.files.path} | dict(zip(_SIZE_NAMES, _sizes(one), strict=True)) for one in partitions
         ]
         click.echo(json.dumps({"partitions": verified, "findings": _as_json(findings)}))
+    elif form != "table":
+        print_rows(_as_json(findings), form)
     else:
         told = set(findings)
         rows = [
@@ -77,8 +88,8 @@ def audit(directory: str, now: int | None, form: str, master: str | None) -> Non
 
     with told_errors():
         summary, findings = _audited(data_directory(directory), time_or_clock(now), master)
-    if form == "json":
-        click.echo(json.dumps(_as_json(findings)))
+    if form != "table":
+        print_rows(_as_json(findings), form)
     else:
         click.echo(summary)
         _print_findings(findings)

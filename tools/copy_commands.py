@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sys
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import dry_run_option, form_option, now_option, time_or_clock, told_errors
+from .audit_options import dry_run_option, form_option, now_option, print_one, print_rows, time_or_clock, told_errors
 from .paths import partition_directory
 
 if TYPE_CHECKING:
@@ -100,12 +99,13 @@ def _settings(now: int | None, *, log_start_offset: int) -> LoadSettings:
 
 def _print_plan(pieces: list[Piece], destination: str | None, form: str) -> None:
     """Print each piece of the log, and whether it is kept."""
+    rows = [piece._asdict() for piece in pieces]
     if form == "json":
-        click.echo(json.dumps({"destination": destination, "pieces": [piece._asdict() for piece in pieces]}))
+        print_one({"destination": destination, "pieces": rows}, form)
         return
-    from .tables import print_table
-
-    print_table(_COLUMNS, map(_row, pieces))
+    print_rows(rows, form, _COLUMNS, map(_row, pieces))
+    if form != "table":
+        return
     batch_count = sum(piece.batch_count for piece in pieces if piece.problem is None)
     size = sum(piece.end - piece.start for piece in pieces if piece.problem is not None)
     what = "would be" if destination is None else "were"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import form_option, told_errors
+from .audit_options import form_option, print_one, told_errors
 from .paths import partition_directory
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ def command(replica: str, other: str, force: bool, form: str) -> None:
         if not force:
             _require_same_partition(replica, other)
         difference = compare(replica, other)
-    if form == "json":
-        click.echo(json.dumps(as_json(difference)))
+    if form != "table":
+        print_one(as_json(difference), form)
     else:
         _print(replica, other, difference)
     sys.exit(0 if difference.is_same or difference.is_shorter else 1)

@@ -87,7 +87,7 @@ def command(
         print_object({"path": path, "wasClean": settings.was_clean, **removed}, form)
         sys.exit(FINDINGS if lost else 0)
     values = as_json(recovered)
-    if form == "text":
+    if form == "table":
         names = ("epoch", "startOffset")
         values["leaderEpochs"] = [dict(zip(names, entry, strict=True)) for entry in values["leaderEpochs"]]
     print_object(values, form)

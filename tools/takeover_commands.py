@@ -116,7 +116,7 @@ def _broker_config(found: Inspection) -> str:
 
 def _print_directory(found: Inspection, form: str, *, with_broker_config: bool) -> None:
     """Print what it is and what has to be done."""
-    if form == "json" and with_broker_config:
+    if form != "table" and with_broker_config:
         print_object({**_as_json(found), "brokerConfig": _broker_config(found)}, form)
         return
     print_object(_as_json(found), form)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .audit_options import FINDINGS, exit_code_of, form_option, now_option, time_or_clock, told_errors
+from .audit_options import (
+    FINDINGS,
+    exit_code_of,
+    form_option,
+    now_option,
+    print_one,
+    print_rows,
+    time_or_clock,
+    told_errors,
+)
 from .timestamps import duration
 
 if TYPE_CHECKING:
@@ -60,8 +68,8 @@ def explain(path: str, now: int | None, form: str) -> None:
         raise click.UsageError(f"{path} is not the directory of one partition")
     (history,) = transactions.histories.values()
     explanation = explain_partition(history, list(transactions.open))
-    if form == "json":
-        click.echo(json.dumps(explanation_json(explanation)))
+    if form != "table":
+        print_one(explanation_json(explanation), form)
     else:
         _print_explanation(explanation)
     sys.exit(max(code, 0 if explanation.blocking is None else FINDINGS))
@@ -86,15 +94,11 @@ def _list(path: str, now: int | None, form: str, *, only_hanging: bool) -> NoRet
     """Print the open transactions, or those that hang, and exit: with FINDINGS if hanging ones were asked for."""
     from logstore.audit.open_transactions import Verdict, transaction_json
 
-    from .tables import print_table
-
     transactions, code = _read(path, now)
     bad = (Verdict.HANGING, Verdict.MARKER_MISSING)
     found = [one for one in transactions.open if not only_hanging or one.verdict in bad]
-    if form == "json":
-        click.echo(json.dumps([transaction_json(one) for one in found]))
-    elif found:
-        print_table(_COLUMNS, map(_row, found))
+    if found or form != "table":
+        print_rows([transaction_json(one) for one in found], form, _COLUMNS, map(_row, found))
     else:
         click.echo("none")
     sys.exit(max(code, FINDINGS if only_hanging and found else 0))

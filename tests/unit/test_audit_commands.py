@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -88,6 +89,43 @@ def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
     sizes = [row["damaged_size"] for row in asked(listing_commands.segments, root / ROLLED)]
     assert sizes[1] > 61
     assert sizes[0] == sum(sizes[2:]) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["topics"], ["groups"], ["producers"], ["segments"], ["audit", "--now", "0"], ["txns", "list", "--now", "0"]),
+        ["doctor"],
+    ],
+)
+def test_rows_are_the_same_in_every_format(words: list[str], golden: Golden) -> None:
+    paths = [] if words == ["doctor"] else [str(golden("demo"))]
+    texts = {
+        form: CliRunner().invoke(logstore, [*words, *paths, "--format", form], catch_exceptions=False).stdout
+        for form in ("json", "jsonl", "csv", "table")
+    }
+    rows = json.loads(texts["json"])
+    assert [json.loads(line) for line in texts["jsonl"].splitlines()] == rows
+    cells = list(csv.DictReader(texts["csv"].splitlines()))
+    assert [list(row) for row in cells] == [list(row) for row in rows]
+    for row, found in zip(rows, cells, strict=True):
+        for name, value in row.items():
+            if isinstance(value, list | dict):
+                assert json.loads(found[name]) == value
+            else:
+                assert found[name] == ("" if value is None else str(value))
+    assert len(texts["table"].splitlines()) >= min(len(rows), 1)
+
+
+@pytest.mark.parametrize(
+    "words", [["diff", "orders-0", "orders-0"], ["txns", "explain", "orders-0"], ["salvage", "orders-0"]]
+)
+def test_what_is_one_object_is_one_line(words: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(golden("demo"))
+    (line,) = CliRunner().invoke(logstore, [*words, "--format", "jsonl"]).stdout.splitlines()
+    assert json.loads(line)
+    names, values = CliRunner().invoke(logstore, [*words, "--format", "csv"]).stdout.splitlines()
+    assert names.count(",") <= values.count(",")
 
 
 @pytest.mark.parametrize("content", [None, "notes.txt", "data/meta.properties"])
