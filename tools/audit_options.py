@@ -111,18 +111,13 @@ def print_rows(rows: list[Row], form: str, columns: Sequence[str] = (), cells: I
         print_table(columns, cells)
 
 
-def print_one(values: Row, form: str) -> None:
-    """Print an object for programs."""
-    if form == "json":
-        click.echo(json.dumps(values))
-    else:
-        print_rows([values], form)
-
-
 def print_object(values: Row, form: str) -> None:
     """Print an object for programs, or a line a member; below the count of a list stands a line for each value."""
+    if form == "json":
+        click.echo(json.dumps(values))
+        return
     if form != "table":
-        print_one(values, form)
+        print_rows([values], form)
         return
     for name, value in values.items():
         is_list = isinstance(value, list)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import dry_run_option, form_option, now_option, print_one, print_rows, time_or_clock, told_errors
+from .audit_options import dry_run_option, form_option, now_option, print_object, print_rows, time_or_clock, told_errors
 from .paths import partition_directory
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _print_plan(pieces: list[Piece], destination: str | None, form: str) -> None
     """Print each piece of the log, and whether it is kept."""
     rows = [piece._asdict() for piece in pieces]
     if form == "json":
-        print_one({"destination": destination, "pieces": rows}, form)
+        print_object({"destination": destination, "pieces": rows}, form)
         return
     print_rows(rows, form, _COLUMNS, map(_row, pieces))
     if form != "table":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .audit_options import form_option, print_one, told_errors
+from .audit_options import form_option, print_object, told_errors
 from .paths import partition_directory
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def command(replica: str, other: str, force: bool, form: str) -> None:
             _require_same_partition(replica, other)
         difference = compare(replica, other)
     if form != "table":
-        print_one(as_json(difference), form)
+        print_object(as_json(difference), form)
     else:
         _print(replica, other, difference)
     sys.exit(0 if difference.is_same or difference.is_shorter else 1)

@@ -12,7 +12,7 @@ from .audit_options import (
     exit_code_of,
     form_option,
     now_option,
-    print_one,
+    print_object,
     print_rows,
     time_or_clock,
     told_errors,
@@ -69,7 +69,7 @@ def explain(path: str, now: int | None, form: str) -> None:
     (history,) = transactions.histories.values()
     explanation = explain_partition(history, list(transactions.open))
     if form != "table":
-        print_one(explanation_json(explanation), form)
+        print_object(explanation_json(explanation), form)
     else:
         _print_explanation(explanation)
     sys.exit(max(code, 0 if explanation.blocking is None else FINDINGS))
