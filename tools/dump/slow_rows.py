@@ -19,13 +19,13 @@ from logstore.errors import LogstoreError
 from logstore.layout.batch import CODEC_MASK, MAGIC_V2
 from logstore.model import Codec
 
-from .filters import RecordFilter
 from .legacy_rows import legacy_batch, legacy_record
 from .options import DumpOptions
 from .output import Row
 
 if TYPE_CHECKING:
     from .column_rows import ColumnRows
+    from .filters import RecordFilter
     from .text_rows import LogTextRows
 
 

@@ -15,7 +15,6 @@ from logstore.kernels.dump import state as dump_state
 from logstore.layout.batch import CODEC_MASK, CONTROL_FLAG, MAGIC_V2
 from logstore.model import Codec
 
-from .decoders import control_record_text, record_texts
 from .output import Output, Row
 from .slow_rows import SlowRows
 
@@ -61,11 +60,11 @@ class LogTextRows(TextRows):
         if records.size < chunk.count:
             chunk = RecordTable(chunk.data, np.ascontiguousarray(chunk.matrix[:, records]), records.size)
         batch_rows = window.rows[records]
-        rows = np.union1d(batches, batch_rows)
-        ends = batch_rows.searchsorted(rows, "right").tolist()
+        headed = set(batches.tolist())
+        rows = sorted(headed.union(batch_rows.tolist()))
         start = 0
-        for row, has_line, end in zip(rows.tolist(), np.isin(rows, batches).tolist(), ends, strict=True):
-            if has_line:
+        for row, end in zip(rows, batch_rows.searchsorted(rows, "right").tolist(), strict=True):
+            if row in headed:
                 self.write_batches(table, np.array([row]))
             self._print_records(chunk, start, end, int(table.attributes[row]))
             start = end
@@ -88,6 +87,8 @@ class LogTextRows(TextRows):
 
     def end_record(self, chunk: RecordTable) -> None:
         """Print what stands behind the metadata of the record that a kernel stopped for."""
+        from .decoders import control_record_text, record_texts  # which take longer to import than a small dump
+
         state, options = self._printer.state, self._printer.options
         index = state[dump_state.CHUNK_ROW]
         key, value = chunk.key(index), chunk.value(index)
