@@ -46,8 +46,8 @@ def read_until_stable(
             threading.Event().wait(MOMENT_S)
         before = after
         result = read()
-        again = {(finding.rule, finding.where): finding for finding in findings_of(result)}
-        findings = tuple(again[key] for finding in findings if (key := (finding.rule, finding.where)) in again)
+        before_it = {(finding.rule, finding.where) for finding in findings}
+        findings = tuple(one for one in findings_of(result) if (one.rule, one.where) in before_it)
     return result, findings
 
 

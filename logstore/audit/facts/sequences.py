@@ -16,6 +16,7 @@ from .batches import Ask, AuditedBatches, Follower
 
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
+NO_EPOCH = -1
 _EPOCH, _NEXT, _OFFSET, _IS_MARKER = range(4)  # columns of what is known of a producer
 
 
@@ -57,7 +58,7 @@ class FollowingBatches:
     def distance(self) -> Int64Array:
         """How far each is ahead of the sequence that had to come; 0 where that is not known."""
         evidence, expected = self.batches.evidence, self.expected
-        is_known = (self.epochs >= self.epoch_before) & (self.epoch_before >= 0) & (self.sequences >= 0)
+        is_known = (self.epochs >= self.epoch_before) & (self.epoch_before != NO_EPOCH) & (self.sequences >= 0)
         is_known &= (expected != ANY) & (self.before[_OFFSET] >= evidence.cleaned_up_to)
         distance: Int64Array = np.where(is_known, (self.sequences - expected) % SEQUENCE_COUNT, 0)
         ids, offsets = self.batches.table.producer_id[self.rows], self.batches.base[self.rows]
