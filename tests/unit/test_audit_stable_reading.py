@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,12 @@ def test_what_is_not_found_again_was_a_moment(tmp_path: Path) -> None:
     assert readings(tmp_path, [[finding(1)], [finding(2)]], changes=True) == (2, ())
     lasting = readings(tmp_path, [[finding(1), finding(2)], [finding(2)]], changes=True)
     assert lasting == (READING_COUNT_MAX, (finding(2),))
+
+
+def test_all_findings_of_a_place_stay_with_the_words_of_the_last_reading(tmp_path: Path) -> None:
+    grown = [replace(finding(1), found="3"), replace(finding(1), found="4")]
+    lasting = readings(tmp_path, [[finding(1), replace(finding(1), found="3")], grown], changes=True)
+    assert lasting == (READING_COUNT_MAX, tuple(grown))
 
 
 def test_files_in_partitions_count_as_changes(golden: Golden, tmp_path: Path) -> None:
