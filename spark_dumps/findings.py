@@ -1,11 +1,13 @@
 """Table `findings`: what `logstore audit` says, partition by partition, and once for each data directory.
 
 What concerns a partition alone is found in tasks of their own, internal topics too. What partitions say of each other
-(checkpoints, transactions across partitions, groups) is one task for each data directory.
+(checkpoints, transactions across partitions, groups) is one task for each data directory. `audit_with_spark` has the
+facts that the first ones found instead, so that each log is read once.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +16,10 @@ from pyspark.sql.datasource import InputPartition
 
 from logstore import clock
 from logstore.audit.directory_audit import crossing_findings
+from logstore.audit.evidence import Cluster
 from logstore.audit.finding import Finding
-from logstore.audit.verify import Asked, verify_partition_directory
+from logstore.audit.partition import Partition
+from logstore.audit.verify import Asked, PartitionFacts, verify_partition, verify_partition_directory
 
 from .directories import find_data_directories, find_partitions
 from .options import Options, TopicChoice
@@ -34,6 +38,13 @@ class DirectoryTask(InputPartition):
     """What partitions of one data directory say of each other."""
 
     path: str
+
+
+def facts_of(partition: Partition, cluster: Cluster) -> PartitionFacts:
+    """Return the facts of a partition, without those of its cluster, which whoever joins them has."""
+    facts = verify_partition(partition, cluster, Asked.EVERYTHING)
+    facts.transactions.evidence.cluster = Cluster(os.path.dirname(partition.files.path))
+    return facts
 
 
 def _plan(options: Options) -> list[InputPartition]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from logstore.errors import UsageError
@@ -15,7 +16,10 @@ from logstore.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from logstore.audit.finding import Finding
+    from logstore.audit.directory_audit import AuditedDirectory
+    from logstore.audit.evidence import Cluster
+    from logstore.audit.partition import Partition
+    from logstore.audit.verify import PartitionFacts
 
 JAVA_VERSION_MIN = 17  # of Spark 4
 SPARK_VERSION_MIN = (4, 2)  # readers that are told how much to read at most
@@ -52,8 +56,8 @@ def session(master: str = "local[*]", settings: Mapping[str, str] | None = None)
     return register(builder.getOrCreate())
 
 
-def audit_with_spark(master: str, path: str, now_ms: int) -> list[Finding]:
-    """All findings of the data directory at `path`, whose paths are absolute then.
+def audit_with_spark(master: str, path: str, now_ms: int) -> AuditedDirectory:
+    """Audit the data directory at `path`, whose paths are absolute then: tasks read partitions, each log once.
 
     Args:
         master: as for `SparkSession.builder.master`; its executors see the same path.
@@ -62,26 +66,27 @@ def audit_with_spark(master: str, path: str, now_ms: int) -> list[Finding]:
     Raises:
         UsageError: PySpark or Java is missing.
     """
-    from logstore.audit.finding import Finding, Severity, Where
+    from logstore.audit.directory_audit import audit_directory
+
+    from .findings import facts_of
+    from .tables import PARTITIONS_A_TASK
 
     spark = session(master, _AUDIT_SETTINGS)
     spark.sparkContext.setLogLevel("ERROR")
-    reader = spark.read.format("kafka_segments").option("table", "findings").option("now", now_ms)
+
+    def follow(partitions: list[Partition], cluster: Cluster) -> list[PartitionFacts]:
+        _ = cluster.image  # read once, for all tasks
+        task_count = len(partitions) // PARTITIONS_A_TASK + 1
+        tasks = spark.sparkContext.parallelize(partitions, task_count)
+        facts = tasks.map(partial(facts_of, cluster=cluster)).collect()
+        for one in facts:
+            one.transactions.evidence.cluster = cluster
+        return facts
+
     try:
-        rows = reader.load(os.path.abspath(path)).collect()
+        return audit_directory(os.path.abspath(path), now_ms, follow)
     finally:
         spark.stop()
-    return [
-        Finding(
-            row.rule,
-            Severity(row.severity),
-            Where(row.path, row.topic, row.partition, row.position, row.offset),
-            row.expected,
-            row.found,
-            row.advice,
-        )
-        for row in rows
-    ]
 
 
 def settings_of(master: str) -> dict[str, str]:

@@ -98,13 +98,14 @@ def audit(directory: str, now: int | None, form: str, master: str | None) -> Non
 
 def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequence[Finding]]:
     """Return what was looked at and what was not asked, a line each, and what was found."""
-    if master is not None:
+    if master is None:
+        from logstore.audit.directory_audit import audit_directory
+
+        audited = audit_directory(directory, now_ms)
+    else:
         from spark_dumps.session import audit_with_spark
 
-        return f"{directory}, with Spark at {master}", audit_with_spark(master, directory, now_ms)
-    from logstore.audit.directory_audit import audit_directory
-
-    audited = audit_directory(directory, now_ms)
+        audited = audit_with_spark(master, directory, now_ms)
     partitions = audited.partitions
     batch_count = sum(one.size.batch_count for one in partitions)
     size = sum(one.size.size for one in partitions)

@@ -6,7 +6,7 @@ audited.findings
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ..topics import consumer_offsets, transaction_state
@@ -17,7 +17,7 @@ from .finding import Finding
 from .groups import Groups
 from .lives import Lives
 from .open_transactions import Transactions, open_transactions
-from .partition import open_partitions
+from .partition import Partition, open_partitions
 from .rules.transactions import VERDICTS
 from .stable_reading import read_until_stable
 from .verify import Asked, PartitionFacts, VerifiedDirectory, found_in, verify_partition
@@ -31,13 +31,22 @@ class AuditedDirectory(VerifiedDirectory):
     groups: Groups
 
 
-def audit_directory(path: str, now_ms: int) -> AuditedDirectory:
+FollowAll = Callable[[list[Partition], Cluster], Sequence[PartitionFacts]]
+
+
+def follow_all(partitions: list[Partition], cluster: Cluster) -> Sequence[PartitionFacts]:
+    """Ask every rule about a partition alone of each of them."""
+    return [verify_partition(one, cluster, Asked.EVERYTHING) for one in partitions]
+
+
+def audit_directory(path: str, now_ms: int, follow: FollowAll = follow_all) -> AuditedDirectory:
     """Ask every rule of the data directory at `path`; each log is read once.
 
     Where something is wrong while the directory changes, all is read again, see `stable_reading`.
 
     Args:
         now_ms: the time that ages are counted to.
+        follow: makes the facts of all partitions, on other machines maybe.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -45,9 +54,7 @@ def audit_directory(path: str, now_ms: int) -> AuditedDirectory:
 
     def read() -> AuditedDirectory:
         cluster = Cluster(path)
-        return joined(
-            path, [verify_partition(one, cluster, Asked.EVERYTHING) for one in open_partitions(path)], cluster, now_ms
-        )
+        return joined(path, follow(open_partitions(path), cluster), cluster, now_ms)
 
     audited, findings = read_until_stable(path, read, lambda found: found.findings)
     return replace(audited, findings=findings)

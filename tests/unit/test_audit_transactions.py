@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,16 +11,26 @@ import pytest
 from click.testing import CliRunner
 
 from logstore.audit import rules
-from logstore.audit.directory_audit import AuditedDirectory, audit_directory, read_groups, read_transactions
+from logstore.audit.directory_audit import (
+    AuditedDirectory,
+    audit_directory,
+    follow_all,
+    read_groups,
+    read_transactions,
+)
+from logstore.audit.evidence import Cluster
 from logstore.audit.facts.offsets import Label, visible_count
 from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Verdict, explain
+from logstore.audit.partition import Partition
+from logstore.audit.verify import PartitionFacts
 from logstore_tools.check_commands import audit as audit_command
 from logstore_tools.txns_command import command as txns_command
 from tests.unit.audit_faults import FAULTS as SIDE_FILE_FAULTS
 from tests.unit.audit_faults import PLAIN_FAULTS
 from tests.unit.audit_story import SOME_TIME, TIMEOUT_MS, Story
 from tests.unit.audit_story_faults import FAULTS, PAY, A, begin, clean, hanging_unknown, late, timed_out
+from tests.unit.audit_twenty_faults import twenty_faults
 from tests.unit.test_audit_verify import WRITTEN, Golden
 
 SOON_MS = 1000
@@ -51,6 +62,18 @@ def test_a_planted_fault_is_found_and_nothing_else(rule: str, story: Callable[[]
     findings = audited(story(), tmp_path).findings
     assert {finding.rule for finding in findings} == {rule}
     assert len(findings) <= 2  # one in each partition that it concerns
+
+
+def test_facts_go_from_process_to_process(tmp_path: Path) -> None:
+    planted, now_ms = twenty_faults(tmp_path)
+
+    def follow_elsewhere(partitions: list[Partition], cluster: Cluster) -> list[PartitionFacts]:
+        facts = follow_all(*pickle.loads(pickle.dumps((partitions, cluster))))
+        return [pickle.loads(pickle.dumps(one)) for one in facts]
+
+    found = audit_directory(str(tmp_path), now_ms, follow_elsewhere).findings
+    assert found == audit_directory(str(tmp_path), now_ms).findings
+    assert len(found) == len(planted)
 
 
 @pytest.mark.parametrize("story", [timed_out, late])
