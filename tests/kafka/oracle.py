@@ -81,7 +81,6 @@ class Oracle:
             self.java,
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
             *("-Xlog:disable", "-Xlog:all=error:stderr"),  # the archive of classes is used where it can be
-            *([f"-XX:SharedArchiveFile={self._archive}"] if self._archive.exists() else []),
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
             *options,
             f"@{self._options}",

@@ -82,7 +82,7 @@ class Twins:
         try:
             if chosen.cleanable_size:
                 cleaned = clean(log, chosen, step.now_ms, buffer_size=step.dedupe_size)
-                answer["end"] = self.checkpoint = cleaned.end_offset
+                answer["end"] = self.checkpoint = cleaned
         except LogstoreError as error:
             answer["error"] = f"{error.java_class}: {error.message}"
             self.is_done = True
