@@ -171,6 +171,12 @@ def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_c
     assert len(log.segments) == segment_count
 
 
+def structs_of(log: PartitionLog) -> tuple[Any, ...]:
+    """What the kernels of an append go by."""
+    fast = log.appender.fast
+    return log.offsets.struct, fast.struct, fast.request, log.producers.state.buffers.struct, log.active.indexes.struct
+
+
 def test_append_request(measured: Measured, log: PartitionLog, tmp_path: Path) -> None:
     """The kernel with its write, and what hands it 100 records."""
     for _ in range(2):
@@ -180,7 +186,7 @@ def test_append_request(measured: Measured, log: PartitionLog, tmp_path: Path) -
 
     def append() -> int:
         data = request.fill(fast, now_ms())
-        status = append_request(log.offsets.struct, fast.struct, fast.request, data)
+        status = append_request(*structs_of(log), data)
         if status != APPENDED:  # now and then the slow path has to make room, for index entries or in a new segment
             log.append_records(values(100))
             log.append_records(values(100))
@@ -192,11 +198,11 @@ def test_append_request(measured: Measured, log: PartitionLog, tmp_path: Path) -
 def test_finish_append(measured: Measured, log: PartitionLog) -> None:
     for _ in range(2):
         log.append_records(values(1))
-    struct, fast = log.offsets.struct, log.appender.fast
+    struct = log.offsets.struct
 
     def finish() -> int:
         struct.unfinished_size = 1
-        return finish_append(struct, fast.struct, fast.request)
+        return finish_append(*structs_of(log))
 
     floor = "a few words of memory: less than a call"
     assert measured(finish, count=1, floor=floor) == APPENDED
