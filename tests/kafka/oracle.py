@@ -184,8 +184,8 @@ def _compiled(cache: Path, classpath: str) -> Path:
             raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
         fresh = Path(place, "ours.jar")
         with zipfile.ZipFile(fresh, "w") as jar:
-            for compiled in sorted(Path(place).glob("*.class")):
-                jar.write(compiled, compiled.name)
+            for compiled in sorted(Path(place).rglob("*.class")):
+                jar.write(compiled, compiled.relative_to(place))
         fresh.replace(known)
     return known
 
