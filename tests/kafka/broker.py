@@ -80,11 +80,9 @@ class Broker:
     def running(self, stop_signal: signal.Signals) -> Iterator[str]:
         """The address of the started broker; at the end it gets `stop_signal`, always."""
         options = [f"-Dkafka.logs.dir={self.directory.parent}", "-Dlogstore.log.level=INFO", *self.jvm_options]
-        with contextlib.ExitStack() as stack:
-            options += stack.enter_context(self.oracle.archiving()) if stop_signal == signal.SIGTERM else []
-            command = self.oracle.command("kafka.Kafka", str(self.config), options=options)
-            log = stack.enter_context(self.log.open("w"))
-            process = self.process = stack.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
+        command = self.oracle.command("kafka.Kafka", str(self.config), options=options)
+        with self.log.open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+            self.process = process
             try:
                 self._wait_until_started(process)
                 yield self.bootstrap

@@ -1,8 +1,7 @@
 """The real Apache Kafka 4.3.1 as judge: its jars from Maven Central, run with the Java that is installed.
 
 Kept in `$LOGSTORE_ORACLE_CACHE` (default: `~/.cache/logstore/oracle`), which only its owner may read or write: the
-classpath, under a name with a hash of `pom.xml`; our own classes, with a hash of their sources; and Java's archive of
-classes that a broker loaded, which halves the start of every JVM after it.
+classpath, under a name with a hash of `pom.xml`, and our own classes, with a hash of their sources.
 """
 
 from __future__ import annotations
@@ -73,34 +72,18 @@ class Oracle:
             self.classpath = _classpath(self.cache)
             ours = _compiled(self.cache, self.classpath)
             self._options = _option_file(ours, self.classpath)
-        self._archive = ours.with_suffix(".jsa")
 
     def command(self, main_class: str, *args: str, options: Sequence[str] = ()) -> list[str]:
         """The command line that runs `main_class` with the real Kafka on its classpath."""
         return [
             self.java,
             *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
-            *("-Xlog:disable", "-Xlog:all=error:stderr"),  # the archive of classes is used where it can be
             f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
             *options,
             f"@{self._options}",
             main_class,
             *args,
         ]
-
-    @contextmanager
-    def archiving(self) -> Iterator[list[str]]:
-        """Options for a JVM that leaves the archive of the classes that it loaded, if there is none yet.
-
-        It has to end within the `with` block, by itself or by SIGTERM.
-        """
-        if self._archive.exists():
-            yield []
-            return
-        fresh = self._archive.with_name(f"{self._archive.stem}-{os.getpid()}.jsa")
-        yield [f"-XX:ArchiveClassesAtExit={fresh}"]
-        if fresh.exists():
-            fresh.replace(self._archive)
 
     def run(self, main_class: str, *args: str, cwd: Path, text: str = "") -> str:
         """stdout of `main_class` run in `cwd` with `text` as its stdin; CalledProcessError when it fails."""
@@ -171,7 +154,7 @@ def _classpath(cache: Path) -> str:
 
 
 def _compiled(cache: Path, classpath: str) -> Path:
-    """A jar, since an archive of classes is for classes in jars only."""
+    """A jar, which is there whole or not at all."""
     sources = sorted(source for folder in SOURCES for source in folder.glob("*.java"))
     known = cache / f"ours-{_hash(classpath.encode(), *(source.read_bytes() for source in sources))}.jar"
     if known.exists():
