@@ -37,11 +37,6 @@ class Unreadable(NamedTuple):
         place = where._replace(path=path, position=error.position, offset=error.offset)
         return cls(rule, (place, expected if error.expected is None else error.expected, found))
 
-    def breaks(self, rule: str) -> Iterator[Broken]:
-        """Yield it if that is the rule."""
-        if self.rule == rule:
-            yield self.broken
-
 
 class BadBytes(NamedTuple):
     """Bytes of a segment that are no good batch."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..facts.batches import Unreadable
 from ..finding import Finding, Rule
 from . import directory, groups, indexes, log, producers, transactions
 
@@ -15,5 +16,7 @@ BY_NAME = {rule.name: rule for rule in RULES}
 
 
 def ask(facts: object) -> list[Finding]:
-    """Ask every rule that needs such facts."""
+    """Ask every rule that needs such facts; of something unreadable only the rule that it names."""
+    if isinstance(facts, Unreadable):
+        return BY_NAME[facts.rule].ask(facts)
     return [finding for rule in RULES if isinstance(facts, rule.needs) for finding in rule.ask(facts)]

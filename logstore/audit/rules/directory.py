@@ -28,7 +28,7 @@ from .log import ERROR, WARNING
     "a broker does not start beside it: move it away",
 )
 def directory_entry(bad: Unreadable) -> Iterator[Broken]:
-    return bad.breaks("directory-entry")
+    yield bad.broken
 
 
 @rule(
@@ -76,7 +76,7 @@ def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
 )
 def partition_metadata(facts: Surrounding | Unreadable) -> Iterator[Broken]:
     if isinstance(facts, Unreadable):
-        yield from facts.breaks("partition-metadata")
+        yield facts.broken
         return
     for where, topic_id, right_id, right_path in facts.ids:
         if topic_id is None:
@@ -92,7 +92,7 @@ def partition_metadata(facts: Surrounding | Unreadable) -> Iterator[Broken]:
     "a broker goes on as if it were empty: restore it, or let every log be recovered",
 )
 def checkpoint_format(bad: Unreadable) -> Iterator[Broken]:
-    return bad.breaks("checkpoint-format")
+    yield bad.broken
 
 
 @rule(

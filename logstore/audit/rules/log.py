@@ -120,7 +120,7 @@ def offsets_lost(holes: Holes) -> Iterator[Broken]:
 
 @rule("log-marker", ERROR, "A control batch with a producer id is no transaction marker.", _SALVAGE)
 def log_marker(bad: Unreadable) -> Iterator[Broken]:
-    return bad.breaks("log-marker")
+    yield bad.broken
 
 
 @rule(
@@ -137,7 +137,7 @@ def log_records(bad: BadRecords) -> Iterator[Broken]:
     "log-unreadable", ERROR, "A segment cannot be read.", "look at the permissions and the disk; see the system's log"
 )
 def log_unreadable(bad: Unreadable) -> Iterator[Broken]:
-    return bad.breaks("log-unreadable")
+    yield bad.broken
 
 
 @rule(
@@ -147,4 +147,4 @@ def log_unreadable(bad: Unreadable) -> Iterator[Broken]:
     "a coordinator that loads it fails or skips it: what wrote it?",
 )
 def internal_record(bad: Unreadable) -> Iterator[Broken]:
-    return bad.breaks("internal-record")
+    yield bad.broken

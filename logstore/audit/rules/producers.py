@@ -21,7 +21,7 @@ from .log import ERROR, WARNING
 )
 def transaction_index(facts: AbortedFacts | Unreadable) -> Iterator[Broken]:
     if isinstance(facts, Unreadable):
-        yield from facts.breaks("transaction-index")
+        yield facts.broken
         return
     path = facts.end.files.transaction_index or facts.end.files.log
     by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
@@ -65,7 +65,7 @@ def _entry_text(entry: list[int] | None) -> str:
     "a broker deletes it and takes the one before: starts take longer",
 )
 def snapshot_format(bad: Unreadable) -> Iterator[Broken]:
-    return bad.breaks("snapshot-format")
+    yield bad.broken
 
 
 @rule(
