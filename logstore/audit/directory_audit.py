@@ -87,9 +87,9 @@ def joined(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, no
 
 
 def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[Transactions, list[Finding]]:
-    """Only the transactions of the data directory at `path`, and findings about records that do not parse.
+    """Read only the transactions of the data directory at `path`, and findings about records that do not parse.
 
-    An open one that is to be ended by nobody, or late, is among them if it stays so, see `stable_reading`.
+    A transaction that hangs or is late is reported only if a second reading confirms it, see `stable_reading`.
 
     Args:
         only: the name of the one partition whose transactions are asked for; None for all.
@@ -98,22 +98,22 @@ def read_transactions(path: str, now_ms: int, only: str | None = None) -> tuple[
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
     """
 
-    def read() -> tuple[Transactions, list[Finding]]:
+    def read() -> tuple[Transactions, list[Finding], list[Finding]]:
         cluster = Cluster(path)
         partitions = _live(path, cluster, {transaction_state.TOPIC}, only)
         bad = [finding for one in cluster.unreadable for finding in rules.ask(one)]
         found = _transactions(partitions, cluster, now_ms, only)
-        return found, bad + [finding for one in partitions for finding in one.findings]
+        return found, bad + [finding for one in partitions for finding in one.findings], rules.ask(found)
 
-    (transactions, findings), lasting = read_until_stable(path, read, lambda found: rules.ask(found[0]))
-    lasting_places = {(finding.rule, finding.where) for finding in lasting}
-    passing = {(finding.rule, finding.where) for finding in rules.ask(transactions)} - lasting_places
-    lasts = (one for one in transactions.open if (VERDICTS.get(one.verdict), one.where) not in passing)
-    return replace(transactions, open=tuple(lasts)), findings
+    (transactions, findings, seen), confirmed = read_until_stable(path, read, lambda found: found[2])
+    confirmed_places = {(finding.rule, finding.where) for finding in confirmed}
+    unconfirmed = {(finding.rule, finding.where) for finding in seen} - confirmed_places
+    kept = (one for one in transactions.open if (VERDICTS.get(one.verdict), one.where) not in unconfirmed)
+    return replace(transactions, open=tuple(kept)), findings
 
 
 def read_groups(path: str) -> tuple[Groups, list[Finding]]:
-    """Only the groups of the data directory at `path`, and findings about records that do not parse.
+    """Read only the groups of the data directory at `path`, and findings about records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
@@ -124,7 +124,7 @@ def read_groups(path: str) -> tuple[Groups, list[Finding]]:
 
 
 def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
-    """Only `__transaction_state` of the data directory at `path`, and findings about records that do not parse.
+    """Read only `__transaction_state` of the data directory at `path`, and findings about records that do not parse.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
