@@ -240,13 +240,15 @@ class Partitions:
         return self.put_aside({*self._waiting, *self._logs} - {one.key for one in wanted})
 
     def _make_directories(self, keys: Collection[TopicPartition]) -> None:
-        """Make directories that are missing; one sync of their parent serves all."""
+        """Make directories that are missing; one sync of their parent serves all, also those before one that fails."""
         made_count = 0
-        for key in keys:
-            with _named(key):
-                made_count += self.directories.make(key)
-        if made_count:
-            self.directories.sync()
+        try:
+            for key in keys:
+                with _named(key):
+                    made_count += self.directories.make(key)
+        finally:
+            if made_count:
+                self.directories.sync()
 
     def _open(self, wanted: WantedPartition) -> None:
         key = wanted.key
