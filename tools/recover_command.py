@@ -98,7 +98,9 @@ def _losses(path: str, settings: LoadSettings) -> list[Piece]:
 
     After a clean shutdown nothing is looked at, else the segments from the recovery point on (`LogLoader.recoverLog`).
     """
+    from logstore.disk.directory import list_partition_directory
     from logstore.errors import UsageError
+    from logstore.log.load.loader import first_unflushed
     from logstore.log.salvage.salvage import plan_salvage
 
     if settings.was_clean or not os.path.isdir(path):
@@ -107,7 +109,8 @@ def _losses(path: str, settings: LoadSettings) -> list[Piece]:
         pieces = plan_salvage(path)
     except UsageError:
         return []  # a cleaning is finished first, and nobody knows before which segments count
-    first = max((one.base_offset for one in pieces if one.base_offset <= settings.recovery_point), default=0)
+    segments = list_partition_directory(path).segments
+    first = first_unflushed((one.base_offset for one in segments), settings.recovery_point)
     looked_at = [piece for piece in pieces if piece.base_offset >= first]
     damaged = next((number for number, piece in enumerate(looked_at) if piece.problem is not None), len(looked_at))
     return [piece for piece in looked_at[damaged:] if piece.problem is None]

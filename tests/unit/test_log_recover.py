@@ -309,6 +309,17 @@ def test_a_dry_run_changes_nothing(rolled: Path) -> None:
     assert {path.name: path.read_bytes() for path in rolled.iterdir()} == before
 
 
+def test_damage_below_the_recovery_point_removes_nothing(rolled: Path) -> None:
+    *_, closed, last = sorted(rolled.glob("*.log"))
+    content = bytearray(closed.read_bytes())
+    content[70] ^= 1  # in its first batch
+    closed.write_bytes(content)
+    last.write_bytes(b"")
+    arguments = [str(rolled), "--unclean", "--recovery-point", str(int(last.stem)), "--dry-run"]
+    done = CliRunner().invoke(command, arguments)
+    assert (done.exit_code, "removedBatches: 0" in done.stdout) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -54,6 +54,11 @@ class LoadSettings:
     log_start_offset: int
     now_ms: int
     config: LogConfig
+
+
+def first_unflushed(base_offsets: Iterable[int], recovery_point: int) -> int:
+    """Return the base offset from which on recovery looks at segments (`LogLoader.recoverLog`)."""
+    return max((base for base in base_offsets if base <= recovery_point), default=0)
 
 
 class _OverflowedError(Exception):
@@ -208,7 +213,7 @@ class LogLoader:
         if self._settings.was_clean:
             return _OFFSET_END
         bases = [base_offset_of(name) for name in names if name.endswith(LOG_SUFFIX)]
-        return max((base for base in bases if base <= self.recovery_point), default=0)
+        return first_unflushed(bases, self.recovery_point)
 
     def _has_sane_indexes(self, segment: LogSegment) -> bool:
         """What a load checks of the indexes (`LogSegment.sanityCheck`): little; False if they are to be made anew."""
