@@ -24,7 +24,7 @@ from logstore.audit.verify import Asked, PartitionFacts, verify_partition, verif
 from .directories import find_data_directories, find_partitions
 from .options import Options, TopicChoice
 from .schemas import columns_of
-from .tables import PartitionsTask, Row, Table, batch_of, grouped
+from .tables import PartitionsTask, Table, batch_of, grouped, row_of
 
 COLUMNS = columns_of(
     "rule string, severity string, path string, topic string, partition int, position long, offset long, "
@@ -68,13 +68,8 @@ def _read(task: InputPartition, options: Options, schema: pa.Schema) -> Iterator
 
 def _batches(findings: Sequence[Finding], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     if findings:
-        yield batch_of(list(map(_row, findings)), schema)
-
-
-def _row(finding: Finding) -> Row:
-    where = finding.where._asdict()
-    told = {"expected": finding.expected, "found": finding.found, "advice": finding.advice}
-    return {"rule": finding.rule, "severity": finding.severity.value, **where, **told}
+        rows = [row_of(COLUMNS, one, one.where, severity=one.severity.value) for one in findings]
+        yield batch_of(rows, schema)
 
 
 TABLE = Table(COLUMNS, None, _plan, _read)

@@ -27,7 +27,7 @@ from .bounds import find_bounds
 from .directories import ListedPartition
 from .options import READ_COMMITTED, Options
 from .schemas import columns_of
-from .tables import Row, microseconds, partition_table
+from .tables import Row, partition_table, row_of
 
 
 def _topics(partition: ListedPartition, options: Options) -> Iterator[Row]:
@@ -56,30 +56,19 @@ TOPICS = partition_table(
 )
 
 
+PRODUCER_COLUMNS = columns_of(
+    "topic string, partition int, producer_id long, producer_epoch int, coordinator_epoch int, "
+    "last_timestamp timestamp, first_sequence int, last_sequence int, first_offset long, last_offset long, "
+    "current_txn_first_offset long"
+)
+
+
 def _producers(partition: ListedPartition, options: Options) -> Iterator[Row]:
     for entry in PartitionReader(partition.files.path).producers or ():
-        last = entry.batches[-1] if entry.batches else None
-        yield {
-            "producer_id": entry.producer_id,
-            "producer_epoch": entry.producer_epoch,
-            "coordinator_epoch": entry.coordinator_epoch,
-            "last_timestamp": microseconds(entry.last_timestamp),
-            "first_sequence": None if last is None else last.first_sequence,
-            "last_sequence": None if last is None else last.last_sequence,
-            "first_offset": None if last is None else last.first_offset,
-            "last_offset": None if last is None else last.last_offset,
-            "current_txn_first_offset": entry.current_txn_first_offset,
-        }
+        yield row_of(PRODUCER_COLUMNS, entry, *entry.batches[-1:])
 
 
-PRODUCERS = partition_table(
-    columns_of(
-        "topic string, partition int, producer_id long, producer_epoch int, coordinator_epoch int, "
-        "last_timestamp timestamp, first_sequence int, last_sequence int, first_offset long, last_offset long, "
-        "current_txn_first_offset long"
-    ),
-    _producers,
-)
+PRODUCERS = partition_table(PRODUCER_COLUMNS, _producers)
 
 
 def _rows(columns: Mapping[str, Int64Array], **same: Any) -> Iterator[Row]:

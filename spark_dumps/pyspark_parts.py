@@ -1,4 +1,4 @@
-"""What PySpark does not promise: the one place that relies on it, and what holds where it is not so."""
+"""What PySpark does not promise: how its workers live on between tasks; nothing is done where it is not so."""
 
 from __future__ import annotations
 
@@ -6,32 +6,7 @@ import gc
 import os
 import sys
 
-import pyarrow as pa
-from pyspark.sql.types import StructType
-
 _SET_IN_WORKERS = "SPARK_REUSE_WORKER"  # by Spark, for the processes that its Python daemon keeps for the next task
-_ARROW_TYPES = {
-    "binary": pa.binary(),
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "smallint": pa.int16(),
-    "string": pa.string(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "array<struct<key:string,value:binary>>": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
-    "array<struct<topic:string,partition:int>>": pa.list_(
-        pa.struct([("topic", pa.string()), ("partition", pa.int32())])
-    ),
-}
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the schema that a worker expects of batches with these columns, which it compares with theirs."""
-    try:
-        from pyspark.sql.pandas.types import to_arrow_schema
-    except ImportError:
-        return pa.schema([(field.name, _ARROW_TYPES[field.dataType.simpleString()]) for field in schema])
-    return to_arrow_schema(schema, timezone="UTC")
 
 
 class _Frozen:

@@ -21,7 +21,7 @@ from .bounds import find_range
 from .directories import chosen_partitions
 from .options import Options
 from .planning import Slice, SliceTask, head_of, plan_tasks
-from .schemas import HEADERS, columns_of
+from .schemas import columns_of
 from .tables import Table
 
 RECORD_COUNT_MAX = 98_312  # of an Arrow batch: each costs worker and JVM, so it has what a scan gives of usual records
@@ -30,12 +30,10 @@ _ADVICE = "retention, compaction or truncation replaced it after the query was p
 KAFKA_COLUMNS = columns_of(
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int"
 )
-MORE_COLUMNS = {
-    "headers": HEADERS,
-    **columns_of(
-        "producer_id long, producer_epoch short, sequence int, partition_leader_epoch int, is_transactional bool"
-    ),
-}
+MORE_COLUMNS = columns_of(
+    "headers headers, producer_id long, producer_epoch short, sequence int, partition_leader_epoch int, "
+    "is_transactional bool"
+)
 #: what a task makes of a table of batches: (slice, bytes of the file, batches, options, schema)
 Make = Callable[[Slice, ByteArray, BatchTable, Options, pa.Schema], Iterable[pa.RecordBatch | LogstoreError]]
 

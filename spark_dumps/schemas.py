@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -22,27 +23,34 @@ from logstore.errors import UsageError
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 PARTITIONS = ArrayType(StructType([StructField("topic", StringType()), StructField("partition", IntegerType())]))
-TYPES: dict[str, DataType] = {
-    "binary": BinaryType(),
-    "bool": BooleanType(),
-    "headers": HEADERS,
-    "int": IntegerType(),
-    "long": LongType(),
-    "short": ShortType(),
-    "string": StringType(),
-    "timestamp": TimestampType(),
+TYPES: dict[str, tuple[DataType, pa.DataType]] = {  # of Spark, and of Arrow, which a worker compares with its own
+    "binary": (BinaryType(), pa.binary()),
+    "bool": (BooleanType(), pa.bool_()),
+    "headers": (HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    "int": (IntegerType(), pa.int32()),
+    "long": (LongType(), pa.int64()),
+    "partitions": (PARTITIONS, pa.list_(pa.struct([("topic", pa.string()), ("partition", pa.int32())]))),
+    "short": (ShortType(), pa.int16()),
+    "string": (StringType(), pa.string()),
+    "timestamp": (TimestampType(), pa.timestamp("us", "UTC")),
 }
+_ARROW_TYPES = dict(TYPES.values())
 
 
 def columns_of(text: str) -> dict[str, DataType]:
     """Names and types of `name type, name type`."""
-    return {name: TYPES[kind] for name, kind in (column.split() for column in text.split(","))}
+    return {name: TYPES[kind][0] for name, kind in (column.split() for column in text.split(","))}
 
 
 def struct_of(columns: dict[str, DataType], names: Iterable[str] | None = None) -> StructType:
     """The schema of the columns, or of those named."""
     chosen = columns if names is None else names
     return StructType([StructField(name, columns[name]) for name in chosen])
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The schema that a worker expects of batches with these columns."""
+    return pa.schema([pa.field(field.name, _ARROW_TYPES[field.dataType], field.nullable) for field in schema])
 
 
 def check_schema(given: StructType, known: dict[str, DataType], table: str) -> None:

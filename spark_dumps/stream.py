@@ -23,8 +23,8 @@ from .bounds import PartitionBounds, PartitionRange, find_bounds, resolve
 from .directories import chosen_partitions
 from .options import Options
 from .planning import plan_tasks
-from .pyspark_parts import arrow_schema
 from .records import TABLE, read_task
+from .schemas import arrow_schema
 from .tables import check_columns
 
 Key = tuple[str, int]

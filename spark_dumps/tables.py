@@ -16,8 +16,8 @@ from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 
 from .directories import ListedPartition, chosen_partitions, relist
 from .options import Options, TopicChoice
-from .pyspark_parts import arrow_schema, freeze_imports
-from .schemas import check_schema, struct_of
+from .pyspark_parts import freeze_imports
+from .schemas import arrow_schema, check_schema, struct_of
 
 ROWS_A_BATCH = 4096
 PARTITIONS_A_TASK = 16
@@ -122,15 +122,30 @@ def _told(partition: ListedPartition, rows: Iterable[Row | LogstoreError]) -> It
         yield error
 
 
+def row_of(columns: Columns, *things: object, **values: Any) -> Row:
+    """A row of the values, and of the attributes of the things that are called as other columns of the table."""
+    names = columns.keys() - values.keys()
+    found = {name: getattr(one, name) for one in things for name in names if hasattr(one, name)}
+    return {**found, **values}
+
+
 def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows as Arrow; what a row does not name is null."""
-    return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
+    """Rows, with times in ms, as Arrow; what a row does not name is null."""
+    columns = []
+    for field in schema:
+        values = [row.get(field.name) for row in rows]
+        if pa.types.is_timestamp(field.type):
+            values = list(map(_microseconds, values))
+        columns.append(pa.array(values, field.type))
+    return pa.record_batch(columns, schema=schema)
 
 
-def microseconds(timestamp_ms: int) -> int | None:
+def _microseconds(timestamp_ms: int | None) -> int | None:
     """A time as a column of Spark's timestamps takes it; None for none, and for one that Spark has not."""
+    if timestamp_ms is None or timestamp_ms == NO_TIMESTAMP:
+        return None
     micros = timestamp_ms * MICROSECONDS_PER_MS
-    return None if timestamp_ms == NO_TIMESTAMP or not -(2**63) <= micros < 2**63 else micros
+    return micros if -(2**63) <= micros < 2**63 else None
 
 
 def find_table(name: str) -> Table:

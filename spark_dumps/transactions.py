@@ -18,7 +18,7 @@ from logstore.view.walk import Damage
 from .directories import ListedPartition
 from .options import Options
 from .schemas import columns_of
-from .tables import Row, microseconds, partition_table
+from .tables import Row, partition_table, row_of
 
 COLUMNS = columns_of(
     "topic string, partition int, producer_id long, producer_epoch int, state string, first_offset long, "
@@ -54,22 +54,17 @@ def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | Logsto
 
 def _row(transaction: PartitionTransaction) -> Row:
     marker = transaction.marker
-    row = {
-        "producer_id": transaction.producer_id,
-        "producer_epoch": transaction.producer_epoch,
-        "state": OPEN if marker is None else marker.outcome,
-        "first_offset": transaction.first_offset,
-        "last_offset": transaction.last_offset,
-        "record_count": transaction.record_count,
-        "first_timestamp": microseconds(transaction.first_timestamp),
-        "last_timestamp": microseconds(transaction.last_timestamp),
-    }
-    if marker is not None:
-        row["marker_offset"] = marker.offset
-        row["marker_timestamp"] = microseconds(marker.timestamp)
-        row["marker_epoch"] = marker.producer_epoch
-        row["coordinator_epoch"] = marker.coordinator_epoch
-    return row
+    if marker is None:
+        return row_of(COLUMNS, transaction, state=OPEN)
+    return row_of(
+        COLUMNS,
+        transaction,
+        state=marker.outcome,
+        marker_offset=marker.offset,
+        marker_timestamp=marker.timestamp,
+        marker_epoch=marker.producer_epoch,
+        coordinator_epoch=marker.coordinator_epoch,
+    )
 
 
 TABLE = partition_table(COLUMNS, _rows)
