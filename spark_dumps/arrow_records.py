@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from logstore.columns.arrow_batches import binary_array
+from logstore.columns.arrow_batches import binary_array, headers_array
 from logstore.columns.batch_table import FIELD_NAMES, BatchTable, Int64Array
-from logstore.columns.header_columns import HeaderColumns
 from logstore.columns.record_windows import RecordWindow
-from logstore.layout.batch import LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG
+from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.view.records import timestamp_types
+
+from .schemas import TYPES
 
 MICROSECONDS_PER_MS = 1000
 MS_MAX = (2**63 - 1) // MICROSECONDS_PER_MS
@@ -81,23 +83,13 @@ def _value(kept: KeptRecords) -> pa.Array:
     return binary_array(records.data, kept.column(records.value_position), kept.column(records.value_size))
 
 
-def _timestamp_type(kept: KeptRecords) -> pa.Array:
-    """0 CreateTime, 1 LogAppendTime, -1 none, in magic 0."""
-    is_append_time = (kept.batches.attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int32)
-    return pa.array(np.where(kept.batches.magic == 0, np.int32(-1), is_append_time)[kept.rows])
-
-
 def _headers(kept: KeptRecords) -> pa.Array:
     """A list of structs; null for a record without headers, as in Spark's Kafka source."""
     records = kept.window.records
     counts = kept.column(records.header_count)
     if not counts.any():
         return pa.nulls(counts.size)
-    columns = HeaderColumns.of_records(records, kept.kept)
-    keys, values = (binary_array(one.data, one.starts, one.sizes) for one in (columns.keys, columns.values))
-    bounds = np.concatenate([columns.starts[:1], columns.ends]).astype(np.int32)
-    structs = pa.StructArray.from_arrays([keys.view(pa.string()), values], ["key", "value"])
-    return pa.ListArray.from_arrays(pa.array(bounds), structs, mask=pa.array(counts == 0))
+    return headers_array(records, kept.kept, TYPES["headers"][1], pa.array(counts == 0))
 
 
 MAKERS: dict[str, Callable[[KeptRecords], pa.Array]] = {
@@ -107,7 +99,7 @@ MAKERS: dict[str, Callable[[KeptRecords], pa.Array]] = {
     "partition": lambda kept: pa.repeat(pa.scalar(kept.partition, pa.int32()), kept.count),
     "offset": lambda kept: pa.array(kept.column(kept.window.records.offset)),
     "timestamp": lambda kept: timestamps(kept.column(kept.window.records.timestamp)),
-    "timestampType": _timestamp_type,
+    "timestampType": lambda kept: pa.array(timestamp_types(kept.batches).astype(np.int32)[kept.rows]),
     "headers": _headers,
     "producer_id": lambda kept: kept.batch_field("producer_id"),
     "producer_epoch": lambda kept: kept.batch_field("producer_epoch"),

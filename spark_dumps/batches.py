@@ -13,11 +13,11 @@ from logstore.layout.batch import (
     CODEC_MASK,
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
-    LOG_APPEND_TIME_FLAG,
     MAGIC_V2,
     TRANSACTIONAL_FLAG,
 )
 from logstore.model import Codec, TimestampType
+from logstore.view.records import timestamp_types
 
 from .arrow_records import timestamps
 from .options import Options
@@ -63,11 +63,8 @@ def _column(name: str, one: Slice, table: BatchTable) -> pa.Array:
     if name == "codec":
         return pa.array(_CODEC_NAMES, pa.string()).take(pa.array(attributes & CODEC_MASK))
     if name == "timestamp_type":
-        kinds = [TimestampType.NO_TIMESTAMP_TYPE, TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME]
-        is_append_time = (attributes & LOG_APPEND_TIME_FLAG != 0).astype(np.int64)
-        return pa.array([kind.kafka_name for kind in kinds]).take(
-            pa.array(np.where(table.magic == 0, 0, 1 + is_append_time))
-        )
+        numbers = timestamp_types(table) - TimestampType.NO_TIMESTAMP_TYPE
+        return pa.array([kind.kafka_name for kind in TimestampType]).take(pa.array(numbers))
     if name in _FLAGS:
         return pa.array(is_v2 & (attributes & _FLAGS[name] != 0))
     if name in ("base_timestamp", "max_timestamp", "delete_horizon"):

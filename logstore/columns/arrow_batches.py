@@ -51,11 +51,10 @@ def record_schema(*, is_view: bool = False) -> Any:
     )
 
 
-def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_view: bool = False) -> RecordBatch:
-    """Some records, or all, as a `pyarrow.RecordBatch` of `record_schema`.
+def record_batch(records: RecordTable, *, is_view: bool = False) -> RecordBatch:
+    """All records as a `pyarrow.RecordBatch` of `record_schema`.
 
     Args:
-        rows: int64, numbers of records; None: all.
         is_view: leave keys and values where they are. They are good as long as the file is not cut.
 
     Raises:
@@ -64,20 +63,15 @@ def record_batch(records: RecordTable, rows: Int64Array | None = None, *, is_vie
     import pyarrow as pa
 
     if is_view:
-        return _as_views(records if rows is None else _taken(records, rows))
-    kept = slice(None) if rows is None else rows
+        return _as_views(records)
     columns = [
-        _int64s(records.offset[kept], pa.int64(), None),
-        _timestamps(records.timestamp[kept]),
-        binary_array(records.data, records.key_position[kept], records.key_size[kept]),
-        binary_array(records.data, records.value_position[kept], records.value_size[kept]),
-        _headers(records, kept),
+        _int64s(records.offset, pa.int64(), None),
+        _int64s(records.timestamp, pa.timestamp("ms", "UTC"), _bits(records.timestamp != NO_TIMESTAMP)),
+        binary_array(records.data, records.key_position, records.key_size),
+        binary_array(records.data, records.value_position, records.value_size),
+        _headers(records),
     ]
     return pa.record_batch(columns, schema=record_schema())
-
-
-def _taken(records: RecordTable, rows: Int64Array) -> RecordTable:
-    return RecordTable(records.data, np.take(records.matrix[:, : records.count], rows, axis=1), rows.size)
 
 
 def _as_views(records: RecordTable) -> RecordBatch:
@@ -107,7 +101,7 @@ def _as_views(records: RecordTable) -> RecordBatch:
         pa.Array.from_buffers(pa.timestamp("ms", "UTC"), count, [has_time, timestamp_buffer], timestamp_null_count),
         views(key_buffer, records.key_size, key_null_count),
         views(value_buffer, records.value_size, value_null_count),
-        _headers(records, slice(None)) if with_headers_count else _no_headers(count),
+        _headers(records) if with_headers_count else _no_headers(count),
     ]
     return pa.record_batch(columns, schema=record_schema(is_view=True))
 
@@ -132,12 +126,6 @@ def _int64s(values: Int64Array, kind: Any, validity: Any) -> Array:
     buffer, copied = _empty(values.size, np.int64)
     copied[:] = values
     return pa.Array.from_buffers(kind, values.size, [validity, buffer])
-
-
-def _timestamps(times_ms: Int64Array) -> Array:
-    import pyarrow as pa
-
-    return _int64s(times_ms, pa.timestamp("ms", "UTC"), _bits(times_ms != NO_TIMESTAMP))
 
 
 def binary_array(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
@@ -170,20 +158,23 @@ def _gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tupl
     return offsets_buffer, content_buffer
 
 
-def _headers(records: RecordTable, rows: Int64Array | slice) -> Array:
+def _headers(records: RecordTable) -> Array:
+    if not records.header_count.any():
+        return _no_headers(len(records))
+    return headers_array(records, slice(None), record_schema().field("headers").type)
+
+
+def headers_array(records: RecordTable, rows: Int64Array | slice, kind: Any, is_null: Any = None) -> Array:
+    """The headers of some records as an array of `kind`, a list of structs of `string` keys and `binary` values."""
     import pyarrow as pa
 
-    kind = record_schema().field("headers").type
-    if not records.header_count[rows].any():
-        return _no_headers(records.offset[rows].size)
     headers = HeaderColumns.of_records(records, rows)
-    count = len(headers.keys)
     key_buffers = _gathered(headers.keys.data, headers.keys.starts, headers.keys.sizes)
-    keys = pa.Array.from_buffers(pa.string(), count, [None, *key_buffers])
+    keys = pa.Array.from_buffers(pa.string(), len(headers.keys), [None, *key_buffers])
     values = binary_array(headers.values.data, headers.values.starts, headers.values.sizes)
     structs = pa.StructArray.from_arrays([keys, values], fields=list(kind.value_type))
     bounds = np.concatenate([headers.starts[:1], headers.ends]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind)
+    return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind, mask=is_null)
 
 
 @lru_cache(maxsize=8)  # batches have as many rows as fit a window, so most have what another one has

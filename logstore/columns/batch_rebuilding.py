@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UsageError
-from ..kernels.decode import records as decode
 from ..kernels.scan import batches as scan
 from ..layout.batch import (
     CODEC_MASK,
@@ -21,11 +20,10 @@ from ..layout.batch import (
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
 )
+from .any_columns import columns_of_table
 from .batch_fields import NO_EPOCH, BatchFields
 from .batch_table import BatchTable, BoolArray, ByteArray, Int64Array
-from .header_columns import HeaderColumns
 from .record_building import BuiltBatches, encode_measured, with_headers
-from .record_columns import BytesColumn, RecordColumns
 from .record_encoding import RecordEncoder
 from .record_table import RecordTable
 
@@ -65,7 +63,7 @@ def rebuild_batches(
     matrix = _headers(table, rows, delete_horizons_ms)
     last_offset_deltas = matrix[scan.LAST_OFFSET_DELTA].copy()
     offset_deltas = records.offset[kept] - np.repeat(matrix[scan.BASE_OFFSET], counts)
-    encoder = RecordEncoder(columns_of(records, kept), offset_deltas)
+    encoder = RecordEncoder(columns_of_table(records, kept), offset_deltas)
     encoder.measure(matrix, row_ends, 0)
     matrix[scan.LAST_OFFSET_DELTA] = last_offset_deltas
     return encode_measured(encoder, matrix, row_ends, None)
@@ -85,23 +83,6 @@ def empty_batch(table: BatchTable, row: int) -> ByteArray:
     matrix[scan.RECORD_COUNT] = 0
     matrix[scan.SIZE] = HEADER_SIZE
     return with_headers(bytearray(HEADER_SIZE), matrix)
-
-
-def columns_of(records: RecordTable, rows: Int64Array) -> RecordColumns:
-    """Some records as columns; keys and values are not copied."""
-    has_headers = records.column(decode.HEADER_COUNT)[rows].any()
-    return RecordColumns(
-        rows.size,
-        _field(records, rows, decode.KEY_POSITION, decode.KEY_SIZE),
-        _field(records, rows, decode.VALUE_POSITION, decode.VALUE_SIZE),
-        records.timestamp[rows],
-        HeaderColumns.of_records(records, rows).encoded() if has_headers else None,
-    )
-
-
-def _field(records: RecordTable, rows: Int64Array, position: int, size: int) -> BytesColumn:
-    starts = records.column(position)[rows]
-    return BytesColumn(records.data, starts, starts + records.column(size)[rows])
 
 
 def _headers(table: BatchTable, rows: Int64Array, delete_horizons_ms: Int64Array) -> Int64Array:

@@ -46,8 +46,10 @@ class HeaderColumns:
         return cls(np.concatenate([[0], ends[:-1]]), ends, keys, values)
 
     @classmethod
-    def of_records(cls, records: RecordTable, rows: Int64Array | slice = slice(None)) -> HeaderColumns:
-        """Of some records; bytes are not copied, but for keys that are not UTF-8: those become what Java reads."""
+    def of_records(
+        cls, records: RecordTable, rows: Int64Array | slice = slice(None), *, as_java: bool = True
+    ) -> HeaderColumns:
+        """Of some records; bytes are not copied, but with `as_java` keys that are not UTF-8 become what Java reads."""
         counts = np.ascontiguousarray(records.column(decode.HEADER_COUNT)[rows])
         ends = np.cumsum(counts)
         matrix = np.empty((fields.COLUMN_COUNT, int(ends[-1]) if ends.size else 0), np.int64)
@@ -61,7 +63,8 @@ class HeaderColumns:
             raise UsageError("The headers of a record are not where its table says", found=f"row {state[fields.ROW]}")
         keys = BytesColumn(records.data, matrix[fields.KEY_START], matrix[fields.KEY_END])
         values = BytesColumn(records.data, matrix[fields.VALUE_START], matrix[fields.VALUE_END])
-        return cls(ends - counts, ends, _as_java(keys) if state[fields.HAS_OTHER_THAN_ASCII] else keys, values)
+        keys = _as_java(keys) if as_java and state[fields.HAS_OTHER_THAN_ASCII] else keys
+        return cls(ends - counts, ends, keys, values)
 
     def __len__(self) -> int:
         return self.starts.size

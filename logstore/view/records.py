@@ -22,16 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..columns.any_columns import columns_of_table
 from ..columns.arrow_batches import RecordBatch, record_batch
 from ..columns.batch_table import BatchTable, Int64Array
 from ..columns.in_order import in_order
-from ..columns.record_columns import BytesColumn, RecordColumns
+from ..columns.record_columns import RecordColumns
 from ..columns.record_table import RecordTable
 from ..columns.record_windows import BadBatch
 from ..columns.window_scan import PARALLEL_SIZE_MIN
 from ..kernels.scan import batches as scan
 from ..layout.batch import LOG_APPEND_TIME_FLAG
-from ..layout.record import headers_bytes
 from ..layout.utf8 import java_utf8
 from ..model import FetchIsolation, TimestampType
 from .batch_checks import bad_batch, bad_window
@@ -79,17 +79,7 @@ class RecordChunk:
 
     def columns(self) -> RecordColumns:
         """Keys, values and timestamps, not copied; and the headers, if any record has one."""
-        table = self.records
-        headers = None
-        if table.header_count.any():
-            headers = BytesColumn.of_values([headers_bytes(table.headers(row)) for row in range(len(table))])
-        return RecordColumns(
-            len(table),
-            _bytes_column(table, table.key_position, table.key_size),
-            _bytes_column(table, table.value_position, table.value_size),
-            table.timestamp,
-            headers,
-        )
+        return columns_of_table(self.records, as_java=False)  # a copy has the bytes that are here
 
     def to_arrow(self, *, is_view: bool = False) -> RecordBatch:
         """A `pyarrow.RecordBatch`; with `is_view` keys and values are not copied, see `columns.arrow_batches`."""
@@ -117,7 +107,7 @@ class RecordChunk:
         return (
             table.offset.tolist(),
             table.timestamp.tolist(),
-            [_TIMESTAMP_TYPES[each] for each in _timestamp_types(self.batches)[rows].tolist()],
+            [_TIMESTAMP_TYPES[each] for each in timestamp_types(self.batches)[rows].tolist()],
             _bytes_list(table, table.key_position, table.key_size),
             _bytes_list(table, table.value_position, table.value_size),
             headers,
@@ -232,10 +222,6 @@ class RecordReader:
         self.position = max(self.position, next_offset)
 
 
-def _bytes_column(table: RecordTable, positions: Int64Array, sizes: Int64Array) -> BytesColumn:
-    return BytesColumn(table.data, positions, np.where(sizes < 0, np.int64(-1), positions + sizes))
-
-
 def _bytes_list(table: RecordTable, positions: Int64Array, sizes: Int64Array) -> list[bytes | None]:
     data = table.data.data
     return [
@@ -244,7 +230,8 @@ def _bytes_list(table: RecordTable, positions: Int64Array, sizes: Int64Array) ->
     ]
 
 
-def _timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:
+def timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:
+    """The number of the `TimestampType` of each batch."""
     is_log_append_time = batches.attributes & LOG_APPEND_TIME_FLAG != 0
     types = np.where(is_log_append_time, int(TimestampType.LOG_APPEND_TIME), int(TimestampType.CREATE_TIME))
     return np.where(batches.magic == 0, int(TimestampType.NO_TIMESTAMP_TYPE), types)

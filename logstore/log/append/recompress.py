@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import struct
 
-import numpy as np
-
+from ...columns.any_columns import columns_of_table
 from ...columns.batch_fields import NO_EPOCH
-from ...columns.batch_rebuilding import columns_of
 from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.record_building import build_batch
 from ...columns.record_table import RecordTable
@@ -47,7 +45,7 @@ def recompress(
     """
     _require_records(records, rules)
     data = build_batch(
-        columns_of(records, np.arange(len(records))),
+        columns_of_table(records),
         base_offset=base_offset,
         codec=codec,
         level=rules.level(codec),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...columns.batch_rebuilding import columns_of, empty_batch, rebuild_batches
+from ...columns.any_columns import columns_of_table
+from ...columns.batch_rebuilding import empty_batch, rebuild_batches
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ...columns.record_building import build_batch
 from ...errors import InvalidRecordError
@@ -104,7 +105,7 @@ def _upgraded(run: BatchRun, table: BatchTable, row: int, kept: Int64Array, hori
     is_log_append_time = kind is TimestampType.LOG_APPEND_TIME
     offsets = run.records.offset[kept]
     return build_batch(
-        columns_of(run.records, kept),
+        columns_of_table(run.records, kept),
         offset_deltas=offsets - offsets[0],
         base_offset=int(offsets[0]),
         codec=Codec(attributes & legacy.CODEC_MASK),
