@@ -21,7 +21,7 @@ def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
     """
     data = MappedFile(str(path)).data
     bounds = ReadBounds("t-0", 0, INT64_MAX, INT64_MAX, INT64_MAX)
-    fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), None, bounds)
+    fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
     decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
     parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
     return (window for part in parts for window in part.windows if isinstance(window, RecordWindow))

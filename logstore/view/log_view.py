@@ -29,13 +29,16 @@ class ReadableLog(ABC):
         start_offset: int,
         max_size: int,
         isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED,
+        *,
+        min_one_message: bool = True,
     ) -> Fetched:
         """Return data from an offset on; arguments, what comes and what is raised as in `read.read`.
 
         It is mapped, not copied. Of a log that another process writes it is copied, 16 MiB or one batch at most.
         """
         view = self.view()
-        return read(view.segments, view.bounds, start_offset, min(max_size, view.read_size_max), isolation)
+        size = min(max_size, view.read_size_max)
+        return read(view.segments, view.bounds, start_offset, size, isolation, min_one_message=min_one_message)
 
     def offset_for_timestamp(
         self, timestamp: int, isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED

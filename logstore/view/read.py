@@ -77,6 +77,7 @@ class Fetched:
         data: uint8, 1-D, read-only: whole batches but for the last; empty at the bound.
         start: where the data begins.
         path: of the `.log` that the data is from; None without data.
+        is_first_entry_incomplete: `max_size` is less than the first batch.
         aborted_transactions: in the order of the index; None unless committed data was asked for.
         bounds: as they were given to `read`.
     """
@@ -84,6 +85,7 @@ class Fetched:
     data: ByteArray
     start: OffsetMetadata
     path: str | None
+    is_first_entry_incomplete: bool
     aborted_transactions: list[AbortedTransaction] | None
     bounds: ReadBounds
 
@@ -99,11 +101,13 @@ def read(
     start_offset: int,
     max_size: int,
     isolation: FetchIsolation,
+    *,
+    min_one_message: bool = True,
 ) -> Fetched:
     """Data from the batch that holds `start_offset`, or the first behind it, up to the bound of `isolation`.
 
     Args:
-        max_size: bytes at most; more only for a first batch that is larger (`minOneMessage`).
+        max_size: bytes at most; more only for a first batch that is larger, with `min_one_message`.
 
     Raises:
         OffsetOutOfRangeError: the offset is below the log's start or above its end; at its end nothing is found.
@@ -128,7 +132,7 @@ def read(
     while segment is not None:
         place = _place_of(segment, start_offset, max_size)
         if place is not None:
-            return _slice(segments, segment, place, start_offset, max_size, end, bounds, is_committed)
+            return _slice(segments, segment, place, start_offset, max_size, end, bounds, is_committed, min_one_message)
         segment = segments.higher(segment.base_offset)
     return _nothing(_log_end_metadata(segments, bounds), bounds, None)
 
@@ -195,9 +199,12 @@ def _slice(
     end: OffsetMetadata,
     bounds: ReadBounds,
     is_committed: bool,
+    min_one_message: bool,
 ) -> Fetched:
+    adjusted_size = max(max_size, place.size) if min_one_message else max_size
     end_position = _end_position(segment, end)
-    size = 0 if end_position is None else min(end_position - place.position, max(max_size, place.size))
+    has_data = adjusted_size > 0 and end_position is not None
+    size = min((end_position or 0) - place.position, adjusted_size) if has_data else 0
     if size < 0:
         raise CorruptIndexError(
             f"Invalid size: {size} in read from {_file_records_text(segment)}",
@@ -214,6 +221,7 @@ def _slice(
         data=data,
         start=OffsetMetadata(place.base_offset, segment.base_offset, place.position),
         path=segment.path(LOG_SUFFIX),
+        is_first_entry_incomplete=has_data and adjusted_size < place.size,
         aborted_transactions=aborted,
         bounds=bounds,
     )
@@ -270,7 +278,7 @@ def aborted_entries(
 
 
 def _nothing(start: OffsetMetadata, bounds: ReadBounds, aborted: list[AbortedTransaction] | None) -> Fetched:
-    return Fetched(np.empty(0, np.uint8), start, None, aborted, bounds)
+    return Fetched(np.empty(0, np.uint8), start, None, False, aborted, bounds)
 
 
 def _file_records_text(segment: Segment) -> str:

@@ -86,9 +86,9 @@ class Ours:
         stable = end if unstable is None else min(unstable, end)
         return ReadBounds(self.topic_partition, start, end, end, stable)
 
-    def read(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str, *_: bool) -> Answer:
+    def read(self, bounds: ReadBounds, offset: int, max_size: int, isolation: str, min_one: bool) -> Answer:
         try:
-            found = read(self.loader.segments, bounds, offset, max_size, ISOLATIONS[isolation])
+            found = read(self.loader.segments, bounds, offset, max_size, ISOLATIONS[isolation], min_one_message=min_one)
         except LogstoreError as error:
             return {"error": text_of(error)}
         assert found.data.flags.writeable is False or not found.data.size
@@ -97,7 +97,7 @@ class Ours:
             "start": list(found.start),
             "size": found.data.size,
             "crc": crc32c(found.data),
-            "incomplete": False,  # Kafka is asked for one message at least
+            "incomplete": found.is_first_entry_incomplete,
             "aborted": None if aborted is None else [list(entry) for entry in aborted],
         }
 
@@ -152,7 +152,7 @@ def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) 
     for _ in range(READ_COUNT):
         offset = dice.choose(offsets) if dice.chance(25) else dice.between(start, max(start, end - 1))
         max_size = -1 if dice.chance(2) else dice.choose(SIZES)
-        reads.append([offset, max_size, dice.choose(list(ISOLATIONS)), True])
+        reads.append([offset, max_size, dice.choose(list(ISOLATIONS)), dice.chance(50)])
     times = [*SPECIAL_TIMES, *(SOME_TIME + dice.below(4000) for _ in range(12)), NOW_MS - dice.below(10**9)]
     # what is behind the last good batch of a segment is only seen by a fetch that is large enough
     sizes = SIZES[-1:] if is_damaged else SIZES[1:]
