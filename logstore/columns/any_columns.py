@@ -1,4 +1,4 @@
-"""Columns of records out of whatever a program has its data in: Python lists, numpy, Arrow, or records it has read."""
+"""Columns of records out of whatever a program has its data in: Python lists, numpy, or anything that speaks Arrow."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from ..errors import UsageError
 from . import arrow_columns
-from .batch_table import ByteArray, Int64Array
+from .batch_table import Int64Array
 from .header_columns import HeaderColumns
 from .record_columns import BytesColumn, RecordColumns
-from .record_table import RecordTable
 
 _ADVICE = "give bytes: a list, an array of dtype S, V or object, uint8[n, width], (uint8 data, offsets), or Arrow"
 
@@ -51,22 +50,6 @@ def record_columns(
     if count is None:
         raise UsageError("There are no columns", expected="values, keys, timestamps or headers")
     return RecordColumns(count, key_column, value_column, times, header_column)
-
-
-def columns_of_table(
-    records: RecordTable, rows: Int64Array | slice = slice(None), *, as_java: bool = True
-) -> RecordColumns:
-    """Records that were read as columns, all or some; keys and values are not copied, `as_java` as in `of_records`."""
-    timestamps, headers = records.timestamp[rows], None
-    if records.header_count[rows].any():
-        headers = HeaderColumns.of_records(records, rows, as_java=as_java).encoded()
-    keys = _fields(records.data, records.key_position[rows], records.key_size[rows])
-    values = _fields(records.data, records.value_position[rows], records.value_size[rows])
-    return RecordColumns(timestamps.size, keys, values, timestamps, headers)
-
-
-def _fields(data: ByteArray, starts: Int64Array, sizes: Int64Array) -> BytesColumn:
-    return BytesColumn(data, starts, starts + sizes)
 
 
 def _bytes(values: Any) -> BytesColumn | None:

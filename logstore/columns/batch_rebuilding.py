@@ -20,9 +20,9 @@ from ..layout.batch import (
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
 )
-from .any_columns import columns_of_table
 from .batch_fields import NO_EPOCH, BatchFields
 from .batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from .header_columns import columns_of_table
 from .record_building import BuiltBatches, encode_measured, with_headers
 from .record_encoding import RecordEncoder
 from .record_table import RecordTable

@@ -1,4 +1,7 @@
-"""HeaderColumns: the headers of many records as columns of keys and values, and the form they have in a record."""
+"""HeaderColumns: the headers of many records as columns of keys and values, and the form they have in a record.
+
+`columns_of_table` makes columns of records that were read, with these headers.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from ..kernels.encode.fields import SLACK_SIZE
 from ..kernels.table import headers as fields
 from ..layout.record import Headers, header_key_bytes
 from ..layout.utf8 import java_utf8
-from .batch_table import Int64Array
+from .batch_table import ByteArray, Int64Array
 from .build_errors import refused
-from .record_columns import BytesColumn
+from .record_columns import BytesColumn, RecordColumns
 from .record_table import RecordTable
 
 _HEADER_OVERHEAD_MAX = 10  # bytes of two sizes
@@ -101,6 +104,27 @@ class HeaderColumns:
         sizes = self.keys.sizes + self.values.sizes + (2 + _HEADER_OVERHEAD_MAX)
         sums = np.concatenate([[0], np.cumsum(sizes)])
         return int((sums[self.ends] - sums[self.starts]).sum()) + len(self) * _COUNT_SIZE_MAX
+
+
+def columns_of_table(
+    records: RecordTable, rows: Int64Array | slice = slice(None), *, as_java: bool = True
+) -> RecordColumns:
+    """Make columns of records that were read, all or some; keys and values are not copied.
+
+    Args:
+        rows: int64, numbers of records, or a slice of them.
+        as_java: as in `HeaderColumns.of_records`.
+    """
+    timestamps, headers = records.timestamp[rows], None
+    if records.header_count[rows].any():
+        headers = HeaderColumns.of_records(records, rows, as_java=as_java).encoded()
+    keys = _fields(records.data, records.key_position[rows], records.key_size[rows])
+    values = _fields(records.data, records.value_position[rows], records.value_size[rows])
+    return RecordColumns(timestamps.size, keys, values, timestamps, headers)
+
+
+def _fields(data: ByteArray, starts: Int64Array, sizes: Int64Array) -> BytesColumn:
+    return BytesColumn(data, starts, starts + sizes)
 
 
 def _not_there() -> UsageError:

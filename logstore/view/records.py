@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..columns.any_columns import columns_of_table
 from ..columns.arrow_batches import RecordBatch, record_batch
 from ..columns.batch_table import BatchTable, Int64Array
+from ..columns.header_columns import columns_of_table
 from ..columns.in_order import in_order
 from ..columns.record_columns import RecordColumns
 from ..columns.record_table import RecordTable

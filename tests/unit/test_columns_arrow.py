@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from logstore.columns.any_columns import columns_of_table, record_columns
+from logstore.columns.any_columns import record_columns
 from logstore.columns.arrow_batches import binary_array, record_batch
 from logstore.columns.batch_table import ByteArray, scan
+from logstore.columns.header_columns import columns_of_table
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.columns.record_table import BatchRecords, RecordTable

@@ -239,4 +239,4 @@ def test_headers_of_records_that_are_not_there_are_refused() -> None:
     matrix = np.zeros((decode.COLUMN_COUNT, 1), np.int64)
     matrix[decode.HEADERS_POSITION], matrix[decode.HEADER_COUNT] = 7, 1
     with pytest.raises(UsageError, match="not where its table says; found row 0"):
-        HeaderColumns.of_records(RecordTable(DATA, matrix, 1), slice(None))
+        HeaderColumns.of_records(RecordTable(DATA, matrix, 1))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-from ...columns.any_columns import columns_of_table
 from ...columns.batch_fields import NO_EPOCH
 from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.header_columns import columns_of_table
 from ...columns.record_building import build_batch
 from ...columns.record_table import RecordTable
 from ...errors import InvalidRecordError, RecordTooLargeError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...columns.any_columns import columns_of_table
 from ...columns.batch_rebuilding import empty_batch, rebuild_batches
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
+from ...columns.header_columns import columns_of_table
 from ...columns.record_building import build_batch
 from ...errors import InvalidRecordError
 from ...layout import legacy
