@@ -73,8 +73,9 @@ def _transaction_state(partition: ListedPartition, options: Options) -> Iterator
         if isinstance(record, ReplayedRecord) and record.key is not None:
             transactional_id = transaction_state.decode_key(record.key, offset=record.offset)
             metadata = transaction_state.decode_value(record.value, offset=record.offset)
-            found.pop(transactional_id, None)
-            if metadata is not None:
+            if metadata is None:
+                found.pop(transactional_id, None)
+            else:
                 found[transactional_id] = row_of(
                     STATE_COLUMNS,
                     metadata,
