@@ -9,7 +9,7 @@ import pytest
 
 from logstore.audit import rules
 from logstore.audit.directory_audit import audit_directory
-from logstore.audit.finding import Rule
+from logstore.audit.finding import Rule, Where
 from logstore.audit.verify import Unreadable
 from tests.unit import audit_faults, audit_story_faults
 
@@ -37,3 +37,11 @@ def test_a_rule_has_faults_and_is_asked_where_there_is_none(rule: Rule, asked: s
     assert any(faults.get(rule.name) for faults in BROKEN) != (rule.name == UNREADABLE)
     assert rule.check.__name__ == rule.name.replace("-", "_")
     assert rule.needs[0] in OF_WHAT_IS_WRONG or any(issubclass(one, rule.needs) for one in asked)
+
+
+def test_what_is_unreadable_is_asked_the_rule_that_it_names_and_no_other() -> None:
+    bad = Unreadable("snapshot-format", (Where("a.snapshot"), "a snapshot", "nothing"))
+    (finding,) = rules.ask(bad)
+    assert (finding.rule, finding.where.path, finding.found) == ("snapshot-format", "a.snapshot", "nothing")
+    with pytest.raises(KeyError, match="snapshot-fromat"):
+        rules.ask(bad._replace(rule="snapshot-fromat"))

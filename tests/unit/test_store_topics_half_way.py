@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from logstore.disk.seam import Seam
+from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
@@ -55,6 +59,35 @@ def test_a_topic_whose_making_is_interrupted_is_not_there(tmp_path: Path, monkey
                 store.create_topic("t")
         assert list(store.topics) == []
         store.create_topic("t")
+
+
+class RefusedDirectory(UnsyncedSeam):
+    """A disk that refuses the directory of one partition, and tells what was done to directories."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def make_directory(self, path: str) -> None:
+        if path.endswith("t-2"):
+            self.done.append("refused")
+            raise nio_error(OSError(errno.EACCES, os.strerror(errno.EACCES)), path)
+        super().make_directory(path)
+        self.done.append(Path(path).name)
+
+    def sync_directory(self, path: str) -> None:
+        self.done.append("synced")
+
+
+def test_directories_made_by_an_opening_before_one_that_is_refused_are_synced(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.create_topic("t", 3)
+    for path in tmp_path.glob("t-*"):
+        shutil.rmtree(path)
+    seam = RefusedDirectory()
+    with pytest.raises(DataDirectoryError, match="t-2"):
+        opened(tmp_path, seam)
+    # the next opening finds them, and takes them for synced
+    assert seam.done[seam.done.index("t-0") :] == ["t-0", "t-1", "refused", "synced"]
 
 
 class FullDisk(UnsyncedSeam):
