@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from ..view.metadata_image import MetadataImage
 from .broker_config import BrokerConfig, topic_defaults
 from .checkpoints import Checkpoints
 from .directories import PartitionDirectories
+from .threads import each_done
 from .timers import Timers
 
 Progress = Callable[[int, int], object]
@@ -153,23 +153,22 @@ class Partitions:
         """
         wanted = list(wanted)
         self._make_directories([one.key for one in wanted])
-        with ThreadPoolExecutor(self._thread_count, "logstore-recovery") as pool:
-            jobs = {pool.submit(self._open, one): one.key for one in wanted}
-            try:
-                if progress is not None and ready_count:
-                    progress(ready_count, ready_count + len(jobs))
-                for done_count, job in enumerate(as_completed(jobs), ready_count + 1):
-                    with _named(jobs[job]):
-                        job.result()
+        try:
+            if progress is not None and ready_count:
+                progress(ready_count, ready_count + len(wanted))
+            with closing(each_done(self._open, wanted, self._thread_count)) as opened:
+                for done_count, (one, error) in enumerate(opened, ready_count + 1):
+                    with _named(one.key):
+                        if error is not None:
+                            raise error
                     if progress is not None:
-                        progress(done_count, ready_count + len(jobs))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                for one in wanted:
-                    log = self._logs.pop(one.key, None)
-                    if log is not None:
-                        log.close()
-                raise
+                        progress(done_count, ready_count + len(wanted))
+        except BaseException:
+            for one in wanted:
+                log = self._logs.pop(one.key, None)
+                if log is not None:
+                    log.close()
+            raise
 
     def stop_cleaning(self) -> None:
         """Have rounds of cleaning given up, for the logs are about to be closed."""

@@ -1,0 +1,65 @@
+"""Work on many things at a time that an interrupt of the waiting thread neither hangs nor leaves behind.
+
+Not an executor: an interrupt (Ctrl-C) of `submit` or of a wait may leave one of its locks locked, or raise RuntimeError
+in place of the interrupt, and work goes on that nobody waits for. Here all that is waited for is a `SimpleQueue`, which
+is one call of C, and what is done stands in a list, so that nothing is lost with a message from the queue.
+"""
+
+from __future__ import annotations
+
+from _thread import start_new_thread  # `Thread.start` waits by a lock that an interrupt may leave locked
+from collections.abc import Callable, Collection, Generator
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def each_done(
+    work: Callable[[T], object], items: Collection[T], thread_count: int
+) -> Generator[tuple[T, BaseException | None]]:
+    """Yield each item once `work` is done on it, with the error that this raised, if it did.
+
+    When it ends or is closed, also by an interrupt, no thread works any more; what was not begun by then is left out.
+
+    Args:
+        thread_count: threads that work at most; the caller's own works only if no thread can be started.
+    """
+    waiting: SimpleQueue[T] = SimpleQueue()
+    for item in items:
+        waiting.put(item)
+    done: list[tuple[T, BaseException | None]] = []
+    progress: SimpleQueue[None] = SimpleQueue()
+    is_given_up = False
+
+    def work_off() -> None:
+        while True:
+            try:
+                item = waiting.get_nowait()
+            except Empty:
+                return
+            error: BaseException | None = None
+            try:
+                if not is_given_up:
+                    work(item)
+            except BaseException as raised:
+                error = raised
+            done.append((item, error))
+            progress.put(None)
+
+    try:
+        for _ in range(min(thread_count, len(items))):
+            try:
+                start_new_thread(work_off, ())
+            except RuntimeError:  # the process ends, or has too many
+                work_off()
+                break
+        for number in range(len(items)):
+            while len(done) <= number:
+                progress.get()
+            yield done[number]
+    finally:
+        is_given_up = True
+        work_off()
+        while len(done) < len(items):
+            progress.get()
