@@ -50,7 +50,7 @@ def page() -> str:
     listed = table(["command", "does"], [(f"[`{name}`](#{name})", about) for name, (_, about) in COMMANDS.items()])
     writes = table(["command", "writes"], [(f"`{name}`", what) for name, what in _WRITES.items()])
     codes = table(["exit code", "means"], _CODES)
-    context = click.Context(logstore, info_name="logstore")
+    context = click.Context(logstore, info_name="logstore", **logstore.context_settings)
     return (
         f"{_HEAD}{listed}\nThese write:\n\n{writes}\n## Exit codes\n\n{codes}\n"
         "`logstore dump` keeps the codes of Kafka's tool: 0, and 1 where that ends in a usage error or an exception.\n"
