@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-kafka test-spark test-unit test-interpreted test-rest prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,20 +23,26 @@ setup: .venv/.done ## make .venv with .venv/bin/logstore in it
 demo: setup ## dump a directory that a real broker wrote
 	@$(BIN)/python tests/stories/demo.py
 
-test: setup lint ## check everything (the real Kafka too, where Java and Maven are there)
-	@$(MAKE) --no-print-directory -j3 test-kafka test-unit test-rest test-spark test-interpreted
+# Three at a time, since JVMs leave processors idle; in memory, where there is enough of it.
+SHM := $(shell [ "$$(df -Pk /dev/shm 2> /dev/null | awk 'END {print int($$4)}')" -ge 4194304 ] && echo TMPDIR=/dev/shm)
+PARALLEL := -q -p no:cacheprovider -n 3 --dist loadfile --no-loadscope-reorder
+SAMPLE := $(PARALLEL) -m "not long"
 
-# Three at a time, since JVMs and disks leave processors idle; what is not `test-rest` is told when it is done.
-BESIDE = > .$@.log 2>&1; code=$$?; cat .$@.log; exit $$code
+test: setup lint ## check everything, random tests by a sample (the real Kafka too, where Java and Maven are there)
+	$(SHM) $(PYTEST) $(SAMPLE)
+	@$(MAKE) --no-print-directory test-interpreted
 
-test-kafka test-spark test-unit: test-%: setup
-	@$(PYTEST) -q -p no:cacheprovider tests/$* $(BESIDE)
+test-long: setup lint ## check everything whole, from a fresh seed (an hour; LOGSTORE_SEED=…: again)
+	@export LOGSTORE_LONG=1 LOGSTORE_SEED=$${LOGSTORE_SEED:-$$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')}; \
+	echo "LOGSTORE_SEED=$$LOGSTORE_SEED"; \
+	$(SHM) $(PYTEST) $(PARALLEL) $(LONG) --hypothesis-seed=$$LOGSTORE_SEED && \
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PARALLEL) $(LONG) --hypothesis-seed=$$LOGSTORE_SEED tests/unit tests/properties -k kernel
+
+test-unit test-properties test-kafka test-spark: test-%: setup
+	$(SHM) $(PYTEST) $(SAMPLE) tests/$*
 
 test-interpreted: setup
-	@NUMBA_DISABLE_JIT=1 $(PYTEST) -q -p no:cacheprovider tests/unit tests/properties -k kernel $(BESIDE)
-
-test-rest: setup
-	$(PYTEST) -q $(foreach part,kafka spark unit,--ignore=tests/$(part))
+	NUMBA_DISABLE_JIT=1 $(SHM) $(PYTEST) $(SAMPLE) tests/unit tests/properties -k kernel
 
 prove-log: setup ## hold 10,000 random logs to the real Kafka, as written and as opened again (an hour)
 	LOGSTORE_ORACLE_CASES=10000 $(PYTEST) -q $(LONG) tests/kafka/test_append_against_kafka.py tests/kafka/test_written_logs_open_in_kafka.py

@@ -30,6 +30,8 @@ from tests.kafka.oracle import OracleUnavailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.long  # tiny, it says what tests/spark says
+
 PARTITION_COUNT = 2
 VALUE_SIZES = [100, 1000]
 WARM_UP_COUNT = scaled(0, 20)  # queries, while the JVM compiles what plans and schedules them

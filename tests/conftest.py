@@ -1,7 +1,8 @@
-"""What all tests share: the golden directories, unpacked once each, and `tests` as an importable package."""
+"""What all tests share: the golden directories, unpacked once each, how much is tried, and who runs what."""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -14,12 +15,29 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logstore.audit import stable_reading
 from tests.golden.archive import unpack
+from tests.support.sampling import IS_LONG, examples
 
-# Properties are not timed: a machine may be slow, and a first call may compile. They try the same cases each time,
-# so that a commit does not pass today and fail tomorrow; `--hypothesis-profile=explore` tries others.
-settings.register_profile("logstore", deadline=None, derandomize=True)
+# Properties are not timed: a machine may be slow, and a first call may compile. The sample tries the same cases each
+# time; the whole draws others, and `--hypothesis-profile=explore` many others.
+settings.register_profile("sample", deadline=None, derandomize=True, max_examples=examples(100))
+settings.register_profile("whole", deadline=None, print_blob=True, max_examples=examples(100))
 settings.register_profile("explore", deadline=None, max_examples=1000)
-settings.load_profile("logstore")
+settings.load_profile("whole" if IS_LONG else "sample")
+
+# What takes longest begins first, so that no process of pytest-xdist is left with it in the end.
+BEGIN = ("tests/spark/", "tests/kafka/", "tests/crash/", "tests/stories/", "tests/properties/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest."""
+    place_of = {prefix: place for place, prefix in enumerate(BEGIN)}
+    items.sort(key=lambda item: place_of.get("/".join(item.nodeid.split("/")[:2]) + "/", len(BEGIN)))
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collections of the tests look only at what the tests made."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

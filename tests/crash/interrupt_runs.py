@@ -175,8 +175,9 @@ def _go_on(say: Callable[[dict[str, Any]], object], answer: dict[str, Any]) -> N
 
 
 def _lines(asked: dict[str, Any], count: int) -> Iterator[tuple[int, list[Interrupt]]]:
-    for number in range(max(asked["start"] % asked["step"], asked["from"]), count, 1):
-        if (number - asked["start"]) % asked["step"] == 0:
+    first = asked["start"] % min(asked["step"], count)  # of a short call one line at least
+    for number in range(first, count, asked["step"]):
+        if number >= asked["from"]:
             yield number, [LineTracer(number)]
 
 

@@ -3,13 +3,12 @@
 Opened again it has a beginning of what was appended: no batch is half there, nothing that was flushed is missing, and
 epochs, producers, open transactions and what was aborted are those of the batches that are left. A producer that sends
 its last batch again is told that it is there, and readers of committed data see what was committed and no more. The
-same holds behind an orderly close, when nothing is recovered. `LOGSTORE_CRASH_CASES` (default 4) is the number of
+same holds behind an orderly close, when nothing is recovered. `LOGSTORE_CRASH_CASES` is the number of
 workloads, `LOGSTORE_CRASH_SEED` makes a run again.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -26,9 +25,9 @@ from tests.crash.lossy_disk import ALL_OUTCOMES
 from tests.naive import batch as naive
 from tests.naive.encoder import CONTROL, TRANSACTIONAL
 from tests.recovery.comparison import UnsyncedSeam
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "4"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=2, whole=6)
 SEED = seed_of("CRASH")
 STEP_COUNT = 25
 MARKER_TYPE = slice(68, 70)  # of a batch's bytes

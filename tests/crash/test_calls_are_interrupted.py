@@ -2,7 +2,7 @@
 
 The call was interrupted in a store or log that was in use. Afterwards the same call and others work or say why not,
 closing does not hang, and after opening again everything acknowledged is there, once, where it was said to be; an audit
-finds nothing. Here each call is interrupted before every `LOGSTORE_INTERRUPT_STEP`th line (default 180), and by a few
+finds nothing. Here each call is interrupted before every `LOGSTORE_INTERRUPT_STEP`th line, and by a few
 signals; `make prove-interrupts` takes every line and 100,000 signals.
 """
 
@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
 from tests.crash.interrupt_runs import Runs
 from tests.crash.interrupted_calls import CALLS
+from tests.support.sampling import case_count, seed_of
 
-STEP = int(os.environ.get("LOGSTORE_INTERRUPT_STEP", "180"))
-START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED", "7"))
+STEP = case_count("LOGSTORE_INTERRUPT_STEP", sample=180, whole=90)
+START = int(os.environ.get("LOGSTORE_INTERRUPT_SEED") or Random(seed_of("INTERRUPT")).randrange(STEP))
 SHORT = ("log append", "send at once", "send cold", "send with")
-SIGNAL_COUNT = int(os.environ.get("LOGSTORE_INTERRUPT_SIGNALS", "200"))
+SIGNAL_COUNT = case_count("LOGSTORE_INTERRUPT_SIGNALS", sample=100, whole=1000)
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,12 @@
 
 In place of the segments that are cleaned into one there must be their old batches or the new ones, all of them; but
 the last of those segments may be there as they were, if nothing of them is left in the new one: by its offsets a load
-cannot tell then that it replaces them. `LOGSTORE_CRASH_CASES` (default 2) is the number of logs, `LOGSTORE_CRASH_SEED`
+cannot tell then that it replaces them. `LOGSTORE_CRASH_CASES` is the number of logs, `LOGSTORE_CRASH_SEED`
 makes a run again.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,9 +23,9 @@ from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, opened
 from tests.recovery.comparison import UnsyncedSeam
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "2"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
 LATER = NOW + 100_000
 

@@ -1,12 +1,11 @@
 """Recovery stopped before each of its system calls, unsynced writes lost or torn, and run again ends the same.
 
-`LOGSTORE_CRASH_CASES` (default 0) adds that many damaged directories by chance to those below, `LOGSTORE_CRASH_SEED`
+`LOGSTORE_CRASH_CASES` adds that many damaged directories by chance to those below, `LOGSTORE_CRASH_SEED`
 makes a run again.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +21,9 @@ from logstore.log.load.recovered import as_json
 from tests.crash.lossy_disk import LossyDisk
 from tests.recovery.cases import NOW_MS, Case, damaged_cases
 from tests.recovery.comparison import Answer, UnsyncedSeam, described, files
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "0"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
 SMALL = {"segment.index.bytes": "65536", "index.interval.bytes": "100"}
 BASE = "000000000000000000{}"

@@ -2,13 +2,12 @@
 
 Transactions are written, flushed and rolled away while housekeeping never comes to what it is to sync; checkpoints are
 written in between. After each loss readers of committed data see first what was committed and flushed, and nothing that
-was aborted and flushed. `LOGSTORE_CRASH_CASES` (default 2) is the number of runs, `LOGSTORE_CRASH_SEED` makes a run
+was aborted and flushed. `LOGSTORE_CRASH_CASES` is the number of runs, `LOGSTORE_CRASH_SEED` makes a run
 again.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +24,9 @@ from tests.crash.lossy_disk import OUTCOMES
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "2"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
 STEP_COUNT = 12
 SURVIVOR_COUNT_MAX = 40  # of one run before its end; chosen by chance

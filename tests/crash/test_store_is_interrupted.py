@@ -1,13 +1,12 @@
 """A store is stopped before a system call, or one of its calls fails, wherever that is: opened again it is whole.
 
 What was answered is there, what was in doubt is there as a whole or not at all, no producer id is given twice, and
-nothing lies about that belongs to nobody. `LOGSTORE_CRASH_CASES` (default 2) times 8 places are tried of some hundreds,
+nothing lies about that belongs to nobody. `LOGSTORE_CRASH_CASES` times 8 places are tried of some hundreds,
 `LOGSTORE_CRASH_SEED` makes a run again.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +20,9 @@ from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
-CASE_COUNT = 8 * int(os.environ.get("LOGSTORE_CRASH_CASES", "2"))
+CASE_COUNT = 8 * case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
 NOW = 1_700_000_000_000
 

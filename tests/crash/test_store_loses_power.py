@@ -2,13 +2,12 @@
 
 Topics made, changed and deleted, blocks of producer ids and offsets of groups, as answered before the failure:
 each answered change is there, the one in doubt is there as a whole or not at all. Offsets are asked of a store with
-`logstore.durable.commits`, the only one that promises them. `LOGSTORE_CRASH_CASES` (default 1) is the number of runs,
+`logstore.durable.commits`, the only one that promises them. `LOGSTORE_CRASH_CASES` is the number of runs,
 `LOGSTORE_CRASH_SEED` makes them again.
 """
 
 from __future__ import annotations
 
-import os
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +24,9 @@ from logstore.store.timers import Timers
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
 from tests.naive.dice import Dice
 from tests.recovery.comparison import UnsyncedSeam
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "1"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=3)
 SEED = seed_of("CRASH")
 SURVIVOR_COUNT_MAX = 60  # of one run; chosen by chance
 NOW = 1_700_000_000_000

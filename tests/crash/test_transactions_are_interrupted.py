@@ -5,12 +5,11 @@ another of the same transactional id. After the end of the process alone (`kept`
 after a power failure (`lost`, `torn`) it does if it is durable: each transaction is there as a whole or not at all,
 those answered as committed are there, offsets agree with them, nothing stays open, and nobody old can write.
 
-`LOGSTORE_CRASH_CASES` (default 1 for each version) is the number of runs, `LOGSTORE_CRASH_SEED` makes them again.
+`LOGSTORE_CRASH_CASES` (for each version) is the number of runs, `LOGSTORE_CRASH_SEED` makes them again.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,10 +22,10 @@ from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
 from tests.crash.lossy_tree import LossyTree, lay_out
 from tests.naive.dice import Dice
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 from tests.unit.small_store import SmallStore, TransactionalClient
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "1"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=3)
 SEED = seed_of("CRASH")
 STEP_COUNT = 14
 SURVIVOR_COUNT_MAX = 60  # of one run; chosen by chance

@@ -96,7 +96,9 @@ def chances(module: Module) -> list[str]:
             names = {alias.name for alias in node.names} & CHANCE
         elif isinstance(node, ast.Call) and not node.args:
             names = {ast.unparse(node.func).split(".")[-1]} & SEEDED
-        found += [f"{module.path}:{node.lineno}: {name} differs each time; see tests.seeds" for name in names]
+        found += [
+            f"{module.path}:{node.lineno}: {name} differs each time, see tests/support/sampling" for name in names
+        ]
     return found
 
 

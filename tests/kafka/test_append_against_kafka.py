@@ -1,12 +1,11 @@
 """Random workloads on Kafka's UnifiedLog and on ours: the same answers, the same state and, in the end, the same files.
 
-`LOGSTORE_ORACLE_CASES` (default 30) says how many, `LOGSTORE_ORACLE_SEED` makes a run again
-(`tests.seeds`).
+`LOGSTORE_ORACLE_CASES` says how many, `LOGSTORE_ORACLE_SEED` makes a run again
+(`tests.support.sampling`).
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,11 @@ from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import workload
 from tests.naive.encoder import Batch, Rec
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "30"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=15, whole=60)
 SEED = seed_of("ORACLE")
 
 

@@ -14,6 +14,7 @@ from tests.kafka.oracle import Oracle
 OPERATIONS = ["append", "crc", "index_search", "time_search", "markers", "snapshot", "read", "recovery", "cleaning"]
 
 
+@pytest.mark.long
 def test_kafka_runs_beside_ours_in_every_round(oracle: Oracle, tmp_path: Path) -> None:
     chosen = [word for operation in OPERATIONS for word in ("--only", operation)]
     assert run.main([*chosen, "--scale", "0.0001", "--seconds", "0.01", "--out", str(tmp_path)]) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,11 @@ from tests.kafka.oracle import Oracle
 from tests.naive.building import Row
 from tests.naive.dice import Dice
 from tests.naive.encoder import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", 200))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=100, whole=400)
 CRC_AT, CRC_END = 17, 21
 LENGTH_AT, LENGTH_END = 8, 12
 LEVELS = {Codec.GZIP: (1, 9, -1), Codec.LZ4: (1, 2, 8, 9, 17), Codec.ZSTD: (-131072, -5, 1, 5)}

@@ -1,12 +1,11 @@
 """Logs cleaned by the real Cleaner and by ours, at the same times: what is left must be the same files.
 
-`LOGSTORE_ORACLE_CASES` (default 40) is the number of logs, `LOGSTORE_ORACLE_SEED` makes a run again.
+`LOGSTORE_ORACLE_CASES` is the number of logs, `LOGSTORE_ORACLE_SEED` makes a run again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -28,11 +27,11 @@ from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "40"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=20, whole=80)
 SEED = seed_of("ORACLE")
 Files = dict[str, tuple[int | None, bytes]]
 

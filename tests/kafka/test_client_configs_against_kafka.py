@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +16,11 @@ from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import murmur2
 from logstore.errors import UsageError
 from tests.kafka.oracle import Oracle
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
-CASES = int(os.environ.get("LOGSTORE_ORACLE_CASES", "300"))
+CASES = case_count("LOGSTORE_ORACLE_CASES", sample=150, whole=600)
 SEED = 99
 PARSERS = {"producer": parse_producer_config, "consumer": parse_consumer_config}
 #: configurations by number or order of creation, or told in other words

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ import pytest
 from logstore.topics.transaction_state import TransactionMetadata, decode_value
 from tests.kafka.oracle import Oracle
 from tests.properties.coordinator_author import Author
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
-WORKLOADS = int(os.environ.get("LOGSTORE_ORACLE_CASES", "150"))
+WORKLOADS = case_count("LOGSTORE_ORACLE_CASES", sample=75, whole=300)
 SEED = 890
 
 

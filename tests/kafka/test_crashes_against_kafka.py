@@ -1,13 +1,12 @@
 """What a crash left of a log that was written: the real UnifiedLog makes of it what ours does, to the same files.
 
-`LOGSTORE_CRASH_CASES` (default 2) is the number of workloads, of each some directories are chosen by chance;
+`LOGSTORE_CRASH_CASES` is the number of workloads, of each some directories are chosen by chance;
 `LOGSTORE_CRASH_SEED` makes a run again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,11 @@ from tests.naive.dice import Dice
 from tests.naive.encoder import SOME_TIME
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_CRASH_CASES", "2"))
+CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
 STEP_COUNT = 25
 SAMPLE_COUNT = 40  # directories of a workload

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from dataclasses import replace
 from itertools import chain
@@ -22,10 +21,11 @@ from logstore.client.consumer.assignors import (
 )
 from logstore.coordinator.partition_for import java_hash, partition_for
 from tests.kafka.oracle import Oracle
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
-CASES = int(os.environ.get("LOGSTORE_ORACLE_CASES", "300"))
+CASES = case_count("LOGSTORE_ORACLE_CASES", sample=150, whole=600)
 SEED = 2026
 TOPICS = ["a", "b", "ü", "😀", "\uffee"]
 

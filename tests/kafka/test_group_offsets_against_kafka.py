@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,11 @@ from logstore.coordinator.groups.offsets import GroupOffsets
 from logstore.errors import UnstableOffsetCommitError
 from logstore.topics.consumer_offsets import CommittedOffset, OffsetKey
 from tests.kafka.oracle import Oracle
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
-STORIES = int(os.environ.get("LOGSTORE_ORACLE_CASES", "100"))
+STORIES = case_count("LOGSTORE_ORACLE_CASES", sample=50, whole=200)
 STEPS = 80
 SEED = 447
 RETENTION_MS = 1000

@@ -1,12 +1,11 @@
 """What interrupted calls have left, opened, closed and audited by ours: the real UnifiedLog opens it too.
 
-Of each call a few lines are taken, `LOGSTORE_ORACLE_CASES` (default 1); `LOGSTORE_ORACLE_SEED` makes a run again.
+Of each call a few lines are taken, `LOGSTORE_ORACLE_CASES`; `LOGSTORE_ORACLE_SEED` makes a run again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -19,11 +18,11 @@ from tests.kafka.judge import Asked
 from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
 from tests.naive.encoder import SOME_TIME
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "1"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=1, whole=3)
 SEED = seed_of("ORACLE")
 LINE_COUNT_MAX = 150  # lines that even a short call has, some of them
 CHOSEN = [name for name in CALLS if not name.startswith(("log read", "log open", "log flush"))]

@@ -1,14 +1,13 @@
 """The calls of a producer in any order beside those of the Java client's: what each throws, to the word.
 
 Stories, written and by chance, are told to the real KafkaProducer with a real broker and to ours; a story is a list of
-calls of one or two producers. `LOGSTORE_ORACLE_CASES` (default 12) stories by chance are drawn from
+calls of one or two producers. `LOGSTORE_ORACLE_CASES` stories by chance are drawn from
 `LOGSTORE_ORACLE_SEED`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 from pathlib import Path
@@ -24,11 +23,11 @@ from logstore.errors import LogstoreError
 from tests.kafka.broker import Broker
 from tests.kafka.oracle import Oracle
 from tests.naive.dice import Dice
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "12"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=8, whole=24)
 SEED = seed_of("ORACLE")
 STEP_COUNT = 14
 TIMEOUT_TOO_LONG_MS = 900_001  # over transaction.max.timeout.ms

@@ -1,13 +1,12 @@
 """Reads against the real UnifiedLog: where the data begins and ends, its bytes, the aborted transactions, the errors.
 
-`LOGSTORE_ORACLE_CASES` (default 20) says how many directories there are of each kind, `LOGSTORE_ORACLE_SEED` makes a
-run again (`tests.seeds`).
+`LOGSTORE_ORACLE_CASES` says how many directories there are of each kind, `LOGSTORE_ORACLE_SEED` makes a
+run again (`tests.support.sampling`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,11 +32,11 @@ from tests.naive.encoder import SOME_TIME
 from tests.naive.transactional_log import transactional_log
 from tests.recovery.cases import NOW_MS, Case, damaged_cases, golden_cases
 from tests.recovery.comparison import UnsyncedSeam
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "20"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=10, whole=40)
 SEED = seed_of("ORACLE")
 READ_COUNT = 60
 ISOLATIONS = {

@@ -1,12 +1,11 @@
 """Recovery against the real UnifiedLog itself, on damage that no stored answer knows.
 
-`LOGSTORE_ORACLE_CASES` (default 40) says how many, `LOGSTORE_ORACLE_SEED` makes a run again
-(`tests.seeds`).
+`LOGSTORE_ORACLE_CASES` says how many, `LOGSTORE_ORACLE_SEED` makes a run again
+(`tests.support.sampling`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from tests.kafka.make_recovered import ask
 from tests.kafka.oracle import Oracle
 from tests.recovery.cases import DAMAGED_ANSWERS, Case, damaged_cases
 from tests.recovery.comparison import answer, disagreement
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "40"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=20, whole=80)
 SEED = seed_of("ORACLE")
 WRONG_CONFIGS = (
     {"segment.bytes": "1"},

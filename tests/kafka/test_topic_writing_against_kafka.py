@@ -16,6 +16,7 @@ from logstore.messages.writer import write
 from logstore.topics import family
 from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
@@ -31,7 +32,7 @@ PACKAGES = {
 }
 SEED = 4310
 #: random values of one message and version
-VALUES = int(os.environ.get("LOGSTORE_ORACLE_CASES", "6"))
+VALUES = case_count("LOGSTORE_ORACLE_CASES", sample=4, whole=12)
 
 
 def _definitions(oracle: Oracle) -> dict[str, naive.Definition]:

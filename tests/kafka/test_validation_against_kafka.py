@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -24,10 +23,11 @@ from logstore.log.config import parse_config
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
 from tests.kafka.oracle import Oracle
+from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "300"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=150, whole=600)
 
 
 def answer_of(case: Case) -> dict[str, Any]:

@@ -6,14 +6,13 @@ a log of ours must be told, in the same words, of the one that Kafka itself wrot
 
 Of one that was closed there may be no warning at all.
 
-`LOGSTORE_ORACLE_CASES` (default 30) says how many, `LOGSTORE_ORACLE_SEED` makes a run again
-(`tests.seeds`).
+`LOGSTORE_ORACLE_CASES` says how many, `LOGSTORE_ORACLE_SEED` makes a run again
+(`tests.support.sampling`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +30,11 @@ from tests.kafka.workload_log import WorkloadLog, described
 from tests.kafka.workloads import workload
 from tests.naive.encoder import Batch, Rec
 from tests.recovery.comparison import Answer, UnsyncedSeam, files
-from tests.seeds import seed_of
+from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_ORACLE_CASES", "30"))
+CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=15, whole=60)
 SEED = seed_of("ORACLE")
 KILLED_EVERY = 3  # cases
 OUTLIVING = (

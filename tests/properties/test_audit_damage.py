@@ -22,8 +22,9 @@ from logstore.log.load.recover import recover_partition
 from logstore.log.salvage.salvage import salvage
 from tests.recovery.cases import Case, damaged_cases
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.sampling import case_count
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_AUDIT_CASES", "120"))
+CASE_COUNT = case_count("LOGSTORE_AUDIT_CASES", sample=40, whole=240)
 SEED = os.environ.get("LOGSTORE_AUDIT_SEED", "audit")
 OUTSIDE_OF_CHECKSUMS = {"log-leader-epoch", "log-offset-order", "log-magic", "leader-epochs"}
 CHECKPOINT = "log-start-offset-checkpoint"

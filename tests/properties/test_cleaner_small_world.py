@@ -1,11 +1,10 @@
 """Every small log, cleaned twice: what is left must be what a model says that looks at each record alone.
 
-`LOGSTORE_SMALL_WORLD_LENGTH` (default 3) is how many batches a log has before the last one.
+`LOGSTORE_SMALL_WORLD_LENGTH` is how many batches a log has before the last one.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -24,8 +23,9 @@ from tests.naive.cleaner import clean as naive_clean
 from tests.naive.encoder import CONTROL, DELETE_HORIZON, TRANSACTIONAL, Batch, Rec
 from tests.naive.record import Context, read_plain
 from tests.properties.fold_stories import marker
+from tests.support.sampling import case_count
 
-LENGTH = int(os.environ.get("LOGSTORE_SMALL_WORLD_LENGTH", "3"))
+LENGTH = case_count("LOGSTORE_SMALL_WORLD_LENGTH", sample=2, whole=3)
 NOW, RETENTION = 1000, 10
 HEADER_SIZE = 61
 EMPTY = np.empty(0, np.uint8)

@@ -3,17 +3,16 @@ the lives of two transactions: one that is committed, and one that a second prod
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from logstore.coordinator.transactions.transaction import Transaction, log_record
 from logstore.topics.transaction_state import TransactionState
 from tests.naive.transactions import broken_rules, broken_rules_at_rest
 from tests.properties.coordinator_world import ID, World
+from tests.support.sampling import case_count
 
 #: how far every moment is followed, in all directions
-STEPS = int(os.environ.get("LOGSTORE_WORLD_STEPS", "4"))
+STEPS = case_count("LOGSTORE_WORLD_STEPS", sample=3, whole=4)
 BEGIN = ["init 0", "append", "begin 0 0", "append", "write 0 0"]
 COMMITTED = [*BEGIN, "add 0 1", "append", "write 0 1", "commit 0", "append", "marker 1", "marker 0", "complete"]
 REPEATED = [*COMMITTED[:9], "append, answer lost", "marker 0", "marker 1", "complete", "end again 0", "begin 0 0"]

@@ -15,6 +15,7 @@ from tests.conformance.dumping import answer
 from tests.naive.dice import Dice
 from tests.naive.encoder import DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, Batch, Rec, random_segment
 from tests.naive.legacy import Message, message_set, wrapped
+from tests.support.sampling import examples
 
 LOG = "00000000000000000000.log"
 OPTIONS = (
@@ -138,7 +139,7 @@ def segment(seed: int, kind: str) -> bytes:
     return old_segment(dice) if kind == "old" else random_segment(f"filters {seed}")
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 400), st.sampled_from(["new", "new", "old"]), FILTERS, st.sampled_from(OPTIONS))
 def test_a_filter_leaves_what_passes(seed: int, kind: str, naive: Naive, options: list[str]) -> None:
     Path(LOG).write_bytes(segment(seed, kind))
@@ -154,7 +155,7 @@ def test_a_filter_leaves_what_passes(seed: int, kind: str, naive: Naive, options
         assert found == kept
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 400), st.sampled_from(["new", "new", "old"]), FILTERS)
 def test_text_and_objects_leave_the_same(seed: int, kind: str, naive: Naive) -> None:
     Path(LOG).write_bytes(segment(seed, kind))
@@ -172,7 +173,7 @@ def test_text_and_objects_leave_the_same(seed: int, kind: str, naive: Naive) -> 
     assert [line for line in text_lines([*naive.argv(), "--deep-iteration"]) if line not in whole] == []
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.integers(0, 400), st.sampled_from(["new", "old"]), FILTERS)
 def test_headers_alone_keep_every_batch_that_may_hold_a_record_that_passes(seed: int, kind: str, naive: Naive) -> None:
     """Where the headers tell the truth: the first timestamp is the smallest, the largest is the largest."""

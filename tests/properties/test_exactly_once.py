@@ -3,12 +3,11 @@
 Workers share the input as members of a group, and write to the output and commit their offsets in transactions. They
 abort, fall silent and go on as zombies, are replaced, time out; the store ends without being closed, and is
 opened again.
-`LOGSTORE_EXACTLY_ONCE_CASES` (default 6 for each version) is the number of runs.
+`LOGSTORE_EXACTLY_ONCE_CASES` (for each version) is the number of runs.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +19,10 @@ from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joinin
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import LogstoreError, RebalanceInProgressError, UnstableOffsetCommitError
 from tests.naive.dice import Dice
+from tests.support.sampling import case_count
 from tests.unit.small_store import SmallStore, TransactionalClient
 
-CASE_COUNT = int(os.environ.get("LOGSTORE_EXACTLY_ONCE_CASES", "6"))
+CASE_COUNT = case_count("LOGSTORE_EXACTLY_ONCE_CASES", sample=3, whole=12)
 STEP_COUNT = 200
 INPUTS = [f"{partition}-{number}".encode() for partition in range(3) for number in range(20)]
 SLOTS = ("w0", "w1", "w2")

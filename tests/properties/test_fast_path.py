@@ -32,6 +32,7 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case
+from tests.support.sampling import examples
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = st.sampled_from(
@@ -163,13 +164,13 @@ def _append(
 
 
 @given(CONFIGS, st.lists(STEPS, max_size=25))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_both_paths_are_the_same(config: dict[str, str], script: list[Any]) -> None:
     assert_same(config, script, None)
 
 
 @given(CONFIGS, st.lists(STEPS, max_size=25), st.sampled_from([Codec.NONE, Codec.LZ4]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_both_paths_of_batches_are_the_same(config: dict[str, str], script: list[Any], codec: Codec) -> None:
     assert_same(config, script, codec)
 
@@ -187,7 +188,7 @@ def assert_same(config: dict[str, str], script: list[Any], codec: Codec | None) 
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_batches_of_all_kinds_are_answered_by_both_paths_alike(numbers: list[int]) -> None:
     cases = [replace(case, origin="CLIENT") if case.origin[0] == "R" else case for case in map(random_case, numbers)]
     with tempfile.TemporaryDirectory() as place:
@@ -302,6 +303,7 @@ PIPE = """
 import os, threading
 from pathlib import Path
 from tests.properties.test_fast_path import Clock, opened
+
 log = opened(Path("t-0"), {}, Clock(), is_fast=True)
 log.append_records([b"v"])
 reading, writing = os.pipe()

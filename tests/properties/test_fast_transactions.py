@@ -19,6 +19,7 @@ from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
 from tests.properties.test_fast_path import CONFIGS, Clock, FullDisk, opened
+from tests.support.sampling import examples
 
 MARKERS = st.fixed_dictionaries(
     {
@@ -124,7 +125,7 @@ def _append_verified(
 
 
 @given(CONFIGS, SCRIPTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_both_paths_are_the_same(config: dict[str, str], script: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as place:
         for name in ("fast", "slow"):

@@ -12,6 +12,7 @@ from logstore.columns.small_batch import build_batch_from_records
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec, FetchIsolation
 from logstore.view.records import Record
+from tests.support.sampling import examples
 from tests.unit.small_store import SmallStore, TransactionalClient
 
 SIZES = st.integers(0, 400)
@@ -43,7 +44,7 @@ def read(log: PartitionLog, isolation: FetchIsolation, **how: int) -> tuple[list
     return [record for chunk in reader.chunks() for record in chunk.to_records()], reader.position
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(STEPS, SIZES, st.sampled_from([FetchIsolation.READ_COMMITTED, FetchIsolation.READ_UNCOMMITTED]))
 def test_a_log_in_small_pieces(steps: list[tuple[str, int, Codec]], size: int, isolation: FetchIsolation) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -20,6 +20,7 @@ from logstore.kernels.scan import batches as scan
 from logstore.layout.offset_index import parse_offset_index
 from logstore.layout.time_index import parse_time_index
 from tests.naive import fold_indexes as naive
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both_on
 
 BASE_OFFSETS = [0, 100, 2**40]
@@ -110,7 +111,7 @@ def test_no_entry_is_written_behind_the_arrays() -> None:
     assert pairs(time_entries) == [(1, 1), (2, 2), (-7, -7), (-7, -7)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data(), st.sampled_from(BASE_OFFSETS), st.integers(0, 300), st.integers(12, 60))
 def test_what_the_twin_refuses_is_refused(
     draw: st.DataObject, base_offset: int, interval: int, index_size: int

@@ -21,6 +21,7 @@ from logstore.layout.producer_snapshot import parse_producer_snapshot
 from tests.naive import fold_producers as naive
 from tests.naive.encoder import Batch
 from tests.properties.fold_stories import PRODUCER_IDS, both_forms, scanned, stories
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 PARTITION = "t-0"
@@ -112,7 +113,7 @@ def test_a_rebuilt_segment_counts_at_its_end(batches: list[Batch], sizes: Sequen
     assert_same(state, twin)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     stories(),
     st.sampled_from([AppendOrigin.CLIENT, AppendOrigin.CLIENT, AppendOrigin.COORDINATOR]),

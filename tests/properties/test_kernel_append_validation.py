@@ -16,6 +16,7 @@ from logstore.kernels.fold import producer_struct
 from tests.naive.encoder import SOME_TIME, Batch, Rec, compressed, record_bytes
 from tests.naive.validate import CONTROL, Settings, plain_row, stamped
 from tests.properties.kernel_inputs import BYTE_EDGES, consecutive, damaged, headers, ints, longs, records
+from tests.support.sampling import examples
 from tests.unit.append_forms import AppendForms
 
 plain_records = st.builds(
@@ -118,7 +119,7 @@ class Call(AppendForms):
         self.left = self.fast.out[: len(data)].tobytes()
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(batches(), call_settings)
 def test_a_batch_is_taken_and_stamped_as_by_the_twin(batch: tuple[bytes, bytes], of: Settings) -> None:
     data, stream = batch

@@ -21,6 +21,7 @@ from tests.naive import offset_map as naive
 from tests.naive.encoder import LOG_APPEND_TIME, Batch, Rec
 from tests.naive.record import BrokenRecordError, Context, Record, read_plain
 from tests.properties.kernel_inputs import CRC_AT, batch_values, damaged
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
@@ -134,7 +135,7 @@ def expected_records(data: bytes) -> tuple[list[list[Record]], str | None]:
     return found, None
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(plain_bytes | damaged(plain_bytes))
 def test_batches_are_decoded_as_the_twin_decodes_each(content: bytes) -> None:
     check_batches_are_decoded(content)
@@ -179,7 +180,7 @@ def record_at(table: RecordTable, row: int) -> Record:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(plain_batches, st.integers(0, 12))
 def test_a_decode_stops_at_the_row_that_has_no_room(batches: list[Batch], capacity: int) -> None:
     data = np.frombuffer(b"".join(batch.to_bytes() for batch in batches), np.uint8)
@@ -221,7 +222,7 @@ many_records = st.lists(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(many_records, st.sampled_from([-1, 0, 2**31 - 5]), st.integers(0, 400), st.integers(0, 255))
 def test_usual_records_are_decoded_as_unusual_ones(
     records: list[Rec], base_sequence: int, position: int, byte: int
@@ -233,7 +234,7 @@ def test_usual_records_are_decoded_as_unusual_ones(
     check_batches_are_decoded(bytes(content))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(plain_batches, st.lists(st.booleans(), min_size=4, max_size=4), st.none() | st.integers(0, 3))
 def test_checksums_are_computed_where_it_is_asked_for(
     batches: list[Batch], is_asked: list[bool], damaged_row: int | None

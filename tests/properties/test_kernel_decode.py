@@ -12,6 +12,7 @@ from logstore.kernels.decode import records as decode
 from tests.naive.encoder import Batch, record_bytes
 from tests.naive.record import BrokenRecordError, Context, Record, as_long, read_plain, read_stream
 from tests.properties.kernel_inputs import batch_values, ints, longs, record_streams
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 CAPACITY = 50
@@ -70,7 +71,7 @@ def expected(data: bytes, count: int, context: Context, is_stream: bool) -> tupl
     return found, None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(batch_values())
 def test_records_come_out_as_they_were_written(batch: Batch) -> None:
     data = b"".join(map(record_bytes, batch.records))
@@ -94,7 +95,7 @@ def test_a_decode_finds_what_the_twin_finds(
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["plain", "stream"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(record_streams(), contexts, st.integers(1, 3))
 def test_a_decode_in_chunks_finds_the_same(
     is_stream: bool, stream: tuple[bytes, int], context: Context, capacity: int
@@ -105,7 +106,7 @@ def test_a_decode_in_chunks_finds_the_same(
 
 
 @pytest.mark.parametrize("is_stream", [False, True], ids=["plain", "stream"])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 10, 127, 128, 255]), max_size=40).map(bytes), st.integers(1, 40))
 def test_a_decode_of_noise_finds_what_the_twin_finds(is_stream: bool, data: bytes, count: int) -> None:
     decoded = Decode(data, 0, len(data), count, Context(), is_stream)

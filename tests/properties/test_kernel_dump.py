@@ -15,6 +15,7 @@ from tests.naive.encoder import Rec, record_bytes
 from tests.naive.record import Context, read_stream
 from tests.properties.kernel_inputs import batch_bytes, consecutive, damaged, markers, records, stub_bytes
 from tests.properties.test_kernel_decode import Decode
+from tests.support.sampling import examples
 from tests.unit.kernel_dump import DumpCaller, table_of
 from tests.unit.kernel_forms import run_both
 
@@ -53,13 +54,13 @@ def dumped(data: bytes, caller: DumpCaller) -> naive.Dump:
     return caller.finish(caller.batches(np.frombuffer(data, np.uint8), table_of(rows), len(rows)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(files, options)
 def test_batches_are_printed_as_the_twin_prints_them(data: bytes, chosen: naive.Options) -> None:
     assert dumped(data, DumpCaller(chosen)) == naive.dump(data, checked_rows(data), chosen)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(files, deep_options, st.integers(SMALLEST_OUT, 1500), st.integers(1, 2), st.integers(1, 3))
 def test_small_buffers_change_nothing(
     data: bytes, chosen: naive.Options, out: int, gap_capacity: int, record_capacity: int

@@ -24,6 +24,7 @@ from tests.naive import building
 from tests.naive.building import Measured, RefusedError, Row
 from tests.naive.encoder import DELETE_HORIZON, Batch, record_bytes
 from tests.properties.kernel_inputs import batch_values, fields, headers, ints, longs, shorts
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import Guarded, GuardedStruct, run_both, run_both_on
 
 CAPACITY = 40
@@ -159,7 +160,7 @@ def check_written(
     return expected
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(many_rows, st.integers(1, 400), st.integers(1, 3))
 def test_rows_are_split_into_the_batches_of_a_producer(of: list[Row], batch_size: int, capacity: int) -> None:
     check_split(of, batch_size, capacity)
@@ -174,13 +175,13 @@ def run_rows(of: list[tuple[Row, int, int]]) -> list[Row]:
     ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(runs, st.integers(1, 3000))
 def test_rows_that_are_alike_are_split_like_others(of: list[tuple[Row, int, int]], batch_size: int) -> None:
     check_split(run_rows(of), batch_size)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(runs, st.integers(0, 100))
 def test_rows_that_are_alike_are_written_like_others(of: list[tuple[Row, int, int]], cut: int) -> None:
     of_rows = [row for row in run_rows(of) if row.timestamp >= -1] or [Row()]
@@ -188,20 +189,20 @@ def test_rows_that_are_alike_are_written_like_others(of: list[tuple[Row, int, in
     check_written(batches, [Batch(number) for number in range(len(batches))])
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(equal_rows, st.integers(1, 150), st.integers(1, 3000))
 def test_rows_of_one_width_are_split_like_others(row: Row, count: int, batch_size: int) -> None:
     check_split([row] * count, batch_size, CAPACITY, wide_columns)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(equal_rows, st.integers(1, 150), st.integers(0, 100))
 def test_rows_of_one_width_are_written_like_others(row: Row, count: int, cut: int) -> None:
     batches = [[row] * each for each in (min(cut, count), count - cut) if each > 0]
     check_written(batches, [Batch(number) for number in range(len(batches))], wide_columns)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 39), st.integers(-3, 3) | st.integers(195, 210), st.integers(-3, 210), st.booleans())
 def test_one_range_that_lies_among_many_is_found_and_never_followed(
     row: int, start: int, end: int, is_measured_before: bool
@@ -220,7 +221,7 @@ def test_one_range_that_lies_among_many_is_found_and_never_followed(
         rows_of.encode(out_capacity)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(many_rows, any_deltas, st.none() | st.integers(0, 2**63 - 1))
 def test_a_batch_is_measured_as_the_twin_does(of: list[Row], deltas: list[int], horizon: int | None) -> None:
     of = [row._replace(offset_delta=delta) for row, delta in zip(of, deltas, strict=False)]
@@ -234,7 +235,7 @@ def test_a_batch_is_measured_as_the_twin_does(of: list[Row], deltas: list[int], 
     assert rows_of.outcome(status, rows_of.measured()) == expected
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.lists(rows.filter(lambda row: row.timestamp >= -1), min_size=1, max_size=4), min_size=1, max_size=3),
     batch_values(),
@@ -270,7 +271,7 @@ lying_columns = st.builds(
 maybe_lying = st.none() | lying_columns
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(maybe_lying, maybe_lying, maybe_lying, st.integers(1, 3), st.integers(0, 150), st.integers(0, 300))
 def test_ranges_that_lie_are_found_and_never_followed(
     keys: BytesColumn | None,
@@ -321,7 +322,7 @@ def _is_outside(column: BytesColumn | None, row: int) -> bool:
     return bool(column.starts[row] < 0 or column.ends[row] > column.data.size)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(batch_values(), shorts, st.integers(-5, 200), st.integers(-5, 200))
 def test_headers_are_written_over_batches(batch: Batch, epoch: int, position: int, size: int) -> None:
     content = replace(batch, producer_epoch=epoch).to_bytes()

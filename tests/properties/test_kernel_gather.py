@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from logstore.kernels.decode import records as decode
 from logstore.kernels.table.gather import FOUND_COUNT, SLACK_SIZE, VIEW_SIZE, gather_fields, write_record_views
 from tests.naive import gather
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
@@ -31,7 +32,7 @@ def arrays(content: bytes, of: list[gather.Place]) -> tuple[np.ndarray, np.ndarr
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(data, places, st.integers(0, 100) | st.just(1000))
 def test_fields_are_gathered_as_the_twin_does(content: bytes, of: list[gather.Place], capacity: int) -> None:
     buffer, positions, sizes = arrays(content, of)
@@ -44,7 +45,7 @@ def test_fields_are_gathered_as_the_twin_does(content: bytes, of: list[gather.Pl
     assert out.tobytes().startswith(b"".join(expected))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     data,
     st.lists(st.tuples(within | lies, within | lies, st.integers(-2, 1), st.integers(0, 1)), min_size=1, max_size=6),

@@ -15,6 +15,7 @@ from logstore.kernels.encode.fields import SLACK_SIZE
 from logstore.kernels.table import headers as fields
 from tests.naive import record_headers
 from tests.properties.kernel_inputs import damaged, headers
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
@@ -39,7 +40,7 @@ def encode(columns: HeaderColumns, out_capacity: int) -> tuple[int, int, list[by
     return status, stop, [out[a:b].tobytes() for a, b in pairwise(bounds)]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(rows_of_headers)
 def test_headers_are_written_as_the_twin_does(rows: list[list[record_headers.Header]]) -> None:
     columns = HeaderColumns.of_lists(rows)
@@ -50,7 +51,7 @@ def test_headers_are_written_as_the_twin_does(rows: list[list[record_headers.Hea
     assert (status, written) == (fields.OUT_FULL, expected[:stop])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(pairs_of_lies, pairs_of_lies, pairs_of_lies, st.integers(0, 60))
 def test_ranges_that_lie_are_found_and_never_followed(
     of_rows: Sequence[tuple[int, int]],
@@ -108,7 +109,7 @@ def decoded(data: bytes, rows: Sequence[Row], capacity: int) -> tuple[int, int, 
     return status, stop, found
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(rows_of_headers)
 def test_headers_are_found_where_they_were_written(rows: list[list[record_headers.Header]]) -> None:
     parts = [record_headers.encode(each) for each in rows]
@@ -122,7 +123,7 @@ encoded_headers = headers.map(record_headers.encode)
 places = st.tuples(st.integers(-1, 30) | lies, st.integers(-1, 3))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(encoded_headers | damaged(encoded_headers), st.lists(places, min_size=1, max_size=3), st.integers(0, 6))
 def test_headers_that_lie_are_found_as_the_twin_finds_them(data: bytes, rows: list[Row], capacity: int) -> None:
     assert decoded(data, rows, capacity) == expected_of(data, rows, capacity)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from logstore.kernels.scan import batches as scan
 from tests.naive import batch
 from tests.properties.kernel_inputs import damaged, segments
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 STOPS = {
@@ -52,7 +53,7 @@ def test_a_scan_keeps_to_any_window_end_and_capacity(data: bytes, draw: st.DataO
     assert found == batch.scan_part(data, position, window_end, end, capacity)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(files, st.integers(1, 2), st.integers(1, 300))
 def test_a_scan_in_pieces_finds_the_same_batches(data: bytes, capacity: int, window_size: int) -> None:
     rows, position, stop = [], 0, batch.MORE
@@ -65,7 +66,7 @@ def test_a_scan_in_pieces_finds_the_same_batches(data: bytes, capacity: int, win
     assert (rows, stop, position) == (whole.rows, whole.stop, whole.position)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(files, st.data())
 def test_checksums_are_judged_as_the_twin_judges_them(data: bytes, draw: st.DataObject) -> None:
     found, matrix = scanned(data, 0, len(data) + 1, len(data), CAPACITY)

@@ -23,6 +23,7 @@ from tests.naive import lz4, snappy
 from tests.naive.encoder import LOG_APPEND_TIME, Batch
 from tests.naive.record import BrokenRecordError, Context, Record, read_stream
 from tests.properties.kernel_inputs import record_streams
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
@@ -64,7 +65,7 @@ def decoded(codec: Codec, streams: list[bytes], rest: bytes, enough: int, capaci
 
 
 @pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(contents, min_size=1, max_size=4), st.sampled_from([7, 100, 5000]), st.sampled_from([0, 20, 200]))
 def test_streams_of_a_library_are_decoded_as_the_twin_does(
     codec: Codec,
@@ -79,7 +80,7 @@ def test_streams_of_a_library_are_decoded_as_the_twin_does(
 
 
 @pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(contents, st.sampled_from([30, 5000]), st.data())
 def test_what_is_taken_of_damaged_streams_the_twin_takes(
     codec: Codec,
@@ -99,7 +100,7 @@ def test_what_is_taken_of_damaged_streams_the_twin_takes(
 
 
 @pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(contents.filter(len), min_size=2, max_size=4), st.integers(0, 2000), st.integers(0, 2000))
 def test_streams_stop_where_there_is_enough_or_no_room(
     codec: Codec,
@@ -136,7 +137,7 @@ contexts = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(record_streams(), contexts), min_size=1, max_size=4), st.binary(max_size=9))
 def test_streams_are_decoded_to_the_records_that_the_twin_reads(
     parts: list[tuple[tuple[bytes, int], Batch]], between: bytes
@@ -206,7 +207,7 @@ def record_at(table: RecordTable, row: int) -> Record:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.integers(1, 12))
 def test_streams_stop_at_the_row_that_has_no_room(counts: list[int], capacity: int) -> None:
     record = bytes([12, 0, 0, 0, 1, 1, 0])

@@ -13,6 +13,7 @@ from tests.naive.encoder import ZSTD, Batch
 from tests.naive.record import BrokenRecordError, Context
 from tests.naive.skipped_record import Skipped, skip_stream
 from tests.properties.kernel_inputs import ints, longs, record_streams
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
@@ -75,14 +76,14 @@ def test_a_read_finds_what_the_twin_finds(
     assert found(before + data + after, start, end, count, context, 50) == expected(data, count, context)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(record_streams(), contexts, st.integers(1, 3))
 def test_a_read_in_chunks_finds_the_same(stream: tuple[bytes, int], context: Context, capacity: int) -> None:
     data, count = stream
     assert found(data, 0, len(data), count, context, capacity) == expected(data, count, context)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(noise, st.integers(1, 40))
 def test_a_read_of_noise_finds_what_the_twin_finds(data: bytes, count: int) -> None:
     assert found(data, 0, len(data), count, Context(), 50) == expected(data, count, Context())

@@ -17,6 +17,7 @@ from logstore.codec.streams import decompress_streams
 from logstore.kernels.codec.copying import SLACK_SIZE
 from logstore.model import Codec
 from tests.naive import gzip, zstd
+from tests.support.sampling import examples
 from tests.unit.kernel_forms import Fenced
 
 ROOM = 1 << 16
@@ -60,7 +61,7 @@ def decoded(codec: Codec, streams: list[bytes], rest: bytes, enough: int, capaci
 
 
 @pytest.mark.parametrize(("codec", "twin"), CODECS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), st.sampled_from([0, 20, 200]))
 def test_streams_are_decoded_as_the_twin_does(codec: Codec, twin: Streams, data: st.DataObject, rest_size: int) -> None:
     datas = data.draw(st.lists(contents.filter(len), min_size=1, max_size=4))
@@ -69,7 +70,7 @@ def test_streams_are_decoded_as_the_twin_does(codec: Codec, twin: Streams, data:
 
 
 @pytest.mark.parametrize(("codec", "twin"), CODECS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(contents, st.data())
 def test_what_is_taken_of_damaged_streams_the_twin_takes(
     codec: Codec, twin: Streams, content: bytes, data: st.DataObject
@@ -84,7 +85,7 @@ def test_what_is_taken_of_damaged_streams_the_twin_takes(
 
 
 @pytest.mark.parametrize(("codec", "twin"), CODECS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(contents.filter(len), min_size=2, max_size=4), st.integers(0, 2000), st.integers(0, 2000))
 def test_streams_stop_where_there_is_enough_or_no_room(
     codec: Codec, twin: Streams, datas: list[bytes], enough: int, capacity: int

@@ -1,11 +1,9 @@
 """The running log beside a model in memory: any order of appends, markers, cuts, deletions, restarts and reads.
 
-`LOGSTORE_STATE_MACHINE_RUNS` (default 150) is the number of runs.
+`LOGSTORE_STATE_MACHINE_RUNS` is the number of runs.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,8 +14,9 @@ from logstore.errors import OffsetOutOfRangeError
 from logstore.log.maintain.retain import UP_TO_HIGH_WATERMARK
 from logstore.model import FetchIsolation
 from tests.properties.log_producer_rules import ProducersBesideModel
+from tests.support.sampling import case_count
 
-RUN_COUNT = int(os.environ.get("LOGSTORE_STATE_MACHINE_RUNS", "150"))
+RUN_COUNT = case_count("LOGSTORE_STATE_MACHINE_RUNS", sample=50, whole=300)
 DELETE_DELAY_MS = 60_000
 PARTS = st.floats(0, 1)
 

@@ -87,7 +87,7 @@ for level in ("read_committed", "read_uncommitted"):
 spark.stop()
 """
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 
 @pytest.fixture

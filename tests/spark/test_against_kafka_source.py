@@ -50,7 +50,7 @@ print(json.dumps(found))
 spark.stop()
 """
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 
 @pytest.fixture

@@ -45,6 +45,8 @@ print(json.dumps([list(row), len(set(parents)), executors, copied]))
 spark.stop()
 """
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def master(tmp_path: Path) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pytest
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition, LessThan
 
 from spark_dumps.tables import TableReader
@@ -21,6 +22,7 @@ COUNT = 100
 SETTING = "spark.sql.python.filterPushdown.enabled"
 
 
+@pytest.mark.long
 def test_filters_of_one_query_are_used_in_another(spark: SparkSession) -> None:
     class Numbers(DataSource):
         @classmethod

@@ -71,6 +71,7 @@ def test_twenty_faults_are_these_twenty_in_spark(tmp_path: Path, load: Load) -> 
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
+@pytest.mark.long  # as does the README
 def test_the_command_line_audits_with_spark(spark: object, golden: Callable[[str], Path], tmp_path: Path) -> None:
     path = damaged(golden("transactions"), tmp_path / "damaged")
     words = ["audit", str(path), "--now", str(NOW_MS), "--format", "json"]

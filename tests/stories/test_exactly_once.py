@@ -1,11 +1,10 @@
 """A program that consumes, transforms and produces is killed again and again: in the end everything is there once.
 
-`LOGSTORE_KILL_ROUNDS` (default 4) is how often; `make prove-exactly-once` does it a thousand times.
+`LOGSTORE_KILL_ROUNDS` is how often; `make prove-exactly-once` does it a thousand times.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -18,8 +17,9 @@ from logstore.model import FetchIsolation
 from logstore.view.records import Record
 from tests.house.sources import ROOT
 from tests.stories.exactly_once_program import GROUP, OUTPUTS, PARTITION_COUNT, open_store
+from tests.support.sampling import case_count
 
-ROUND_COUNT = int(os.environ.get("LOGSTORE_KILL_ROUNDS", "4"))
+ROUND_COUNT = case_count("LOGSTORE_KILL_ROUNDS", sample=3, whole=8)
 FINISH_EVERY = 50  # rounds, so that a fault is found near where it happened
 SEED = 20261121
 WORK_SECONDS_MAX = 0.5

@@ -1,11 +1,10 @@
 """Readers beside a process that appends, aborts, rolls and deletes: nothing that they see is torn, and nothing missing.
 
-`LOGSTORE_WRITER_ROUNDS` (default 400) says how long.
+`LOGSTORE_WRITER_ROUNDS` says how long.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from contextlib import closing
@@ -18,8 +17,9 @@ from logstore.errors import DataDirectoryError
 from logstore.model import FetchIsolation
 from logstore.view.partition_reader import PartitionReader
 from tests.stories.busy_writer import open_log
+from tests.support.sampling import case_count
 
-ROUND_COUNT = int(os.environ.get("LOGSTORE_WRITER_ROUNDS", "400"))
+ROUND_COUNT = case_count("LOGSTORE_WRITER_ROUNDS", sample=200, whole=1000)
 
 
 class Consumer:

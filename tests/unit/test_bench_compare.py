@@ -26,6 +26,12 @@ def test_speed(benchmark):
 """
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the pytest that a run starts measure, which it would not as a child of pytest-xdist."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
 def found(median_s: float, digest: str = "a", identity: str = "crc::test_crc") -> dict[str, Measurement]:
     return {identity: Measurement(identity, "CRC", [median_s], 0, 0, "records", digest)}
 

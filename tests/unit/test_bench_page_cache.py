@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +20,15 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A file that is on the disk, and that nobody has mapped."""
-    path = tmp_path / "large"
-    path.write_bytes(b"1" * SIZE)
-    forget(path)
-    if resident_size(path) == SIZE:
-        pytest.skip("this file system keeps every page")
-    return path
+def path() -> Iterator[Path]:
+    """A file that is on the disk, which `tmp_path` may not be, and that nobody has mapped."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        path = Path(place) / "large"
+        path.write_bytes(b"1" * SIZE)
+        forget(path)
+        if resident_size(path) == SIZE:
+            pytest.skip("this file system keeps every page")
+        yield path
 
 
 def forget(path: Path) -> None:

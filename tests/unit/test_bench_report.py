@@ -22,6 +22,12 @@ KAFKA_TIMES = [0.04, 0.06, 0.08]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the pytest that a run starts measure, which it would not as a child of pytest-xdist."""
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+
+
 def written(path: Path, **extra: Any) -> Path:
     """A file as pytest-benchmark writes it: rounds of 10 calls, and one that has no floor."""
     info = {"title": "append", "calls": 10, "bytes": 1000, "count": 10, "unit": "records", "hash": "ab", "peers": {}}
