@@ -9,7 +9,7 @@ import click
 
 from logstore import __version__
 
-from .dump_program import dump_program
+from .main import dump_program
 
 COMMANDS = {
     "dump": ("commands.dump", "Print segments, indexes and snapshots as kafka-dump-log does."),

@@ -16,8 +16,6 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     words = sys.argv[1:]
     if words[:1] == ["dump"]:
-        from .dump_program import dump_program
-
         sys.exit(dump_program(words[1:]))
     if words == ["--version"]:
         from logstore import __version__
@@ -27,6 +25,31 @@ def main() -> None:
     from .commands import logstore
 
     logstore(prog_name="logstore")
+
+
+def dump_program(argv: list[str]) -> int:
+    """Dump what `argv` (the words after `dump`) asks for to standard output; returns the exit code."""
+    from .dump import run
+
+    try:
+        return run(argv, sys.stdout.buffer, sys.stderr)
+    except BrokenPipeError:
+        _forget_stdout()  # the reader has what it wanted
+        return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("logstore: interrupted\n")
+        return 130
+    except OSError as error:
+        if error.filename is None:  # every file has a name but standard output
+            _forget_stdout()
+        where = f"{error.filename}" if error.filename is not None else "cannot write to standard output"
+        sys.stderr.write(f"logstore: {where}: {error.strerror}\n")
+        return 1
+
+
+def _forget_stdout() -> None:
+    """Let what Python still flushes at exit go nowhere, so that it does not complain too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(number: int, frame: object) -> NoReturn:

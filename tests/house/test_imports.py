@@ -51,7 +51,7 @@ EXCEPTIONS = {
         [("logstore/jit/build.py", name) for name in ("open", "os.open", "os.fdopen", "os.makedirs", "os.replace")],
         "keeps the compiled kernels",
     ),
-    ("tools/dump_program.py", "os.open"): "puts /dev/null in the place of a standard output that nobody reads any more",
+    ("tools/main.py", "os.open"): "puts /dev/null in the place of a standard output that nobody reads any more",
     ("tools/dump/command.py", "read_text"): "reads a text of its own package",
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import DataDirectoryError
-from logstore_tools.dump import following, run
+from logstore_tools.dump import command, run
 from logstore_tools.dump.findings import Findings
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
@@ -91,7 +91,7 @@ def test_a_log_that_is_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     stdout = io.BytesIO()
     options = DumpOptions(["--follow", "--deep-iteration"])
     with pytest.raises(DataDirectoryError, match="was cut while it was followed"):
-        following.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
+        command.follow(list_paths, options, Output.to_stream(stdout), stdout, Findings(print))
     assert stdout.getvalue().count(b"| offset") == 2
 
 

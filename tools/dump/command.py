@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
 from logstore.disk.names import file_name, java_file
-from logstore.errors import LogstoreError, UsageError
+from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout.file_names import KRAFT_SNAPSHOT_SUFFIX, LOG_SUFFIX
 
 from .options import DumpOptions
@@ -28,6 +28,7 @@ _ABOUT = (
 FAILED, USAGE, UNREADABLE = 1, 2, 3
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes of input below which threads cost more than they save
 LINE_COUNT = 1024  # lines of findings that are written at once
+FOLLOW_INTERVAL_S = 0.2  # between two looks at the files
 
 
 def run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
@@ -94,12 +95,54 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
     out = Output.to_stream(stdout)
     with _table(options, stdout, out):
         if options.has("follow"):
-            from .following import follow
-
             follow(list_paths, options, out, stdout, findings)
         _dump_all([java_file(path) for path in paths], options, out, stdout, stderr, findings)
     is_missing = not options.has("files") and not all(map(os.path.lexists, paths))
     return UNREADABLE if is_missing else 0
+
+
+def follow(
+    list_paths: Callable[[], list[str]], options: DumpOptions, out: Output, stdout: BinaryIO, findings: Findings
+) -> NoReturn:
+    """Dump the logs among the paths, then again and again what was added to them, and the logs that are new.
+
+    A batch that is being written is printed when all of it is there. In text the path is told whenever another log goes
+    on. A log that was deleted is forgotten.
+
+    Args:
+        list_paths: the files, looked up each time.
+
+    Raises:
+        DataDirectoryError: a log became shorter, as a broker cuts one that starts after a crash.
+        LogstoreError: as `dump_log`.
+    """
+    import threading
+
+    from .log_printer import dump_log
+
+    positions: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    last_path = None
+    while True:
+        for path in map(java_file, list_paths()):
+            if not path.endswith(LOG_SUFFIX) or (path in sizes and not os.path.lexists(path)):
+                continue
+            size = os.stat(path).st_size if os.path.lexists(path) else -1  # which dump_log tells
+            if size == sizes.get(path):
+                continue
+            if size < positions.get(path, 0):
+                raise DataDirectoryError(
+                    "The log was cut while it was followed", path=path, expected=positions[path], found=size
+                )
+            if options.format == "text" and path != last_path:
+                out.print(f"Dumping {path}")
+            try:
+                positions[path] = dump_log(path, options, out, findings, start=positions.get(path, 0))
+            finally:
+                out.flush()
+                stdout.flush()
+            sizes[path], last_path = size, path
+        threading.Event().wait(FOLLOW_INTERVAL_S)
 
 
 def _table(options: DumpOptions, stdout: BinaryIO, out: Output) -> AbstractContextManager[object]:
