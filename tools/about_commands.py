@@ -11,7 +11,10 @@ from importlib import metadata
 
 import click
 
+from logstore import layout
+
 from .audit_options import Row, listing
+from .tables import print_table
 
 _PACKAGES = (
     *("logstore-kafka", "numpy", "numba", "llvmlite", "xxhash", "click", "cramjam", "isal", "zstandard"),
@@ -74,12 +77,8 @@ def _java() -> tuple[str, str]:
 @click.argument("name", required=False)
 def formats(name: str | None) -> None:
     """Print what the bytes of Kafka's files mean: the page of the format NAME, or the list of all."""
-    from logstore import layout
-
     names = sorted(module.name for module in pkgutil.iter_modules(layout.__path__))
     if name is None:
-        from .tables import print_table
-
         print_table(("name", "what it is"), [(one, _page(one).partition("\n")[0]) for one in names])
         return
     if name not in names:

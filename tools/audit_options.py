@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logstore import clock
+from logstore.errors import LogstoreError, UsageError
+
+from .paths import unlisted
+from .tables import print_table
+
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
-    from logstore.errors import LogstoreError
 
 Row = dict[str, Any]
 ReadRows = Callable[..., tuple[list[Row], int]]
@@ -36,8 +41,6 @@ directory_argument = click.argument("directory", type=click.Path())
 @contextmanager
 def told_errors(code: int = UNREADABLE) -> Iterator[None]:
     """End the command at an error: a wrong command line with exit code 2, as click does, anything else with `code`."""
-    from logstore.errors import LogstoreError, UsageError
-
     try:
         yield
     except UsageError as error:
@@ -54,8 +57,6 @@ def tell(error: LogstoreError | Finding) -> None:
 
 def exit_code_of(root: str, findings: Iterable[Finding] = ()) -> int:
     """Say what of a data directory could not be looked at, and what else was found; return the exit code."""
-    from .paths import unlisted
-
     code = 0
     for finding in findings:
         tell(finding)
@@ -106,8 +107,6 @@ def print_rows(rows: list[Row], form: str, columns: Sequence[str] = (), cells: I
         for row in rows:
             writer.writerow([json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in row.values()])
     else:
-        from .tables import print_table
-
         print_table(columns, cells)
 
 
@@ -132,6 +131,4 @@ def _members(value: Any, separator: str) -> str:
 
 def time_or_clock(now: int | None) -> int:
     """Return the option's time, or the clock's."""
-    from logstore import clock
-
     return clock.now_ms() if now is None else now

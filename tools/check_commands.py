@@ -19,6 +19,8 @@ from .audit_options import (
     time_or_clock,
     told_errors,
 )
+from .paths import data_directory, input_paths
+from .tables import print_table
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding
@@ -36,9 +38,6 @@ def verify(paths: tuple[str, ...], form: str) -> None:
     A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
     be running. The exit code is 1 if something is wrong.
     """
-    from .paths import input_paths
-    from .tables import print_table
-
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
     with told_errors():
@@ -84,8 +83,6 @@ def audit(directory: str, now: int | None, form: str, master: str | None) -> Non
 
     Nothing is changed, and a broker may be running. The exit code is 1 if something is wrong.
     """
-    from .paths import data_directory
-
     with told_errors():
         summary, findings = _audited(data_directory(directory), time_or_clock(now), master)
     if form != "table":
@@ -133,7 +130,6 @@ def report(directory: str, output: str, now: int | None) -> None:
     from logstore.audit.directory_audit import audit_directory
     from logstore.disk.seam import SEAM
 
-    from .paths import data_directory
     from .report import page
 
     now_ms = time_or_clock(now)
@@ -157,8 +153,6 @@ def _as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 
 def _print_findings(findings: Sequence[Finding]) -> None:
     """On standard output, errors first; one line if there are none."""
-    from .tables import print_table
-
     if not findings:
         click.echo("\nno findings")
         return

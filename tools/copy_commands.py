@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logstore.layout.file_names import parse_partition_directory
+
 from .audit_options import dry_run_option, form_option, now_option, print_object, print_rows, time_or_clock, told_errors
 from .paths import partition_directory
 
@@ -71,8 +73,6 @@ def repair(source: str, destination: str | None, now: int | None, dry_run: bool,
 
 def _new_directory(source: str, destination: str | None) -> str | None:
     """Return where the copy goes: into a directory that is there and is no partition, under the name of the source."""
-    from logstore.layout.file_names import parse_partition_directory
-
     if destination is None or not os.path.isdir(destination):
         return destination
     if parse_partition_directory(os.path.basename(os.path.abspath(destination))) is not None:

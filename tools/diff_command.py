@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logstore.errors import UsageError
+from logstore.layout.file_names import parse_partition_directory
+
 from .audit_options import form_option, print_object, told_errors
 from .paths import partition_directory
+from .tables import print_table
 
 if TYPE_CHECKING:
     from logstore.audit.replica_diff import Difference, DifferencePlace
@@ -42,9 +46,6 @@ def command(replica: str, other: str, force: bool, form: str) -> None:
 
 
 def _require_same_partition(replica: str, other: str) -> None:
-    from logstore.errors import UsageError
-    from logstore.layout.file_names import parse_partition_directory
-
     names = [os.path.basename(os.path.abspath(path)) for path in (replica, other)]
     first, second = [parsed and parsed[:2] for parsed in map(parse_partition_directory, names)]
     if first and second and first != second:
@@ -58,8 +59,6 @@ def _require_same_partition(replica: str, other: str) -> None:
 
 
 def _print(replica: str, other: str, difference: Difference) -> None:
-    from .tables import print_table
-
     click.echo(
         f"{difference.batch_count} batches are the same, from offset {difference.start_offset} up to "
         f"{difference.end_offset}."

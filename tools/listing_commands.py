@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .audit_options import Row, directory_argument, exit_code_of, listing, tell
+from .paths import data_directory, input_paths, partition_in
 from .timestamps import utc_text
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ def groups(directory: str) -> tuple[list[Row], int]:
     from logstore.audit.directory_audit import read_groups
     from logstore.audit.groups import group_lags
 
-    from .paths import data_directory
-
     found, findings = read_groups(data_directory(directory))
     return [_group(lag) for lag in group_lags(found)], exit_code_of(directory, findings)
 
@@ -84,8 +83,6 @@ def topics(directory: str) -> tuple[list[Row], int]:
     from logstore.audit.evidence import Cluster
     from logstore.audit.partition import open_partitions
     from logstore.audit.rules import ask
-
-    from .paths import data_directory
 
     partitions = open_partitions(data_directory(directory))
     cluster = Cluster(directory)
@@ -127,8 +124,6 @@ def producers(path: str) -> tuple[list[Row], int]:
     """List the producers of PATH, a data directory or one of its partitions, as the logs themselves tell them."""
     from logstore.audit.directory_audit import read_coordinators
     from logstore.audit.partition import open_partitions
-
-    from .paths import partition_in
 
     root, only = partition_in(path)
     log, findings = read_coordinators(root)
@@ -174,8 +169,6 @@ def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
     from logstore.audit.log_pass import follow
     from logstore.audit.partition import open_partition, open_partitions
     from logstore.audit.segment_table import SegmentTable
-
-    from .paths import input_paths
 
     rows: list[Row] = []
     code = 0

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logstore.disk.names import absolute_path, parent
+from logstore.errors import LogstoreError, UsageError
+
 from .audit_options import (
     FINDINGS,
     dry_run_option,
@@ -60,7 +63,6 @@ def command(
     """
     from logstore.audit.partition import Surroundings, open_partition
     from logstore.disk.lock import data_directory_lock
-    from logstore.disk.names import absolute_path, parent
     from logstore.log.config import parse_config
     from logstore.log.load.loader import LoadSettings
     from logstore.log.load.recover import recover_partition
@@ -99,7 +101,6 @@ def _losses(path: str, settings: LoadSettings) -> list[Piece]:
     After a clean shutdown nothing is looked at, else the segments from the recovery point on (`LogLoader.recoverLog`).
     """
     from logstore.disk.directory import list_partition_directory
-    from logstore.errors import UsageError
     from logstore.log.load.loader import first_unflushed
     from logstore.log.salvage.salvage import plan_salvage
 
@@ -117,8 +118,6 @@ def _losses(path: str, settings: LoadSettings) -> list[Piece]:
 
 
 def _require_told(path: str, lost: list[Piece], yes: bool) -> None:
-    from logstore.errors import LogstoreError
-
     if lost and not yes:
         batch_count, size = _sizes(lost)
         raise LogstoreError(

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from logstore import clock
+from logstore.errors import UsageError
+
 from .audit_options import FINDINGS, dry_run_option, form_option, print_object, told_errors
+from .paths import data_directory
 
 if TYPE_CHECKING:
     from logstore.store.opening.inspection import Inspection
@@ -39,10 +43,7 @@ def import_(directory: str, dry_run: bool, form: str) -> None:
     itself; this tells before what there is, and whether it can.
     """
     from logstore import open as open_store
-    from logstore.errors import UsageError
     from logstore.store.opening.inspection import inspect
-
-    from .paths import data_directory
 
     with told_errors(FINDINGS):
         found = inspect(data_directory(directory))
@@ -68,13 +69,10 @@ def promote(directory: str, dry_run: bool, form: str) -> None:
     A directory that a store has closed is that already, and nothing is changed. One that was not closed in order is
     recovered. Partitions that lie in a directory without meta.properties get a metadata log of their own.
     """
-    from logstore import clock
     from logstore import open as open_store
     from logstore.disk.seam import SEAM
     from logstore.store.opening.adoption import adopt
     from logstore.store.opening.inspection import inspect
-
-    from .paths import data_directory
 
     with told_errors(FINDINGS):
         found = inspect(data_directory(directory))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from logstore.errors import DataDirectoryError
+
 from .audit_options import (
     FINDINGS,
     exit_code_of,
@@ -17,6 +19,7 @@ from .audit_options import (
     time_or_clock,
     told_errors,
 )
+from .paths import partition_in
 from .timestamps import duration
 
 if TYPE_CHECKING:
@@ -78,9 +81,6 @@ def explain(path: str, now: int | None, form: str) -> None:
 def _read(path: str, now: int | None) -> tuple[Transactions, int]:
     """Return the transactions, and the exit code of what could not be looked at."""
     from logstore.audit.directory_audit import read_transactions
-    from logstore.errors import DataDirectoryError
-
-    from .paths import partition_in
 
     with told_errors():
         root, only = partition_in(path)

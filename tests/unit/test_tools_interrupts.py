@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from logstore_tools import paths
+from logstore_tools import listing_commands
 from logstore_tools.commands import logstore
 from tests.naive.encoder import Batch, Rec
 
@@ -21,7 +21,7 @@ def test_an_interrupted_command_says_so(tmp_path: Path, monkeypatch: pytest.Monk
     def interrupt(path: str) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(paths, "data_directory", interrupt)
+    monkeypatch.setattr(listing_commands, "data_directory", interrupt)
     result = CliRunner().invoke(logstore, ["topics", str(tmp_path)])
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "logstore: interrupted\n")
 
