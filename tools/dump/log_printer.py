@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .findings import Findings
     from .slow_rows import SlowRows
-    from .text_rows import Stops
+    from .text_rows import LogTextRows
 
 SMALL_SIZE_MAX = 1024 * 1024  # bytes of a file that is read into memory; larger ones are mapped
 ROW_CAPACITY, RECORD_CAPACITY, GAP_CAPACITY = 1024, 2048, 4096
@@ -101,9 +101,7 @@ def _printer(path: str, data: Any, options: DumpOptions, out: Output, findings: 
 
     record_filter = None if options.filter is None else options.filter.of_file(path)
     if options.format == "text":
-        from .text_rows import LogTextRows
-
-        return SlowRows(data, options, record_filter, LogTextRows(LogPrinter(path, data, options, out, None)))
+        return SlowRows(data, options, record_filter, LogPrinter(path, data, options, out, None).rows)
     from .column_rows import column_rows
 
     writer = column_rows(path, options, out, findings if record_filter is None else None)
@@ -224,7 +222,7 @@ class LogPrinter:
         self.state[dump_state.ROW], self.state[dump_state.IS_LINE_PRINTED] = start, 0
         arguments = (self.data, table.matrix, table.capacity, end, self.records)
         while (status := self.run(dump_text.dump_batches, *arguments)) != dump_state.DONE:
-            self._stops.go_on(status, as_arrays(table), end)
+            self.rows.go_on(status, as_arrays(table), end)
 
     def run(self, dump: Kernel, *arguments: Any) -> int:
         """Run a kernel of `dump_text`, with room for text and gaps, until it stops for something else; its status."""
@@ -241,11 +239,11 @@ class LogPrinter:
                 return status
 
     @cached_property
-    def _stops(self) -> Stops:
+    def rows(self) -> LogTextRows:
         """What prints the rows that kernels stop for."""
-        from .text_rows import Stops
+        from .text_rows import LogTextRows
 
-        return Stops(self)
+        return LogTextRows(self)
 
     def note_offset(self, offset: int) -> None:
         """Compare a record that no kernel printed with the one before."""

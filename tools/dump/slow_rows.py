@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .filters import RecordFilter
     from .text_rows import LogTextRows
 
+_LEGACY = -1  # beside True and False: whether the codec of a v2 batch is one that Kafka does not know
+
 
 class SlowRows:
     """One log file on its way to text or columns."""
@@ -39,7 +41,7 @@ class SlowRows:
         record_filter: RecordFilter | None,
         writer: LogTextRows | ColumnRows,
     ) -> None:
-        self._data = data
+        self.data = data
         self._options = options
         self._is_deep = options.is_deep
         self._filter = record_filter
@@ -55,28 +57,16 @@ class SlowRows:
         rows = np.arange(table.count)
         if self._filter is not None:
             rows = self._filter.rows(table, self._is_asking_records)
-        for run in np.split(rows, np.flatnonzero(np.diff(table.magic[rows] < MAGIC_V2)) + 1):
-            if run.size and table.magic[run[0]] < MAGIC_V2:
-                for row in run.tolist():
+        is_unknown = table.attributes[rows] & CODEC_MASK > max(Codec)
+        kinds = np.where(table.magic[rows] < MAGIC_V2, _LEGACY, is_unknown)
+        for run in np.split(np.arange(rows.size), np.flatnonzero(np.diff(kinds)) + 1) if rows.size else ():
+            if kinds[run[0]] == _LEGACY:
+                for row in rows[run].tolist():
                     self.print_entry(table, row)
-            elif run.size:
-                self._print_batches(table, run)
-
-    def _print_batches(self, table: BatchTable, rows: Int64Array) -> None:
-        """Write v2 batches, up to one with a codec that Kafka does not know."""
-        if self._filter is not None and self._is_asking_records:
-            self.print_records(table, rows)
-            return
-        known = rows
-        unknown = rows[table.attributes[rows] & CODEC_MASK > max(Codec)]
-        if unknown.size:
-            known = rows[rows < unknown[0]]
-        if self._is_deep:
-            self.print_records(table, known)
-        else:
-            self._writer.write_batches(table, known)
-        if unknown.size:
-            self._writer.write_batches(table, unknown[:1])
+            elif self._is_asking_records and (self._filter is not None or not is_unknown[run[0]]):
+                self.print_records(table, rows[run])
+            else:
+                self._writer.write_batches(table, rows[run])
 
     def print_records(self, table: BatchTable, rows: Int64Array, last_row: int = -1) -> None:
         """Write v2 batches with their records: all, or those that pass the filter.
@@ -84,7 +74,7 @@ class SlowRows:
         Args:
             last_row: of the batches whose header is written.
         """
-        for window in record_windows(self._data, table, rows):
+        for window in record_windows(self.data, table, rows):
             if isinstance(window, BadBatch):
                 if self._filter is None:
                     self._writer.write_batches(table, rows[(rows > last_row) & (rows <= window.row)])
@@ -103,7 +93,7 @@ class SlowRows:
     def print_entry(self, table: BatchTable, row: int) -> None:
         """Write a v0/v1 entry if one of its records passes, then in a deep dump those records."""
         position, size = int(table.position[row]), int(table.size[row])
-        entry = legacy_entry(self._data, position, size)
+        entry = legacy_entry(self.data, position, size)
         is_due = self._filter is not None  # where a record has to pass first
         if not is_due:
             self._print_header(entry, position, size)

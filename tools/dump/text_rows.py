@@ -38,12 +38,16 @@ class TextRows:
 
 
 class LogTextRows(TextRows):
-    """Prints the batches and records of a log by a `LogPrinter`, whose kernels make their text."""
+    """Prints the batches and records of a log by a `LogPrinter`, whose kernels make their text.
+
+    It also prints the rows that those kernels stop for, which need numpy.
+    """
 
     def __init__(self, printer: LogPrinter) -> None:
         super().__init__(printer.out)
         self._printer = printer
         self.close = printer.close
+        self._walk = SlowRows(np.frombuffer(printer.data, np.uint8), printer.options, None, self)
 
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
         """Print a line for each batch."""
@@ -82,10 +86,10 @@ class LogTextRows(TextRows):
         state[decode.END_POSITION] = chunk.data.size
         capacity, state[dump_state.RECORD_CAPACITY] = state[dump_state.RECORD_CAPACITY], chunk.matrix.shape[1]
         while self._printer.run(dump_text.dump_records, chunk.data, chunk.matrix) != dump_state.DONE:
-            self.end_record(chunk)
+            self._end_record(chunk)
         state[dump_state.RECORD_CAPACITY] = capacity
 
-    def end_record(self, chunk: RecordTable) -> None:
+    def _end_record(self, chunk: RecordTable) -> None:
         """Print what stands behind the metadata of the record that a kernel stopped for."""
         from .decoders import control_record_text, record_texts  # which take longer to import than a small dump
 
@@ -95,20 +99,10 @@ class LogTextRows(TextRows):
         if state[dump_state.ATTRIBUTES] & CONTROL_FLAG:
             text = control_record_text(key, value)
         else:
-            texts = record_texts(options, int(chunk.offset[index]), key, value)
-            text = _contents("| " if options.skips_metadata else " ", *texts)
+            key_text, value_text = record_texts(options, int(chunk.offset[index]), key, value)
+            text = _joined("| " if options.skips_metadata else " ", {"key": key_text, "payload": value_text})
         self._out.write(text.encode("utf-8", "replace") + b"\n")
         state[dump_state.CHUNK_ROW] = index + 1
-
-
-class Stops:
-    """What a `LogPrinter` cannot print without numpy: the rows and records that its kernels stop for."""
-
-    def __init__(self, printer: LogPrinter) -> None:
-        self._printer = printer
-        self._data = np.frombuffer(printer.data, np.uint8)
-        self._writer = LogTextRows(printer)
-        self._walk = SlowRows(self._data, printer.options, None, self._writer)
 
     def go_on(self, status: int, table: BatchTable, row_end: int) -> None:
         """Print what `dump_batches` stopped for, which prints rows up to `row_end`; raises what is wrong with it."""
@@ -116,7 +110,7 @@ class Stops:
         row = state[dump_state.ROW]
         if status == dump_state.PYTHON_RECORD:
             matrix = np.frombuffer(self._printer.records, np.int64).reshape(decode.COLUMN_COUNT, -1)
-            self._writer.end_record(RecordTable(self._data, matrix, state[decode.ROW_COUNT]))
+            self._end_record(RecordTable(self._walk.data, matrix, state[decode.ROW_COUNT]))
             return
         if status == dump_state.LEGACY_ROW:
             self._walk.print_entry(table, row)
@@ -133,44 +127,53 @@ class Stops:
         state[dump_state.ROW], state[dump_state.IS_LINE_PRINTED] = end, 0
 
 
+# What stands before each field of a line; the type of a timestamp does before the timestamp.
+_LABELS = {
+    "batch": {
+        "lastOffset": "offset",
+        "position": "position",
+        "maxTimestamp": "timestampType",
+        "size": "size",
+        "magic": "magic",
+        "codec": "compresscodec",
+        "crc": "crc",
+        "isValid": "isvalid",
+    },
+    "record": {
+        "offset": "offset",
+        "timestamp": "timestampType",
+        "keySize": "keySize",
+        "valueSize": "valueSize",
+        "isValid": "isValid",
+        "crc": "crc",
+        "key": "key",
+        "value": "payload",
+    },
+}
+
+
 def _text(row: Row) -> str:
     """Return the line of a row, or the part of it that there are fields for."""
     kind = row["kind"]
-    if kind == "entry":
-        return " ".join(
-            [f"{name}: {'OptionalLong.empty' if value is None else value}" for name, value in row.items()][1:]
-        )
     if kind == "message":
         return str(row["message"])
-    if kind == "record":
-        return _record(row)
-    text = f"offset: {row['lastOffset']}"
-    if "position" not in row:
-        return text
-    return (
-        f"{text} position: {row['position']} {row['timestampType']}: {row['maxTimestamp']} size: {row['size']} "
-        f"magic: {row['magic']} compresscodec: {row['codec']} crc: {row['crc']} isvalid: {_boolean(row['isValid'])}"
-    )
+    if kind == "entry":
+        fields = {name: "OptionalLong.empty" if value is None else value for name, value in row.items()}
+        del fields["kind"]
+        return _joined("", fields)
+    fields = {
+        row["timestampType"] if label == "timestampType" else label: row[name]
+        for name, label in _LABELS[kind].items()
+        if name in row
+    }
+    return _joined("| " if kind == "record" else "", fields)
 
 
-def _record(row: Row) -> str:
-    """Return the line of a v0/v1 record."""
-    text = ""
-    if "offset" in row:
-        text = (
-            f"| offset: {row['offset']} {row['timestampType']}: {row['timestamp']} keySize: {row['keySize']} "
-            f"valueSize: {row['valueSize']} isValid: {_boolean(row['isValid'])} crc: {row['crc']}"
-        )
-    return text + _contents(" " if text else "| ", row.get("key"), row.get("value"))
-
-
-def _contents(prefix: str, key_text: str | None, value_text: str | None) -> str:
-    """Return key and payload; None prints nothing."""
-    text = "" if key_text is None else f"{prefix}key: {key_text}"
-    if value_text is None:
-        return text
-    return f"{text} payload: {value_text}" if text else f"{prefix}payload: {value_text}"
-
-
-def _boolean(value: object) -> str:
-    return "true" if value else "false"
+def _joined(prefix: str, fields: Row) -> str:
+    """Return the fields that are there; None prints nothing."""
+    texts = [
+        f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in fields.items()
+        if value is not None
+    ]
+    return prefix + " ".join(texts) if texts else ""
