@@ -34,18 +34,11 @@ COMMANDS = {
 }
 
 
-class _AsKafka(click.Command):
-    """Leaves the arguments alone: they are parsed as Kafka's tool parses them."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.params["argv"] = list(args)
-        return []
-
-
-@click.command("dump", cls=_AsKafka, add_help_option=False)
-def dump(argv: list[str]) -> None:
+@click.command("dump", add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("argv", nargs=-1, type=click.UNPROCESSED)
+def dump(argv: tuple[str, ...]) -> None:
     """Print segments, indexes and snapshots as kafka-dump-log does."""
-    sys.exit(dump_program(argv))
+    sys.exit(dump_program(list(argv)))
 
 
 class _Commands(click.Group):

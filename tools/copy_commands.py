@@ -34,14 +34,7 @@ def salvage(source: str, destination: str | None, now: int | None, dry_run: bool
     their offsets; indexes, snapshots and epochs are made anew. Readers pass over the holes; a transaction whose marker
     was lost stays open, see `logstore txns`. The exit code is 1 if something has to be left out.
     """
-    from logstore.log.salvage.salvage import plan_salvage
-
-    destination = None if dry_run else _new_directory(source, destination)
-    with told_errors():
-        pieces = plan_salvage(partition_directory(source))
-        if destination is not None:
-            _write_copy(source, destination, pieces, now)
-    _print_plan(pieces, destination, form)
+    pieces, _ = _copy(source, None if dry_run else destination, now, form, is_repair=False)
     sys.exit(1 if any(piece.problem is not None for piece in pieces) else 0)
 
 
@@ -57,18 +50,33 @@ def repair(source: str, destination: str | None, now: int | None, dry_run: bool,
     For wrong indexes, snapshots and epochs beside a log that is whole; only a torn tail is left out. A log that has
     lost more than that is refused with exit code 1: see `logstore salvage`. Without a DESTINATION nothing is written.
     """
-    from logstore.log.salvage.salvage import losses, plan_salvage
-
-    destination = None if dry_run else _new_directory(source, destination)
-    with told_errors():
-        pieces = plan_salvage(partition_directory(source))
-        lost = losses(pieces)
-        if not lost and destination is not None:
-            _write_copy(source, destination, pieces, now)
-    _print_plan(pieces, None if lost else destination, form)
+    _, lost = _copy(source, None if dry_run else destination, now, form, is_repair=True)
     if lost:
         sys.stderr.write(f"logstore: the log of {source} is damaged in the middle; `logstore salvage` keeps the rest\n")
     sys.exit(1 if lost else 0)
+
+
+def _copy(
+    source: str, destination: str | None, now: int | None, form: str, *, is_repair: bool
+) -> tuple[list[Piece], list[Piece]]:
+    """Copy what is good to `destination`, if there is one and a repair would lose nothing by it, and print the plan.
+
+    Returns the pieces of the log, and those that a repair would lose.
+    """
+    from logstore.audit.partition import open_partition
+    from logstore.log.salvage import salvage as salvaging
+
+    destination = _new_directory(source, destination)
+    with told_errors():
+        pieces = salvaging.plan_salvage(partition_directory(source))
+        lost = salvaging.losses(pieces) if is_repair else []
+        if lost:
+            destination = None
+        if destination is not None:
+            settings = _settings(now, log_start_offset=open_partition(source).first_offset)
+            salvaging.salvage(source, destination, settings, pieces=pieces)
+    _print_plan(pieces, destination, form)
+    return pieces, lost
 
 
 def _new_directory(source: str, destination: str | None) -> str | None:
@@ -78,15 +86,6 @@ def _new_directory(source: str, destination: str | None) -> str | None:
     if parse_partition_directory(os.path.basename(os.path.abspath(destination))) is not None:
         return destination
     return os.path.join(destination, os.path.basename(os.path.abspath(source)))
-
-
-def _write_copy(source: str, destination: str, pieces: list[Piece], now: int | None) -> None:
-    """Make `destination`; raises LogstoreError."""
-    from logstore.audit.partition import open_partition
-    from logstore.log.salvage.salvage import salvage as salvage_partition
-
-    settings = _settings(now, log_start_offset=open_partition(source).first_offset)
-    salvage_partition(source, destination, settings, pieces=pieces)
 
 
 def _settings(now: int | None, *, log_start_offset: int) -> LoadSettings:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from logstore.disk.directory import DataDirectoryFiles, PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
@@ -25,32 +24,27 @@ _WILDCARDS = "*?["
 _UNNAMED = PartitionDirectory("", 0, DirectoryKind.LIVE)  # what a directory with segments is taken for
 
 
-class InputPath(NamedTuple):
-    """A directory to look at; `is_partition` tells it from a data directory."""
+def input_paths(words: Iterable[str], note: Note) -> list[tuple[str, bool]]:
+    """Return the partitions and data directories that `words` name, and which are partitions.
 
-    path: str
-    is_partition: bool
-
-
-def input_paths(words: Iterable[str], note: Note) -> list[InputPath]:
-    """Return the partitions and data directories that `words` name; a glob means all it matches.
+    A glob means all it matches.
 
     Raises:
         UsageError: a word that names neither.
     """
-    found: list[InputPath] = []
+    found: list[tuple[str, bool]] = []
     for word in words:
         matches = [word]
         if _is_glob(word):
             matches = [path for path in _glob(word, note) if os.path.isdir(path)]
         if not matches:
             raise _no_match("directory", word)
-        found += map(input_path, matches)
+        found += [(path, is_partition(path)) for path in matches]
     return found
 
 
-def input_path(path: str) -> InputPath:
-    """Return the partition or data directory at `path`.
+def is_partition(path: str) -> bool:
+    """Return whether the directory at `path` is a partition's, else it is a data directory.
 
     A directory with segments, or with a partition's name and nothing of a broker's in it, is a partition.
 
@@ -65,17 +59,17 @@ def input_path(path: str) -> InputPath:
         )
     directory = list_data_directory(path)
     if any(left_over.endswith(LOG_SUFFIX) for left_over in directory.left_overs):
-        return InputPath(path, is_partition=True)
-    if _is_data_directory(directory):
-        return InputPath(path, is_partition=False)
+        return True
+    if directory.files or directory.partitions:
+        return False
     if parse_partition_directory(os.path.basename(os.path.abspath(path))) is not None:
-        return InputPath(path, is_partition=True)
+        return True
     raise _neither(path)
 
 
 def data_directory(path: str) -> str:
     """Return `path`, which is to be a data directory; UsageError if it is none."""
-    if input_path(path).is_partition:
+    if is_partition(path):
         raise UsageError(
             "This is a partition, not a data directory", path=path, advice=f"did you mean {_parent_of(path)}?"
         )
@@ -84,7 +78,7 @@ def data_directory(path: str) -> str:
 
 def partition_directory(path: str) -> str:
     """Return `path`, which is to be the directory of a partition; UsageError if it is none."""
-    if not input_path(path).is_partition:
+    if not is_partition(path):
         raise UsageError(
             "This is a data directory, not a partition", path=path, advice="name one of the directories in it"
         )
@@ -97,7 +91,7 @@ def partition_in(path: str) -> tuple[str, str | None]:
     Raises:
         UsageError: it is neither a data directory nor a partition.
     """
-    if input_path(path).is_partition:
+    if is_partition(path):
         return _parent_of(path), os.path.basename(os.path.abspath(path))
     return os.path.abspath(path), None
 
@@ -110,10 +104,6 @@ def unlisted(path: str) -> list[LogstoreError]:
 
 def _parent_of(path: str) -> str:
     return os.path.dirname(os.path.abspath(path))
-
-
-def _is_data_directory(directory: DataDirectoryFiles) -> bool:
-    return bool(directory.files or directory.partitions)
 
 
 def _neither(path: str) -> UsageError:

@@ -14,7 +14,7 @@ import pytest
 from logstore.errors import LogstoreError
 from logstore.messages import schema
 from logstore.topics import family
-from logstore_tools.dump.decoders import control_record_text, decoder, message_parser
+from logstore_tools.dump.decoders import PARSERS, control_record_text, decoder
 from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
 
@@ -131,7 +131,7 @@ def test_records_print_as_the_real_tool_prints_them(
     theirs = dump.stdout.split("\n", 3)[3]
     ours = ""
     for offset, (key, value) in enumerate(pairs):
-        line = _line(message_parser(parser)(offset, key, value))
+        line = _line(PARSERS[parser](offset, key, value))
         assert theirs[len(ours) : len(ours) + len(line)] == line, (key, value)
         ours += line
     assert ours == theirs

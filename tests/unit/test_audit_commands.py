@@ -226,13 +226,13 @@ def test_paths_tell_partitions_from_data_directories(golden: Golden, tmp_path: P
     demo = golden("demo")
     notes: list[object] = []
     found = input_paths((str(demo), str(demo / "orders-0"), f"{demo}/pay*"), notes.append)
-    assert [each.is_partition for each in found] == [False, True, True]
+    assert [is_one for _, is_one in found] == [False, True, True]
     assert partition_in(str(demo / "orders-0")) == (str(demo), "orders-0")
     assert partition_in(str(demo)) == (str(demo), None)
     named = shutil.copytree(demo, tmp_path / "kafka-1")  # a data directory with the name of a partition
-    assert input_paths((str(named),), notes.append)[0].is_partition is False
+    assert input_paths((str(named),), notes.append) == [(str(named), False)]
     (tmp_path / "empty-0").mkdir()
-    assert input_paths((str(tmp_path / "empty-0"),), notes.append)[0].is_partition is True
+    assert input_paths((str(tmp_path / "empty-0"),), notes.append) == [(str(tmp_path / "empty-0"), True)]
     assert notes == []
 
 

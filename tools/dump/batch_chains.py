@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from logstore.columns.batch_table import scan_chunk
 from logstore.disk.mapped import SEGMENT_SIZE_MAX, MappedFile
 from logstore.errors import CorruptIndexError, CorruptRecordError
+from logstore.kernels.primitives import add64
 from logstore.kernels.scan.batches import END, HEADER_BEYOND_FILE
 from logstore.layout.batch import HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE
 
@@ -41,11 +42,6 @@ class _Chain(NamedTuple):
     positions: NDArray[np.int64]
     last_offsets: NDArray[np.int64]
     is_ascending: bool
-
-    def row_at(self, position: int) -> int:
-        """Return the row of the batch at `position`, -1 if none begins there."""
-        row = int(self.positions.searchsorted(position))
-        return row if row < self.positions.size and self.positions[row] == position else -1
 
     def first_row(self, row: int, offset: int) -> int | None:
         """Return the first row from `row` on whose last offset is at least `offset`."""
@@ -119,7 +115,7 @@ class SegmentRecords:
         if position + HEADER_SIZE > self.size:
             raise self._header_beyond_file(position, position, end)
         (last_offset_delta,) = _LAST_OFFSET_DELTA.unpack_from(self._bytes, position)
-        return _as_long(offset + last_offset_delta)
+        return int(add64(offset, last_offset_delta))
 
     def first_batch(self, position: int, offset: int) -> FoundBatch | None:
         """Return the first batch from `position` on whose last offset is at least `offset`.
@@ -139,8 +135,8 @@ class SegmentRecords:
 
     def _chain_at(self, position: int) -> tuple[_Chain, int]:
         for chain in self._chains:
-            row = chain.row_at(position)
-            if row >= 0:
+            row = int(chain.positions.searchsorted(position))
+            if row < chain.positions.size and chain.positions[row] == position:
                 return chain, row
         chain = self._new_chain(position)
         if chain.positions.size:
@@ -191,8 +187,3 @@ def _bad_slice(text: str) -> CorruptIndexError:
 
 def _no_batch(position: int) -> CorruptIndexError:
     return CorruptIndexError(None, position=position, java_class="java.util.NoSuchElementException")
-
-
-def _as_long(value: int) -> int:
-    """Wrap `value` to 64 bits, as Java adds."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -75,7 +75,7 @@ def _run(argv: list[str], stdout: BinaryIO, stderr: TextIO) -> int:
         return code
     from .findings import Findings
 
-    findings = Findings(lambda line: _write_line(line, stderr))
+    findings = Findings(lambda line: print(line, file=stderr))
     noted: set[str] = set()
 
     def note(error: LogstoreError) -> None:
@@ -231,10 +231,6 @@ def error_line(error: LogstoreError) -> str:
         return _own_line(error)
     text = f'Exception in thread "main" {error.java_class}'
     return text if error.message is None else f"{text}: {error.message}"
-
-
-def _write_line(line: str, stderr: TextIO) -> None:
-    stderr.write(line + "\n")
 
 
 def _own_line(error: LogstoreError) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from logstore.errors import LogstoreError, SchemaError
@@ -22,7 +23,7 @@ from logstore.messages.reader import read_from
 from logstore.messages.schema import Value
 from logstore.model import ControlRecordType
 from logstore.topics import control_records, family, frames
-from logstore.topics.frames import CoordinatorKey, CoordinatorValue
+from logstore.topics.frames import CoordinatorValue
 
 if TYPE_CHECKING:
     from .options import DumpOptions
@@ -64,14 +65,6 @@ class ControlRecord(NamedTuple):
     def json(self) -> JsonText:
         """The record as an object."""
         return JsonText(f'{{"type":"{self.type.name}","{self.name}":{self.detail}}}')
-
-
-def message_parser(name: str) -> MessageParser:
-    """The parser behind a decoder flag.
-
-    `name` is offsets, transaction, share-group-state, cluster-metadata or remote-log-metadata.
-    """
-    return _PARSERS[name]
 
 
 def decoder(class_name: str) -> Callable[[bytes], str]:
@@ -129,30 +122,26 @@ def _null_pointer(method: str, variable: str) -> LogstoreError:
     )
 
 
-def _coordinator_parser(topic: str) -> MessageParser:
-    def parse(offset: int, key: bytes | None, value: bytes | None) -> tuple[str | None, str | None]:
-        if key is None:
-            raise LogstoreError(
-                f"Failed to decode message at offset {offset} using the specified decoder (message had a missing key)",
-                java_class="java.lang.RuntimeException",
-            )
-        try:
-            record_type = frames.read_type(key)
-            if not frames.is_known_type(topic, record_type):
-                return f"Unknown record type {record_type} at offset {offset}, skipping.", None
-            key_text = _key_text(frames.read_key(topic, key))
-            if value is None:
-                return key_text, "<DELETE>"
-            return key_text, _value_text(frames.read_value(topic, record_type, value))
-        except SchemaError as error:
-            return f"Error at offset {offset}, skipping. {_reason(error)}", None
-
-    return parse
-
-
-def _key_text(key: CoordinatorKey) -> JsonText:
-    data = json_form.text(key.message, 0, key.fields)
-    return JsonText(f'{{"type":"{key.record_type}","data":{data}}}')
+def _parse_coordinator(
+    topic: str, offset: int, key: bytes | None, value: bytes | None
+) -> tuple[str | None, str | None]:
+    if key is None:
+        raise LogstoreError(
+            f"Failed to decode message at offset {offset} using the specified decoder (message had a missing key)",
+            java_class="java.lang.RuntimeException",
+        )
+    try:
+        record_type = frames.read_type(key)
+        if not frames.is_known_type(topic, record_type):
+            return f"Unknown record type {record_type} at offset {offset}, skipping.", None
+        found = frames.read_key(topic, key)
+        data = json_form.text(found.message, 0, found.fields)
+        key_text = JsonText(f'{{"type":"{found.record_type}","data":{data}}}')
+        if value is None:
+            return key_text, "<DELETE>"
+        return key_text, _value_text(frames.read_value(topic, record_type, value))
+    except SchemaError as error:
+        return f"Error at offset {offset}, skipping. {_reason(error)}", None
 
 
 def _value_text(value: CoordinatorValue) -> JsonText:
@@ -200,10 +189,11 @@ def _reason(error: LogstoreError) -> str:
     return "null" if error.message is None else error.message
 
 
-_PARSERS: dict[str, MessageParser] = {
-    "offsets": _coordinator_parser("consumer_offsets"),
-    "transaction": _coordinator_parser("transaction_state"),
-    "share-group-state": _coordinator_parser("share_group_state"),
+# behind the flags of the decoders of whole records
+PARSERS: dict[str, MessageParser] = {
+    "offsets": partial(_parse_coordinator, "consumer_offsets"),
+    "transaction": partial(_parse_coordinator, "transaction_state"),
+    "share-group-state": partial(_parse_coordinator, "share_group_state"),
     "cluster-metadata": _parse_cluster_metadata,
     "remote-log-metadata": _parse_remote_log_metadata,
 }
@@ -248,7 +238,7 @@ def _remote_log_metadata_text(value: bytes | None) -> str:
     if name == "RemoteLogSegmentMetadataRecord":
         _check_offsets(fields["startOffset"], fields["endOffset"])
     elif name == "RemoteLogSegmentMetadataSnapshotRecord":
-        _segment_state(fields["remoteLogSegmentState"])  # whose constructor looks at it first
+        _FIELD_TEXTS["remoteLogSegmentState"](fields["remoteLogSegmentState"])  # whose constructor looks at it first
     shown = [
         f"{_SHOWN_NAMES.get(field, field)}={_FIELD_TEXTS.get(field, str)(fields[field])}" for field in _SHOWN[name]
     ]
@@ -267,10 +257,6 @@ def _check_offsets(start_offset: int, end_offset: int) -> None:
         )
 
 
-def _segment_id(entry: Value) -> str:
-    return f"RemoteLogSegmentId{{topicIdPartition={_topic_id_partition(entry['topicIdPartition'])}, id={entry['id']}}}"
-
-
 def _topic_id_partition(entry: Value) -> str:
     return f"{entry['id']}:{entry['name']}-{entry['partition']}"
 
@@ -287,15 +273,7 @@ def _custom_metadata(metadata: bytes | None) -> str:
     return "Optional.empty" if metadata is None else f"Optional[CustomMetadata{{{len(metadata)} bytes}}]"
 
 
-def _segment_state(state: int) -> str:
-    return _state(_SEGMENT_STATES, state, "state can not be null")
-
-
-def _partition_state(state: int) -> str:
-    return _state(_PARTITION_STATES, state, None)
-
-
-def _state(names: tuple[str, ...], state: int, message: str | None) -> str:
+def _state(names: tuple[str, ...], message: str | None, state: int) -> str:
     if not 0 <= state < len(names):
         raise SchemaError(message, found=state, java_class=_NULL_POINTER)
     return names[state]
@@ -332,11 +310,13 @@ _SHOWN_NAMES = {
     "txnIndexEmpty": "txnIdxEmpty",
 }
 _FIELD_TEXTS: dict[str, Callable[[Any], str]] = {
-    "remoteLogSegmentId": _segment_id,
+    "remoteLogSegmentId": lambda entry: (
+        f"RemoteLogSegmentId{{topicIdPartition={_topic_id_partition(entry['topicIdPartition'])}, id={entry['id']}}}"
+    ),
     "topicIdPartition": _topic_id_partition,
     "segmentLeaderEpochs": _leader_epochs,
     "customMetadata": _custom_metadata,
-    "remoteLogSegmentState": _segment_state,
-    "remotePartitionDeleteState": _partition_state,
+    "remoteLogSegmentState": partial(_state, _SEGMENT_STATES, "state can not be null"),
+    "remotePartitionDeleteState": partial(_state, _PARTITION_STATES, None),
     "txnIndexEmpty": lambda is_empty: "true" if is_empty else "false",
 }

@@ -66,7 +66,9 @@ class RecordFilter:
             )
         return cls(
             offsets=_bounds("offset", offset, ":", partial(_number, "offset")),
-            timestamps_ms=_bounds("time", time, _time_separator(time or ""), _timestamp_ms),
+            timestamps_ms=_bounds(
+                "time", time, ":" if _MILLISECONDS_RANGE.fullmatch(time or "") else "/", _timestamp_ms
+            ),
             producer_id=None if producer_id is None else _number("producer-id", producer_id),
             key=None if key is None else key.encode("utf-8", "surrogateescape"),
             transactional_id=transactional_id,
@@ -146,10 +148,6 @@ def _bounds(option: str, text: str | None, separator: str, parse: Callable[[str]
     if first > last:
         raise UsageError(f"--{option} is an empty range", expected="the smaller bound first", found=text)
     return first, last
-
-
-def _time_separator(text: str) -> str:
-    return ":" if _MILLISECONDS_RANGE.fullmatch(text) else "/"
 
 
 def _number(option: str, text: str) -> int:

@@ -174,9 +174,9 @@ class DumpOptions:
         """Decoder of whole records, for internal topics."""
         for option, name in _PARSERS.items():
             if self.has(option):
-                from .decoders import message_parser
+                from .decoders import PARSERS
 
-                return message_parser(name)
+                return PARSERS[name]
         return None
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The walk over the batches that kernels do not print by themselves, for any format.
+"""The walk over the batches that kernels do not print by themselves, for any format (`DumpLogSegments.dumpLog`).
 
 That is every batch of a filtered dump and of a format other than text; of a plain text dump v0/v1 entries, compressed
 batches, contents with a decoder of their own, control records other than well-formed transaction markers, and errors.
@@ -15,16 +15,17 @@ from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
 from logstore.columns.record_windows import BadBatch, record_windows
-from logstore.errors import LogstoreError
+from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.batch import CODEC_MASK, MAGIC_V2
-from logstore.model import Codec
+from logstore.layout.legacy import MAGIC
+from logstore.model import Codec, TimestampType
 
-from .legacy_rows import legacy_batch, legacy_record
 from .options import DumpOptions
 from .output import Row
 
 if TYPE_CHECKING:
     from .column_rows import ColumnRows
+    from .decoders import MessageParser
     from .filters import RecordFilter
     from .text_rows import LogTextRows
 
@@ -112,7 +113,7 @@ class SlowRows:
                     return
                 self._writer.note_offsets(np.array([record.offset]))
                 part = {"kind": "record"}
-                legacy_record(part, record, entry.timestamp_type, self._options)
+                _legacy_record(part, record, entry.timestamp_type, self._options)
                 rows.append(part)
         finally:
             self._writer.write_rows(rows)
@@ -120,10 +121,88 @@ class SlowRows:
                 self._writer.write_part(part)
 
     def _print_header(self, entry: LegacyRecord, position: int, size: int) -> None:
-        row: Row = {"kind": "batch"}
+        """Write the line of the entry of `size` bytes at `position`; of a bad one the offset alone."""
+        row: Row = {"kind": "batch", "lastOffset": entry.offset}
         try:
-            legacy_batch(row, entry, position, size)
+            if entry.magic < 0:
+                raise CorruptRecordError(
+                    f"Invalid magic used in LegacyRecord: {entry.magic}",
+                    position=position + MAGIC,
+                    java_class="java.lang.IllegalArgumentException",
+                )
+            codec = entry.codec
         except LogstoreError:
             self._writer.write_part(row)
             raise
+        row |= {
+            "position": position,
+            "timestampType": entry.timestamp_type.kafka_name,
+            "maxTimestamp": entry.timestamp,
+            "size": size,
+            "magic": entry.magic,
+            "codec": codec.kafka_name,
+            "crc": entry.crc,
+            "isValid": entry.is_valid,
+        }
         self._writer.write_rows([row])
+
+
+def _legacy_record(row: Row, record: LegacyRecord, timestamp_type: TimestampType, options: DumpOptions) -> None:
+    """Put into `row` the fields of a record's line, as far as there are any; the timestamp type is the entry's.
+
+    Raises:
+        InvalidRecordError: the record is too short to say its sizes, or for its key or value.
+        LogstoreError: what a decoder dies of.
+    """
+    if not options.skips_metadata:
+        row |= {
+            "offset": record.offset,
+            "timestampType": timestamp_type.kafka_name,
+            "timestamp": record.timestamp,
+            "keySize": record.key_size,
+            "valueSize": record.value_size,
+            "crc": record.crc,
+            "isValid": record.is_valid,
+        }
+    if options.prints_contents:
+        is_decoded = options.needs_python or options.format == "text"
+        row["key"], row["value"] = (
+            _texts(record, options) if is_decoded else (_copied(record.key), _copied(record.value))
+        )
+
+
+def _texts(record: LegacyRecord, options: DumpOptions) -> tuple[str | None, str | None]:
+    """Key and payload as the chosen decoder shows them; None prints nothing."""
+    if options.parser is None:
+        # In this order: a key that does not decode is found before a value whose size is wrong.
+        key_text = None if record.key is None else options.key_decoder(bytes(record.key))
+        return key_text, None if record.value is None else options.value_decoder(bytes(record.value))
+    try:
+        key, value = _copied(record.key), _copied(record.value)
+    except InvalidRecordError as error:
+        return _parsed_despite(record, options.parser, error)
+    return options.parser(record.offset, key, value)
+
+
+def _parsed_despite(
+    record: LegacyRecord, parser: MessageParser, error: InvalidRecordError
+) -> tuple[str | None, str | None]:
+    """Of a record whose key or value is beyond its end: Kafka's parsers find that themselves, and print it."""
+    from .decoders import PARSERS
+
+    text = f"{record.offset}, skipping. {error.message or 'null'}"
+    if parser in (PARSERS["cluster-metadata"], PARSERS["remote-log-metadata"]):
+        try:
+            value = _copied(record.value)
+        except InvalidRecordError:
+            noun = "" if parser is PARSERS["cluster-metadata"] else "offset "
+            return None, f"Error at {noun}{text}"
+        return parser(record.offset, None, value)
+    if record.key_size < 0:
+        return parser(record.offset, None, None)
+    return f"Error at offset {text}", None
+
+
+def _copied(field: memoryview | None) -> bytes | None:
+    """Return a key or a value as bytes of its own."""
+    return None if field is None else bytes(field)
