@@ -74,7 +74,7 @@ class Rule:
         name: as in findings; words with dashes, the thing first. Once published it stays.
         about: what is broken, one sentence.
         advice: what to do.
-        needs: types of the facts that it is asked of.
+        needs: types of the facts that it is asked of; none if only `Unreadable` breaks it.
         check: yields where facts break it.
     """
 
@@ -82,15 +82,16 @@ class Rule:
     severity: Severity
     about: str
     advice: str
-    needs: tuple[type, ...]
-    check: Callable[[Any], Iterator[Broken]]
+    needs: tuple[type, ...] = ()
+    check: Callable[[Any], Iterator[Broken]] = lambda facts: iter(())
 
     def ask(self, facts: object) -> list[Finding]:
         """Return a finding for each place where `facts` break the rule."""
-        return [
-            Finding(self.name, self.severity, where, str(expected), str(found), self.advice)
-            for where, expected, found in self.check(facts)
-        ]
+        return [self.finding(*broken) for broken in self.check(facts)]
+
+    def finding(self, where: Where, expected: object, found: object) -> Finding:
+        """Return the finding of one place."""
+        return Finding(self.name, self.severity, where, str(expected), str(found), self.advice)
 
 
 def rule(name: str, severity: Severity, about: str, advice: str) -> Callable[[Callable[[Any], Iterator[Broken]]], Rule]:

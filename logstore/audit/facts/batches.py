@@ -24,7 +24,7 @@ Ask = Callable[[object], None]  # asks all rules of some facts
 
 
 class Unreadable(NamedTuple):
-    """Something that does not parse, or cannot be read; `rule` is the name of the rule that it breaks."""
+    """Something that does not parse, or cannot be read: the name of the rule that it breaks, and how."""
 
     rule: str
     broken: Broken

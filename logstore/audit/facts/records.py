@@ -7,7 +7,6 @@ no timestamp may be above the `maxTimestamp` that retention and searches go by (
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,18 +16,9 @@ from ...layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ...topics import consumer_offsets, transaction_state
-from .batches import Ask, AuditedBatches, Follower
+from .batches import Ask, AuditedBatches, Follower, Unreadable
 
 _INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TOPIC)  # `internal-record`
-
-
-class BadRecords(NamedTuple):
-    """A batch with the right checksum whose records are not what they say, by the first of them that is not."""
-
-    batches: AuditedBatches
-    row: int
-    expected: str
-    found: str
 
 
 class DecodedRecords(Follower):
@@ -46,7 +36,8 @@ class DecodedRecords(Follower):
             for row, expected, found in self._bad(batches, window):
                 if row not in told:
                     told.add(row)
-                    self._ask(BadRecords(batches, row - batches.run.first_row, expected, found))
+                    where = batches.where(row - batches.run.first_row)
+                    self._ask(Unreadable("log-records", (where, expected, found)))
 
     def _bad(self, batches: AuditedBatches, window: RecordWindow | BadBatch) -> Iterator[tuple[int, str, str]]:
         """Yield rows of the whole table, with what was expected and found."""

@@ -18,5 +18,5 @@ BY_NAME = {rule.name: rule for rule in RULES}
 def ask(facts: object) -> list[Finding]:
     """Ask every rule that needs such facts; of something unreadable only the rule that it names."""
     if isinstance(facts, Unreadable):
-        return BY_NAME[facts.rule].ask(facts)
+        return [BY_NAME[facts.rule].finding(*facts.broken)]
     return [finding for rule in RULES if isinstance(facts, rule.needs) for finding in rule.ask(facts)]

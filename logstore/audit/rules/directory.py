@@ -13,22 +13,18 @@ from ...layout.file_names import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
-from ..facts.batches import Unreadable
 from ..facts.epochs import EpochFacts
 from ..facts.surroundings import Surrounding
-from ..finding import Broken, rule
+from ..finding import Broken, Rule, rule
 from ..partition import Partition
 from .log import ERROR, WARNING
 
-
-@rule(
+directory_entry = Rule(
     "directory-entry",
     ERROR,
     "Something in the directory is not Kafka's, or must not be followed.",
     "a broker does not start beside it: move it away",
 )
-def directory_entry(bad: Unreadable) -> Iterator[Broken]:
-    yield bad.broken
 
 
 @rule(
@@ -74,10 +70,7 @@ def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
     "`partition.metadata` is missing, does not parse, or names another topic id.",
     "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`",
 )
-def partition_metadata(facts: Surrounding | Unreadable) -> Iterator[Broken]:
-    if isinstance(facts, Unreadable):
-        yield facts.broken
-        return
+def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
     for where, topic_id, right_id, right_path in facts.ids:
         if topic_id is None:
             yield where, metadata_file.FILE_NAME, "none"
@@ -85,14 +78,12 @@ def partition_metadata(facts: Surrounding | Unreadable) -> Iterator[Broken]:
             yield where, f"{right_id}, as {right_path}", topic_id
 
 
-@rule(
+checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,
     "A checkpoint does not parse.",
     "a broker goes on as if it were empty: restore it, or let every log be recovered",
 )
-def checkpoint_format(bad: Unreadable) -> Iterator[Broken]:
-    yield bad.broken
 
 
 @rule(

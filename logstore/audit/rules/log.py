@@ -10,10 +10,9 @@ from ...layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ...model import Codec
 from ...view.walk import Tail
 from ..evidence import Known
-from ..facts.batches import AuditedBatches, BadBytes, Unreadable
+from ..facts.batches import AuditedBatches, BadBytes
 from ..facts.offsets import Holes
-from ..facts.records import BadRecords
-from ..finding import Broken, Severity, rule
+from ..finding import Broken, Rule, Severity, rule
 
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
 _SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
@@ -118,33 +117,22 @@ def offsets_lost(holes: Holes) -> Iterator[Broken]:
         yield batches.where(row, start), expected, f"none at {end - start} offsets up to {end - 1}"
 
 
-@rule("log-marker", ERROR, "A control batch with a producer id is no transaction marker.", _SALVAGE)
-def log_marker(bad: Unreadable) -> Iterator[Broken]:
-    yield bad.broken
+log_marker = Rule("log-marker", ERROR, "A control batch with a producer id is no transaction marker.", _SALVAGE)
 
-
-@rule(
+log_records = Rule(
     "log-records",
     ERROR,
     "A batch with the right checksum has records that are not what they say.",
     "consumers stop at it: seek behind its last offset, and find out which producer wrote it",
 )
-def log_records(bad: BadRecords) -> Iterator[Broken]:
-    yield bad.batches.where(bad.row), bad.expected, bad.found
 
-
-@rule(
+log_unreadable = Rule(
     "log-unreadable", ERROR, "A segment cannot be read.", "look at the permissions and the disk; see the system's log"
 )
-def log_unreadable(bad: Unreadable) -> Iterator[Broken]:
-    yield bad.broken
 
-
-@rule(
+internal_record = Rule(
     "internal-record",
     ERROR,
     "A record of an internal topic does not parse.",
     "a coordinator that loads it fails or skips it: what wrote it?",
 )
-def internal_record(bad: Unreadable) -> Iterator[Broken]:
-    yield bad.broken

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..facts.batches import Unreadable
 from ..facts.producers import NONE, AbortedFacts, SnapshotEnd, SnapshotFacts, SnapshotRow
 from ..facts.sequences import FollowingBatches
-from ..finding import Broken, Where, rule
+from ..finding import Broken, Rule, Where, rule
 from .log import ERROR, WARNING
 
 
@@ -19,10 +18,7 @@ from .log import ERROR, WARNING
     "A `.txnindex` does not tell the aborted transactions that the log tells.",
     "read_committed consumers get aborted records, or miss committed ones: `logstore repair`",
 )
-def transaction_index(facts: AbortedFacts | Unreadable) -> Iterator[Broken]:
-    if isinstance(facts, Unreadable):
-        yield facts.broken
-        return
+def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
     path = facts.end.files.transaction_index or facts.end.files.log
     by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
     for entry in facts.told.tolist():
@@ -58,14 +54,12 @@ def _entry_text(entry: list[int] | None) -> str:
     return f"producerId {entry[0]}, firstOffset {entry[1]}, lastOffset {entry[2]}, lastStableOffset {entry[3]}"
 
 
-@rule(
+snapshot_format = Rule(
     "snapshot-format",
     WARNING,
     "A `.snapshot` does not parse.",
     "a broker deletes it and takes the one before: starts take longer",
 )
-def snapshot_format(bad: Unreadable) -> Iterator[Broken]:
-    yield bad.broken
 
 
 @rule(
