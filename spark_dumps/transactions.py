@@ -25,7 +25,7 @@ COLUMNS = columns_of(
     "last_offset long, record_count long, first_timestamp timestamp, last_timestamp timestamp, marker_offset long, "
     "marker_timestamp timestamp, marker_epoch int, coordinator_epoch int"
 )
-OPEN = "open"  # beside `Marker.outcome`
+_OF_MARKER = ("marker_offset", "marker_timestamp", "marker_epoch", "coordinator_epoch")
 
 
 def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | LogstoreError]:
@@ -53,18 +53,8 @@ def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | Logsto
 
 
 def _row(transaction: PartitionTransaction) -> Row:
-    marker = transaction.marker
-    if marker is None:
-        return row_of(COLUMNS, transaction, state=OPEN)
-    return row_of(
-        COLUMNS,
-        transaction,
-        state=marker.outcome,
-        marker_offset=marker.offset,
-        marker_timestamp=marker.timestamp,
-        marker_epoch=marker.producer_epoch,
-        coordinator_epoch=marker.coordinator_epoch,
-    )
+    unknown = dict.fromkeys(_OF_MARKER) if transaction.is_open else {}
+    return row_of(COLUMNS, transaction, state=transaction.outcome, **unknown)
 
 
 TABLE = partition_table(COLUMNS, _rows)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.facts.offsets import Label, OffsetRange, ReadableOffsets
-from logstore.audit.facts.transactions import Marker, PartitionTransaction
+from logstore.audit.facts.transactions import PartitionTransaction
 from logstore_tools.check_commands import report as command
 from logstore_tools.report import page
 from logstore_tools.report.findings import FOLDED_COUNT_MAX, PLACE_COUNT_MAX
@@ -123,11 +123,11 @@ def test_a_timeline_has_a_bar_for_each_transaction(golden: Golden) -> None:
 
 
 def test_a_timeline_keeps_what_waits_longest_and_tells_what_it_leaves_out() -> None:
-    def transaction(number: int, marker: Marker | None) -> Placed:
-        return Placed("t-0", PartitionTransaction(number, 0, number, number, number * 1000, number * 1000, 1, marker))
+    def transaction(number: int, *marker: int) -> Placed:
+        return Placed("t-0", PartitionTransaction(number, 0, number, number, number * 1000, number * 1000, 1, *marker))
 
-    decided = [transaction(n, Marker(n, n, 0, 0, True, n * 1000 + 1)) for n in range(100, 100 + BAR_COUNT_MAX)]
-    waiting = [transaction(n, None) for n in range(5)]
+    decided = [transaction(n, n, 0, 0, True, n * 1000 + 1) for n in range(100, 100 + BAR_COUNT_MAX)]
+    waiting = [transaction(n) for n in range(5)]
     text = timeline([*decided, *waiting], {})
     assert re.findall(r"<bdi>(.*?)</bdi>", text)[:7] == [f"producer {n}" for n in (0, 1, 2, 3, 4, 1599, 1598)]
     assert "Shown are 30 of 1,505 transactions, of 30 producers" in text

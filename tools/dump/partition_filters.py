@@ -76,9 +76,9 @@ def _committed_batches(directory: str) -> ConsumedBatches:
     history = PartitionTransactions(evidence)
     follow(evidence, [history])
     ranges: dict[int, list[tuple[int, int]]] = {}
-    for transaction in history.transactions:
-        if transaction.marker is not None and not transaction.marker.is_commit:
-            ranges.setdefault(transaction.producer_id, []).append((transaction.first_offset, transaction.last_offset))
+    for one in history.transactions:
+        if one.outcome == "aborted":
+            ranges.setdefault(one.producer_id, []).append((one.first_offset, one.last_offset))
     aborted = {producer_id: np.array(sorted(found), np.int64).T for producer_id, found in ranges.items()}
     return ConsumedBatches(history.last_stable_offset, aborted)
 

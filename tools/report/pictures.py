@@ -86,7 +86,7 @@ def timeline(placed: Sequence[Placed], names: dict[int, str], until_ms: int = -1
     producers = list(dict.fromkeys(one.transaction.producer_id for one in reversed(shown)))[:ROW_COUNT_MAX]
     shown = [one for one in shown if one.transaction.producer_id in producers]
     start = min(one.transaction.first_timestamp for one in shown)
-    end = max(until_ms, start + 1, *(_end_ms(one.transaction) for one in shown))
+    end = max(until_ms, start + 1, *(one.transaction.end_timestamp for one in shown))
     bars: dict[int, list[str]] = {producer_id: [] for producer_id in producers}
     for one in shown:
         bars[one.transaction.producer_id].append(_bar(one, start, end))
@@ -139,24 +139,19 @@ def _clipped(one: OffsetRange, view: ReadableOffsets) -> tuple[int, int]:
 
 def _order(one: PartitionTransaction) -> tuple[bool, int]:
     """The last ones, then open ones, that which waits longest last."""
-    return (one.marker is None, _end_ms(one) if one.marker is not None else -one.first_timestamp)
+    return one.is_open, -one.first_timestamp if one.is_open else one.end_timestamp
 
 
 def _bar(placed: Placed, start: int, end: int) -> str:
     one, span = placed.transaction, end - start
-    outcome = "open" if one.marker is None else one.marker.outcome
-    end_ms = _end_ms(one)
+    end_ms = one.end_timestamp
     about = (
-        f"<title>{outcome}: {text(placed.partition)}, offsets {one.first_offset:,} to {one.last_offset:,}, "
+        f"<title>{one.outcome}: {text(placed.partition)}, offsets {one.first_offset:,} to {one.last_offset:,}, "
         f"{count_of(one.record_count, 'record')}, {utc_text(one.first_timestamp)} to {utc_text(end_ms)}</title>"
     )
     x = percent(one.first_timestamp - start, span)
     wait = ""
-    if one.marker is None:
+    if one.is_open:
         wait = f'<rect x="{x}" y="5" height="4" class="open wait" width="{percent(end - one.first_timestamp, span)}"/>'
     width = percent(end_ms - one.first_timestamp, span)
-    return f'{wait}<rect x="{x}" y="2" height="10" class="{outcome}" style="width:max(3px,{width})">{about}</rect>'
-
-
-def _end_ms(one: PartitionTransaction) -> int:
-    return max(one.last_timestamp if one.marker is None else one.marker.timestamp, one.first_timestamp)
+    return f'{wait}<rect x="{x}" y="2" height="10" class="{one.outcome}" style="width:max(3px,{width})">{about}</rect>'

@@ -31,39 +31,23 @@ MARKERS = np.dtype([("row", "i8"), ("producer_id", "i8"), *_MARKER])
 TRANSACTIONS = np.dtype(
     [
         *(("producer_id", "i8"), ("producer_epoch", "i2"), ("first_offset", "i8"), ("last_offset", "i8")),
-        *(("first_timestamp", "i8"), ("last_timestamp", "i8"), ("record_count", "i8"), ("earlier_epoch", "i2")),
-        *_MARKER,
+        *(("first_timestamp", "i8"), ("last_timestamp", "i8"), ("record_count", "i8")),
+        *(*_MARKER, ("earlier_epoch", "i2")),
     ]
 )
 Table = npt.NDArray[np.void]
 
 
-class Marker(NamedTuple):
-    """The end of a transaction in one partition; timestamp in ms."""
-
-    offset: int
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
-    is_commit: bool
-    timestamp: int
-
-    @property
-    def outcome(self) -> str:
-        """In words."""
-        return "committed" if self.is_commit else "aborted"
-
-
 class PartitionTransaction(NamedTuple):
-    """The part of a transaction that is in one partition.
+    """The part of a transaction that is in one partition: a row of TRANSACTIONS.
 
     Attributes:
         producer_epoch: of its last data; a marker may carry the next one.
         first_offset, last_offset: of its data.
         first_timestamp, last_timestamp: ms, of its first and last batch.
         record_count: of its batches; what the cleaner took does not count.
-        marker: None as long as it is open.
-        earlier_epoch: of data before that of `producer_epoch`, with no marker between; None if there is none.
+        marker_offset: -1 as long as it is open; then what else is said of the marker does not count.
+        earlier_epoch: of data before that of `producer_epoch`, with no marker between; -1 if there is none.
     """
 
     producer_id: int
@@ -73,8 +57,27 @@ class PartitionTransaction(NamedTuple):
     first_timestamp: int
     last_timestamp: int
     record_count: int
-    marker: Marker | None = None
-    earlier_epoch: int | None = None
+    marker_offset: int = NONE
+    marker_epoch: int = NONE
+    coordinator_epoch: int = NONE
+    is_commit: bool = False
+    marker_timestamp: int = NONE
+    earlier_epoch: int = NONE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no marker."""
+        return self.marker_offset == NONE
+
+    @property
+    def outcome(self) -> str:
+        """In words."""
+        return "open" if self.is_open else "committed" if self.is_commit else "aborted"
+
+    @property
+    def end_timestamp(self) -> int:
+        """Of its marker, or of its last batch; ms, not below that of its first."""
+        return max(self.last_timestamp if self.is_open else self.marker_timestamp, self.first_timestamp)
 
 
 class PartitionTransactions(Follower):
@@ -106,13 +109,14 @@ class PartitionTransactions(Follower):
     def transactions(self) -> list[PartitionTransaction]:
         """Decided ones by the offset of their marker, then those still open, by their first."""
         offsets = self.table["marker_offset"]
-        return _transactions(self.table[np.lexsort((self.table["first_offset"], offsets, offsets == NONE))])
+        order = np.lexsort((self.table["first_offset"], offsets, offsets == NONE))
+        return list(map(PartitionTransaction._make, self.table[order].tolist()))
 
     @property
     def open_transactions(self) -> list[PartitionTransaction]:
         """By first offset; the first of them is where read_committed ends."""
         found = self.table[np.array(list(self._open.values()), np.int64)]
-        return _transactions(found[np.argsort(found["first_offset"])])
+        return list(map(PartitionTransaction._make, found[np.argsort(found["first_offset"])].tolist()))
 
     @property
     def last_stable_offset(self) -> int:
@@ -217,15 +221,6 @@ class PartitionTransactions(Follower):
         empty = markers[np.sort(ends[(ends != NONE) & (numbers == NONE)])]
         if empty.size:
             self.empty_markers = np.concatenate([self.empty_markers, empty])
-
-
-def _transactions(table: Table) -> list[PartitionTransaction]:
-    found = []
-    for row in table.tolist():
-        *data, earlier_epoch, offset, epoch, coordinator_epoch, is_commit, timestamp = row
-        marker = None if offset == NONE else Marker(offset, data[0], epoch, coordinator_epoch, is_commit, timestamp)
-        found.append(PartitionTransaction._make([*data, marker, None if earlier_epoch == NONE else earlier_epoch]))
-    return found
 
 
 def read_markers(batches: AuditedBatches) -> Table:
