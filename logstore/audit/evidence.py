@@ -158,7 +158,10 @@ class Evidence(Follower):
     """Follows the pass over a partition ahead of all else.
 
     Attributes:
-        end_offset: behind the last batch so far.
+        end_offset: behind the last batch so far, and not below the base offset of the segment.
+        batch_end_offset: behind the last batch so far, None before the first.
+        leader_epoch: the highest of batches so far, -1 for none.
+        is_after_damage: what came last is no batch; what offsets it had is not known.
         has_damage: a batch that was passed over may have been anything.
         segment_has_damage: the same of the current segment, with its tail.
         unasked: rules that were not asked somewhere, with the reason.
@@ -170,15 +173,17 @@ class Evidence(Follower):
         self.has_damage = self.segment_has_damage = False
         self.unasked: set[Unasked] = set()
         self.end_offset = 0
+        self.batch_end_offset: int | None = None
+        self.leader_epoch = -1
+        self.is_after_damage = False
         self._hole_end = 0
         self._is_first = True
-        self._is_after_damage = False
         self._ids: dict[int, frozenset[int] | None] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """The cleaner may have taken the end of the segment before."""
         self.segment_has_damage = False
-        if segment.base_offset > self.end_offset and not (self._is_first or self._is_after_damage):
+        if segment.base_offset > self.end_offset and not (self._is_first or self.is_after_damage):
             self._hole_end = segment.base_offset
         self.end_offset = max(self.end_offset, segment.base_offset)
         self._is_first = False
@@ -187,15 +192,23 @@ class Evidence(Follower):
         """Look for the last hole, before a batch or in one."""
         ends = [*batches.base[batches.is_hole][-1:].tolist(), *(batches.last[batches.is_thin][-1:] + 1).tolist()]
         self._hole_end = max(self._hole_end, *ends, 0)
-        self.end_offset = int(batches.last[-1]) + 1
-        self._is_after_damage = False
+        self.end_offset = self.batch_end_offset = int(batches.last[-1]) + 1
+        self.leader_epoch = max(self.leader_epoch, int(batches.epochs.max()))
+        self.is_after_damage = False
         if not batches.is_ascending:
             self.has_damage = self.segment_has_damage = True
 
     def skip(self, piece: Damage | Tail) -> None:
         """Offsets that are missing next are in there."""
-        self._is_after_damage = self.segment_has_damage = True
+        self.is_after_damage = self.segment_has_damage = True
         self.has_damage = self.has_damage or isinstance(piece, Damage) or piece.is_batch
+
+    @property
+    def log_end_offset(self) -> int:
+        """Where the log ends as far as the pass has come; exclusive."""
+        if self.batch_end_offset is not None:
+            return self.end_offset
+        return max(self.end_offset, self.partition.first_offset)
 
     @property
     def cleaner_offset(self) -> int:

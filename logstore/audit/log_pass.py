@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..disk.directory import SegmentFiles
-from ..disk.mapped import MappedFile
-from ..view.walk import Damage, Run, Tail, walk
+from ..disk.mapped import MappedFile, segment_size
+from ..view.walk import Damage, Run, walk
 from .evidence import Evidence
-from .facts.batches import Ask, BadBytes, BatchOrder, Follower, SegmentEnd
+from .facts.batches import Ask, AuditedBatches, BadBytes, Follower, SegmentEnd
 from .partition import unless_gone
 
 
@@ -32,54 +33,52 @@ def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda 
     Raises:
         DataDirectoryError: a segment cannot be read.
     """
-    size, order = PassSize(log_end_offset=evidence.partition.first_offset), BatchOrder(evidence)
-    for segment in evidence.partition.files.segments:
-        log = unless_gone(MappedFile, segment.log)
-        if log is None:
+    size = PassSize()
+    for segment, behind in pairwise([*evidence.partition.files.segments, None]):
+        log = None if segment is None else unless_gone(MappedFile, segment.log)
+        if segment is None or log is None:
             continue
         with log:
             size.segment_count += 1
             size.size += log.size
-            size.log_end_offset = max(size.log_end_offset, segment.base_offset)
-            _segment(log, segment, order, [evidence, *followers], ask, size)
+            next_base = 2**63 if behind is None else behind.base_offset
+            size.batch_count += _segment(log, segment, next_base, evidence, [evidence, *followers], ask)
     for follower in followers:
         follower.finish()
+    size.log_end_offset = evidence.log_end_offset
     return size
 
 
 def _segment(
-    log: MappedFile, segment: SegmentFiles, order: BatchOrder, followers: Sequence[Follower], ask: Ask, size: PassSize
-) -> None:
+    log: MappedFile,
+    segment: SegmentFiles,
+    next_base: int,
+    evidence: Evidence,
+    followers: Sequence[Follower],
+    ask: Ask,
+) -> int:
+    """Read one segment; return how many good batches it has."""
     for follower in followers:
         follower.begin(segment)
-    tail: Tail | None = None
+    count, tail = 0, list[BadBytes]()
     for piece in walk(log, segment.base_offset):
         if isinstance(piece, Run):
-            batches = order.next(piece, segment)
-            size.batch_count += len(batches.table)
-            size.log_end_offset = int(batches.last[-1]) + 1
+            batches = AuditedBatches(evidence, segment, piece, next_base)
+            count += len(batches.table)
             for follower in followers:
                 follower.step(batches)
             ask(batches)
             continue
-        order.is_after_damage = True
         for follower in followers:
             follower.skip(piece)
+        bad = BadBytes(evidence.partition, segment.log, piece)
         if isinstance(piece, Damage):
-            ask(BadBytes(order.partition, segment.log, piece))
+            ask(bad)
         else:
-            tail = piece
-    end = SegmentEnd(segment, log.size, _size_now(segment, log.size) > log.size)
-    if tail is not None and not end.is_growing:
-        ask(BadBytes(order.partition, segment.log, tail))
+            tail.append(bad)
+    end = SegmentEnd(segment, log.size, (unless_gone(segment_size, segment.log) or 0) > log.size)
+    for bad in tail if not end.is_growing else ():
+        ask(bad)
     for follower in followers:
         follower.end(end)
-
-
-def _size_now(segment: SegmentFiles, size: int) -> int:
-    """Bytes of the `.log` by now; `size` if it is gone."""
-    log = unless_gone(MappedFile, segment.log)
-    if log is None:
-        return size
-    with log:
-        return log.size
+    return count

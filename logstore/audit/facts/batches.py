@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -67,24 +66,29 @@ class AuditedBatches:
         is_ascending: each begins behind the one before, as all that goes by offsets takes for granted.
     """
 
-    def __init__(
-        self, evidence: Evidence, segment: SegmentFiles, run: Run, before: Int64Array, epoch_before: Int64Array
-    ) -> None:
+    def __init__(self, evidence: Evidence, segment: SegmentFiles, run: Run, next_base: int) -> None:
+        """Take rows of a segment that ends below offset `next_base`; `evidence` is as of the batch before."""
         self.evidence, self.partition, self.segment, self.run = evidence, evidence.partition, segment, run
         matrix = run.table.matrix[:, run.first_row : run.row_end]
         self.table = table = BatchTable(matrix, matrix.shape[1], run.table.status, run.table.next_position)
-        self.before, self.epoch_before = before, epoch_before
-        self.offset_max, self.is_after_damage = segment.base_offset + OFFSET_SPAN - 1, False
+        self.offset_max = min(next_base, segment.base_offset + OFFSET_SPAN) - 1
+        self.is_after_damage = evidence.is_after_damage
         self.transactions = np.full(len(table), -1)
         self.base: Int64Array = table.base_offset
         self.last, self.span = table.last_offset, table.column(fields.LAST_OFFSET_DELTA) + 1
         self.epochs = table.column(fields.PARTITION_LEADER_EPOCH)
+        end_before = evidence.batch_end_offset
+        if end_before is None:
+            end_before = min(segment.base_offset, int(self.base[0]))
+        self.before = np.concatenate([[end_before], self.last[:-1] + 1])
+        self.epoch_before = np.maximum.accumulate(np.concatenate([[evidence.leader_epoch], self.epochs[:-1]]))
         flags = table.attributes & (CONTROL_FLAG | TRANSACTIONAL_FLAG)
         self.is_v2: BoolArray = table.magic >= MAGIC_V2
         self.is_producers: BoolArray = self.is_v2 & (table.producer_id != NO_PRODUCER_ID)
         self.is_transactional: BoolArray = self.is_producers & (flags == TRANSACTIONAL_FLAG)
         self.is_thin: BoolArray = self.is_v2 & (table.record_count < self.span)
-        self.is_hole: BoolArray = self.base > before
+        self.is_hole: BoolArray = self.base > self.before
+        self.is_hole[0] &= not self.is_after_damage
         self.is_ascending = is_ascending(run)
 
     def where(self, row: int, offset: int | None = None) -> Where:
@@ -130,29 +134,3 @@ class Follower:
 
     def finish(self) -> None:
         """Take the end of the log."""
-
-
-class BatchOrder:
-    """Knows what came before the next batches of a partition."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence, self.partition = evidence, evidence.partition
-        self._next_base = {one.log: behind.base_offset for one, behind in pairwise(self.partition.files.segments)}
-        self._end_offset: int | None = None
-        self._leader_epoch = -1
-        self.is_after_damage = False
-
-    def next(self, run: Run, segment: SegmentFiles) -> AuditedBatches:
-        """Return the next good batches."""
-        rows = slice(run.first_row, run.row_end)
-        ends, epochs = run.table.last_offset[rows] + 1, run.table.column(fields.PARTITION_LEADER_EPOCH)[rows]
-        if self._end_offset is None:
-            self._end_offset = min(segment.base_offset, int(run.table.base_offset[run.first_row]))
-        before = np.concatenate([[self._end_offset], ends[:-1]])
-        highest = np.maximum.accumulate(np.concatenate([[self._leader_epoch], epochs]))
-        found = AuditedBatches(self._evidence, segment, run, before, highest[:-1])
-        found.offset_max = min(self._next_base.get(segment.log, 2**63) - 1, found.offset_max)
-        found.is_after_damage, self.is_after_damage = self.is_after_damage, False
-        found.is_hole[0] &= not found.is_after_damage
-        self._end_offset, self._leader_epoch = int(ends[-1]), int(highest[-1])
-        return found

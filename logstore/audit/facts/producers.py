@@ -103,7 +103,6 @@ class ProducerFacts(Follower):
         self._known_from = partition.first_offset  # the state knows what was written from here on
         self._aborted = AbortedTransactions()
         self._segment: SegmentFiles | None = None
-        self._end_offset = 0
         self._is_lost = False  # offsets go back, which is a finding of its own
 
     def begin(self, segment: SegmentFiles) -> None:
@@ -111,7 +110,6 @@ class ProducerFacts(Follower):
             self._start(segment.base_offset)
         self._segment = segment
         self._aborted = AbortedTransactions()
-        self._end_offset = max(self._end_offset, segment.base_offset)
         self._compare_snapshots(segment.base_offset)
 
     def step(self, batches: AuditedBatches) -> None:
@@ -122,7 +120,6 @@ class ProducerFacts(Follower):
             row = stop
             self._compare_snapshots(offset)
         self._follow(batches, row, row_end)
-        self._end_offset = int(batches.last[-1]) + 1
 
     def end(self, end: SegmentEnd) -> None:
         if self._has_damage:
@@ -138,14 +135,14 @@ class ProducerFacts(Follower):
             self._ask(Unreadable.of("transaction-index", where, error, "entries of version 0"))
             return
         told = self._aborted.entries
-        self._ask(AbortedFacts(self._partition, end, stored, told, self._asked_from, self._end_offset))
+        self._ask(AbortedFacts(self._partition, end, stored, told, self._asked_from, self._evidence.end_offset))
 
     def finish(self) -> None:
-        self._compare_snapshots(self._end_offset)
+        self._compare_snapshots(self._evidence.end_offset)
         if self._partition.surroundings.was_closed and not self._has_damage:
             ongoing = self.state.transactions
             entry = tuple(ongoing.ongoing_entries()[0].tolist()) if ongoing.ongoing_count else None
-            self._ask(SnapshotEnd(self._partition, self._end_offset, [*self._waiting], entry))
+            self._ask(SnapshotEnd(self._partition, self._evidence.end_offset, [*self._waiting], entry))
 
     def _start(self, base_offset: int) -> None:
         snapshot = self._waiting.pop(base_offset, None)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...columns.batch_table import Int64Array
-from ...disk.directory import SegmentFiles
 from ...errors import LogstoreError
 from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
@@ -86,14 +85,12 @@ class PartitionTransactions(Follower):
     Attributes:
         evidence, partition: whose transactions these are.
         empty_markers: of producers that had no data open, by offset; columns of MARKERS.
-        log_end_offset: exclusive.
         smallest_timestamp, largest_timestamp: of all batches, ms; smallest 2^63 - 1 without batches.
     """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.partition = evidence, evidence.partition
         self.empty_markers: Table = np.empty(0, MARKERS)
-        self.log_end_offset = self.partition.first_offset
         self.smallest_timestamp, self.largest_timestamp = NEVER, -1
         self._damage_offset = -1
         self._count = 0
@@ -119,6 +116,11 @@ class PartitionTransactions(Follower):
         return list(map(PartitionTransaction._make, found[np.argsort(found["first_offset"])].tolist()))
 
     @property
+    def log_end_offset(self) -> int:
+        """Where the log ends; exclusive."""
+        return self.evidence.log_end_offset
+
+    @property
     def last_stable_offset(self) -> int:
         """Where read_committed ends when all is replicated; exclusive (`UnifiedLog.lastStableOffset`)."""
         if not self._open:
@@ -138,9 +140,6 @@ class PartitionTransactions(Follower):
         """Whether a marker of the open `transaction` may be in damaged bytes, or may have been."""
         return self._damage_offset > transaction.first_offset
 
-    def begin(self, segment: SegmentFiles) -> None:
-        self.log_end_offset = max(self.log_end_offset, segment.base_offset)
-
     def skip(self, piece: Damage | Tail) -> None:
         """What is lost is not part of any transaction; a marker may be among it."""
         if isinstance(piece, Damage) or piece.is_batch:
@@ -149,7 +148,6 @@ class PartitionTransactions(Follower):
     def step(self, batches: AuditedBatches) -> None:
         """Add them, and tell each of data of which transaction it is."""
         table = batches.table
-        self.log_end_offset = int(batches.last[-1]) + 1
         self.smallest_timestamp = min(self.smallest_timestamp, int(table.max_timestamp.min()))
         self.largest_timestamp = max(self.largest_timestamp, int(table.max_timestamp.max()))
         data_rows, markers = np.flatnonzero(batches.is_transactional), read_markers(batches)
