@@ -11,7 +11,7 @@ import pytest
 
 from logstore_tools.dump import jobs as module
 from logstore_tools.dump.findings import Findings
-from logstore_tools.dump.jobs import BUFFER_COUNT, JOB_COUNT, Advance, run_jobs
+from logstore_tools.dump.jobs import BUFFER_COUNT, JOB_COUNT, run_jobs
 from logstore_tools.dump.output import BUFFER_SIZE, Buffer, Output, new_buffer
 
 FILES = [f"{number}.log" for number in range(40)]
@@ -29,12 +29,12 @@ def ignore(size: int) -> None:
     """Progress that nobody watches."""
 
 
-def echo(path: str, out: Output, findings: Findings, advance: Advance) -> None:
+def echo(path: str, out: Output, findings: Findings) -> None:
     findings.immediate(f"about {path}")
     out.print(path)
 
 
-def three_buffers_and_a_bit(path: str, out: Output, findings: Findings, advance: Advance) -> None:
+def three_buffers_and_a_bit(path: str, out: Output, findings: Findings) -> None:
     for _ in range(3):
         out.write(bytes(BUFFER_SIZE))
     out.print(path)
@@ -55,7 +55,7 @@ def test_no_files_are_no_jobs() -> None:
 
 
 def test_what_a_file_dies_of_comes_after_its_text_and_stops_no_other() -> None:
-    def dump(path: str, out: Output, findings: Findings, advance: Advance) -> None:
+    def dump(path: str, out: Output, findings: Findings) -> None:
         out.print(path)
         if path == "3.log":
             raise ValueError(path)
@@ -98,9 +98,9 @@ def test_buffers_do_not_grow_with_the_files(monkeypatch: pytest.MonkeyPatch) -> 
 def test_workers_wait_for_a_slow_writer() -> None:
     started = []
 
-    def dump(path: str, out: Output, findings: Findings, advance: Advance) -> None:
+    def dump(path: str, out: Output, findings: Findings) -> None:
         started.append(path)
-        three_buffers_and_a_bit(path, out, findings, advance)
+        three_buffers_and_a_bit(path, out, findings)
 
     with closing(run_jobs(FILES, dump, ignore)) as jobs:
         for index, job in enumerate(jobs):
@@ -111,7 +111,7 @@ def test_workers_wait_for_a_slow_writer() -> None:
 
 @pytest.mark.parametrize("read_count", [0, 1, 3])
 def test_workers_end_when_nobody_reads_on(read_count: int) -> None:
-    def dump(path: str, out: Output, findings: Findings, advance: Advance) -> None:
+    def dump(path: str, out: Output, findings: Findings) -> None:
         while True:
             out.write(bytes(BUFFER_SIZE))
 
@@ -123,9 +123,9 @@ def test_workers_end_when_nobody_reads_on(read_count: int) -> None:
 def test_workers_that_print_nothing_end_at_their_next_window() -> None:
     is_under_way = threading.Event()
 
-    def dump(path: str, out: Output, findings: Findings, advance: Advance) -> None:
+    def dump(path: str, out: Output, findings: Findings) -> None:
         while True:
-            advance(1)
+            out.advance(1)
             is_under_way.set()
 
     with closing(run_jobs(FILES, dump, ignore)) as jobs:
@@ -136,8 +136,8 @@ def test_workers_that_print_nothing_end_at_their_next_window() -> None:
 def test_the_bytes_done_are_told() -> None:
     told = []
 
-    def dump(path: str, out: Output, findings: Findings, advance: Advance) -> None:
-        advance(len(path))
+    def dump(path: str, out: Output, findings: Findings) -> None:
+        out.advance(len(path))
 
     with closing(run_jobs(FILES, dump, told.append)) as jobs:
         for job in jobs:

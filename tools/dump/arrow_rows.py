@@ -47,7 +47,7 @@ class ArrowRows(ColumnRows):
     """Writes the rows of one file as record batches, to the table that `out` goes to."""
 
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
-        super().__init__(path, options, findings)
+        super().__init__(path, options, out, findings)
         self._name = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         self._schema = schema_of(options)
         assert out.put_batch is not None

@@ -66,9 +66,10 @@ class ColumnRows:
         findings: told of offsets that do not follow each other; None: nobody is.
     """
 
-    def __init__(self, path: str, options: DumpOptions, findings: Findings | None) -> None:
+    def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
         self._path = path
         self._options = options
+        self.out = out
         self._findings = findings
         self._previous_offset = np.array([-1], np.int64)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, NoReturn, TextIO
 
@@ -17,7 +18,6 @@ from .output import Output
 
 if TYPE_CHECKING:
     from .findings import Findings
-    from .jobs import Advance, Progress
 
 KAFKA_VERSION = "4.3.1"
 _ABOUT = (
@@ -163,50 +163,39 @@ def _dump_all(
     if input_size < PARALLEL_SIZE_MIN or out.put_batch is not None:  # a table is written by one thread
         try:
             for path in paths:
-                _dump_file(path, options, out, findings)
+                _dump_file(options, path, out, findings)
         finally:
             out.flush()
     else:
-        from .jobs import Progress
-
-        progress = Progress(stderr, stdout, input_size)
-        try:
-            _dump_in_workers(paths, options, stdout, findings, progress)
-        finally:
-            progress.clear()
+        _dump_in_workers(paths, options, stdout, stderr, findings, input_size)
     lines = findings.lines()
     while some := list(islice(lines, LINE_COUNT)):
         stderr.write("\n".join(some) + "\n")
 
 
 def _dump_in_workers(
-    paths: list[str], options: DumpOptions, stdout: BinaryIO, findings: Findings, progress: Progress
+    paths: list[str], options: DumpOptions, stdout: BinaryIO, stderr: TextIO, findings: Findings, input_size: int
 ) -> None:
-    from .jobs import run_jobs
+    from .jobs import Progress, run_jobs
 
-    def dump(path: str, out: Output, found: Findings, advance: Advance) -> None:
-        _dump_file(path, options, out, found, advance)
+    progress = Progress(stderr, stdout, input_size)
+    try:
+        with closing(run_jobs(paths, partial(_dump_file, options), progress.advance)) as jobs:
+            for job in jobs:
+                for array, size in job.buffers():
+                    stdout.write(array[:size])
+                for line in job.immediate_lines:
+                    progress.clear()
+                    findings.immediate(line)
+                if job.error is not None:
+                    raise job.error
+                findings.merge(job.findings)
+    finally:
+        progress.clear()
 
-    with closing(run_jobs(paths, dump, progress.advance)) as jobs:
-        for job in jobs:
-            for array, size in job.buffers():
-                stdout.write(array[:size])
-            for line in job.immediate_lines:
-                progress.clear()
-                findings.immediate(line)
-            if job.error is not None:
-                raise job.error
-            findings.merge(job.findings)
 
-
-def _dump_file(
-    path: str,
-    options: DumpOptions,
-    out: Output,
-    findings: Findings,
-    advance: Callable[[int], None] = lambda size: None,
-) -> None:
-    """Print the file at `path` (as Java normalises it) by its name; `advance` is told the bytes of a log that are done.
+def _dump_file(options: DumpOptions, path: str, out: Output, findings: Findings) -> None:
+    """Print the file at `path` (as Java normalises it) by its name.
 
     What prints a file is imported when there is such a file: a small dump is over before all of it were loaded.
     """
@@ -215,7 +204,7 @@ def _dump_file(
     if file_name(path).endswith((LOG_SUFFIX, KRAFT_SNAPSHOT_SUFFIX)):
         from .log_printer import dump_log
 
-        dump_log(path, options, out, findings, advance)
+        dump_log(path, options, out, findings)
     else:
         from .index_text import dump_side_file
 

@@ -25,8 +25,7 @@ INTERVAL_S = 0.2
 SIZE_MIN = 32 * 1024 * 1024  # bytes of input below which a dump is over before a line would help
 _REMOVE = "\r\033[K"
 
-Advance = Callable[[int], None]
-Dump = Callable[[str, Output, Findings, Advance], None]
+Dump = Callable[[str, Output, Findings], None]
 
 
 class _Cancelled(Exception):
@@ -46,7 +45,7 @@ class Job:
         self._buffer_count = 1
         self._is_cancelled = False
 
-    def run(self, dump: Dump, advance: Advance) -> None:
+    def run(self, dump: Dump, advance: Callable[[int], None]) -> None:
         """Dump the file, in a worker; `advance` is told the bytes done."""
 
         def advance_or_stop(size: int) -> None:
@@ -55,9 +54,9 @@ class Job:
 
         try:
             self._stop_if_cancelled()
-            output = Output(self._hand_over)
+            output = Output(self._hand_over, advance_or_stop)
             try:
-                dump(self.path, output, self.findings, advance_or_stop)
+                dump(self.path, output, self.findings)
             finally:
                 output.flush()
         except _Cancelled:
@@ -94,7 +93,7 @@ class Job:
             raise _Cancelled
 
 
-def run_jobs(paths: list[str], dump: Dump, advance: Advance) -> Generator[Job, None, None]:
+def run_jobs(paths: list[str], dump: Dump, advance: Callable[[int], None]) -> Generator[Job, None, None]:
     """Jobs in the order of `paths`, run by as many workers as there are processors.
 
     The caller takes each job's buffers before it asks for the next job. When it closes the generator the workers stop

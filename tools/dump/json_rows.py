@@ -37,8 +37,7 @@ class JsonRows(ColumnRows):
     """Writes the rows of one file as lines."""
 
     def __init__(self, path: str, options: DumpOptions, out: Output, findings: Findings | None = None) -> None:
-        super().__init__(path, options, findings)
-        self._out = out
+        super().__init__(path, options, out, findings)
         self._start = f'{{"file":{_encode(path)}'
 
     def write_rows(self, rows: list[Row]) -> None:
@@ -61,7 +60,7 @@ class JsonRows(ColumnRows):
 
     def _write_lines(self, lines: list[str]) -> None:
         """Write lines; a path that is no UTF-8 keeps its bytes, as the escapes that `os.fsencode` understands."""
-        self._out.write("".join(lines).encode("utf-8", "backslashreplace"))
+        self.out.write("".join(lines).encode("utf-8", "backslashreplace"))
 
     def _lines(self, rows: Rows) -> list[str]:
         """Return a line for each row: a template, filled with what is not the same in all rows."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,21 +49,12 @@ class SmallTable(NamedTuple):
     bad_length: int
 
 
-def dump_log(
-    path: str,
-    options: DumpOptions,
-    out: Output,
-    findings: Findings,
-    advance: Callable[[int], None] = lambda size: None,
-    *,
-    start: int = 0,
-) -> int:
+def dump_log(path: str, options: DumpOptions, out: Output, findings: Findings, *, start: int = 0) -> int:
     """Print the log file at `path`, and return the byte position behind its last whole batch.
 
     A dead end is raised after the output so far.
 
     Args:
-        advance: told the bytes that are done.
         start: byte position of the batch to go on with, after what was printed before.
     """
     options.check_log_options()
@@ -75,14 +66,14 @@ def dump_log(
         content = read_file(path)
         end = options.end_of(len(content), path)
         printer = LogPrinter(path, content, options, out, findings)
-        position = _print_tables(printer, _small_tables(content, end), 0, end, path, advance)
+        position = _print_tables(printer, _small_tables(content, end), 0, end, path)
     else:
         from logstore.disk.mapped import MappedFile
 
         with MappedFile(path) as file:
             end = options.end_of(file.size, path)
             walk = _printer(path, file.data, options, out, findings)
-            position = _print_tables(walk, _mapped_tables(file, start, end), start, end, path, advance)
+            position = _print_tables(walk, _mapped_tables(file, start, end), start, end, path)
     if position < end and options.max_bytes == MAX_BYTES_DEFAULT and not options.has("follow"):
         if options.format == "text":
             out.print(f"Found {end - position} invalid bytes at the end of {file_name(path)}")
@@ -153,7 +144,6 @@ def _print_tables(
     position: int,
     end: int,
     path: str,
-    advance: Callable[[int], None],
 ) -> int:
     """Print the batches of all tables of a scan up to `end`; raises what is wrong at its end.
 
@@ -161,7 +151,7 @@ def _print_tables(
     """
     for table in tables:
         printer.print_table(table)
-        advance(table.next_position - position)
+        printer.out.advance(table.next_position - position)
         position = table.next_position
         if table.status not in (scan.MORE, scan.END):
             error = as_arrays(table).error(path, end)

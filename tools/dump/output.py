@@ -21,10 +21,14 @@ class Output:
 
     Args:
         hand_over: takes a filled buffer and the bytes in it, and returns the buffer to go on with.
+        advance: told the bytes of a log that are dumped.
     """
 
-    def __init__(self, hand_over: Callable[[Buffer, int], Buffer]) -> None:
+    def __init__(
+        self, hand_over: Callable[[Buffer, int], Buffer], advance: Callable[[int], None] = lambda size: None
+    ) -> None:
         self._hand_over = hand_over
+        self.advance = advance
         self.array = new_buffer()
         self.size = 0
         self.put_batch: Callable[[Any], None] | None = None  # takes the rows of a table, which are not bytes

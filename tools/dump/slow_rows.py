@@ -49,6 +49,7 @@ class SlowRows:
         self._is_asking_records = options.is_deep or (record_filter is not None and record_filter.key is not None)
         self._writer = writer
         self.close = writer.close
+        self.out = writer.out
 
     def print_table(self, table: Any) -> None:
         """Write the batches of a table that pass the filter, and in a deep dump the records that do.

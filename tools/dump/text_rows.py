@@ -26,15 +26,15 @@ class TextRows:
     """Prints rows that are made one by one."""
 
     def __init__(self, out: Output) -> None:
-        self._out = out
+        self.out = out
 
     def write_rows(self, rows: list[Row]) -> None:
         """Print rows, a line each."""
-        self._out.write(b"".join([f"{_text(row)}\n".encode("utf-8", "replace") for row in rows]))
+        self.out.write(b"".join([f"{_text(row)}\n".encode("utf-8", "replace") for row in rows]))
 
     def write_part(self, row: Row) -> None:
         """Print the beginning of a line."""
-        self._out.write(_text(row).encode())
+        self.out.write(_text(row).encode())
 
 
 class LogTextRows(TextRows):
@@ -101,7 +101,7 @@ class LogTextRows(TextRows):
         else:
             key_text, value_text = record_texts(options, int(chunk.offset[index]), key, value)
             text = _joined("| " if options.skips_metadata else " ", {"key": key_text, "payload": value_text})
-        self._out.write(text.encode("utf-8", "replace") + b"\n")
+        self.out.write(text.encode("utf-8", "replace") + b"\n")
         state[dump_state.CHUNK_ROW] = index + 1
 
     def go_on(self, status: int, table: BatchTable, row_end: int) -> None:
