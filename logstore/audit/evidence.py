@@ -19,15 +19,15 @@ from typing import NamedTuple
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
 from ..disk.names import child, parent
-from ..disk.side_files import read_meta_properties, read_producer_snapshot
-from ..errors import CorruptSnapshotError, LogstoreError, SchemaError
+from ..disk.side_files import read_meta_properties
+from ..errors import LogstoreError, SchemaError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS
 from ..view.metadata_image import MetadataImage, TopicImage
 from ..view.replay import ReplayedRecord, replayed_rows
 from ..view.walk import Damage, Run, Tail, walk
-from .facts.batches import AuditedBatches, Follower, Unreadable
+from .facts.batches import AuditedBatches, Breach, Follower
 from .partition import Partition, open_partition, unless_gone
 
 
@@ -51,7 +51,7 @@ class Cluster:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._bad: list[Unreadable] = []
+        self._bad: list[Breach] = []
 
     @cached_property
     def _partition(self) -> Partition | None:
@@ -92,7 +92,7 @@ class Cluster:
             for item in (item for run in runs for item in replayed_rows(*run)):
                 if isinstance(item, LogstoreError):
                     where = partition.where(path)
-                    self._bad.append(Unreadable.of("internal-record", where, item, "records that can be read"))
+                    self._bad.append(Breach.of("internal-record", where, item, "records that can be read"))
                 elif isinstance(item, ReplayedRecord):
                     yield item
 
@@ -100,10 +100,10 @@ class Cluster:
         try:
             image.replay(record.value, record.offset, record.timestamp)
         except SchemaError as error:
-            self._bad.append(Unreadable.of("internal-record", partition.where(), error, "a metadata record"))
+            self._bad.append(Breach.of("internal-record", partition.where(), error, "a metadata record"))
 
     @property
-    def unreadable(self) -> list[Unreadable]:
+    def unreadable(self) -> list[Breach]:
         """Metadata records that do not parse."""
         return self._bad if self.image is not None else []
 
@@ -164,6 +164,7 @@ class Evidence(Follower):
         is_after_damage: what came last is no batch; what offsets it had is not known.
         has_damage: a batch that was passed over may have been anything.
         segment_has_damage: the same of the current segment, with its tail.
+        snapshot_ids: the producers in each snapshot that can be read, by its offset; see `facts.producers`.
         unasked: rules that were not asked somewhere, with the reason.
     """
 
@@ -178,7 +179,7 @@ class Evidence(Follower):
         self.is_after_damage = False
         self._hole_end = 0
         self._is_first = True
-        self._ids: dict[int, frozenset[int] | None] = {}
+        self.snapshot_ids: dict[int, frozenset[int]] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """The cleaner may have taken the end of the segment before."""
@@ -244,17 +245,7 @@ class Evidence(Follower):
 
     def has_expired(self, producer_id: int, after: int, until: int) -> bool:
         """Whether a snapshot between two offsets of the producer does not have it (`removeExpiredProducers`)."""
-        offsets = [offset for offset in self.partition.files.producer_snapshots if after < offset <= until]
-        return any(producer_id not in ids for offset in offsets if (ids := self._snapshot_ids(offset)) is not None)
-
-    def _snapshot_ids(self, offset: int) -> frozenset[int] | None:
-        if offset not in self._ids:
-            try:
-                snapshot = unless_gone(read_producer_snapshot, self.partition.files.producer_snapshots[offset])
-            except CorruptSnapshotError:
-                snapshot = None  # `snapshot-format`
-            self._ids[offset] = None if snapshot is None else frozenset(snapshot.producer_ids.tolist())
-        return self._ids[offset]
+        return any(after < offset <= until and producer_id not in ids for offset, ids in self.snapshot_ids.items())
 
     def leave_out(self, rule: str) -> None:
         """Note that the rule is not asked, because the cleaner may have been here."""

@@ -74,7 +74,7 @@ class Rule:
         name: as in findings; words with dashes, the thing first. Once published it stays.
         about: what is broken, one sentence.
         advice: what to do.
-        needs: types of the facts that it is asked of; none if only `Unreadable` breaks it.
+        needs: types of the facts that it is asked of; none if only `Breach` breaks it.
         check: yields where facts break it.
     """
 

@@ -56,8 +56,12 @@ class Partition:
     @property
     def first_offset(self) -> int:
         """Where the log starts: below are no records, or none that are given out."""
-        base = self.files.segments[0].base_offset if self.files.segments else 0
-        return max(base, self.surroundings.log_start_offset or 0)
+        return max(self.base_offset, self.surroundings.log_start_offset or 0)
+
+    @property
+    def base_offset(self) -> int:
+        """Of the first segment; 0 without one."""
+        return self.files.segments[0].base_offset if self.files.segments else 0
 
     def where(self, path: str | None = None, position: int | None = None, offset: int | None = None) -> Where:
         """Return a place in the partition: in its directory, or in a file of it."""
@@ -71,7 +75,7 @@ class Partition:
     @property
     def key(self) -> tuple[str, int]:
         """Topic and number."""
-        return self.files.topic, self.files.partition
+        return self.files.key
 
     @property
     def last_segment(self) -> SegmentFiles | None:
@@ -126,7 +130,7 @@ def open_partitions(path: str) -> list[Partition]:
         for files in list_data_directory(path).partitions
         if files.kind is not DirectoryKind.DELETE
     ]
-    return sorted(found, key=lambda partition: (partition.files.topic, partition.files.partition))
+    return sorted(found, key=lambda partition: partition.key)
 
 
 Checkpoints = dict[str, dict[tuple[str, int], int]]
@@ -148,11 +152,10 @@ def read_checkpoints(root: str) -> Checkpoints:
 
 def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
     is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
-    key = (files.topic, files.partition)
     is_live = files.kind is DirectoryKind.LIVE
 
     def offset(name: str) -> int | None:
-        return checkpoints.get(name, {}).get(key) if is_live else None
+        return checkpoints.get(name, {}).get(files.key) if is_live else None
 
     return Surroundings(
         is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,

@@ -18,7 +18,7 @@ from ..errors import DataDirectoryError
 from ..topics import consumer_offsets, transaction_state
 from . import rules
 from .evidence import Cluster, Evidence, Unasked
-from .facts.batches import AuditedBatches, Follower, Unreadable
+from .facts.batches import AuditedBatches, Breach, Follower
 from .facts.coordinators import GroupLog, InternalRecords, TransactionalIdState
 from .facts.epochs import EpochFacts
 from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
@@ -26,7 +26,7 @@ from .facts.offsets import Holes, OffsetRanges
 from .facts.producers import ProducerFacts
 from .facts.records import DecodedRecords
 from .facts.sequences import Sequences
-from .facts.surroundings import surrounding_of
+from .facts.surroundings import Surrounding
 from .facts.transactions import PartitionTransactions
 from .finding import Finding
 from .log_pass import PassSize, follow
@@ -90,7 +90,7 @@ def verify_partition(
     evidence, findings = Evidence(partition, cluster), list[Finding]()
 
     def ask(facts: object) -> None:
-        if asked or isinstance(facts, Unreadable):
+        if asked or isinstance(facts, Breach):
             findings.extend(rules.ask(facts))
         if asked is Asked.EVERYTHING and isinstance(facts, AuditedBatches):
             findings.extend(rules.ask(Holes(facts)))
@@ -103,7 +103,7 @@ def verify_partition(
     if asked:
         ask(partition)
         for entry in partition.files.errors:
-            ask(Unreadable.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
+            ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
         indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
         followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask), DecodedRecords(ask)]
     if asked is Asked.EVERYTHING:
@@ -113,7 +113,7 @@ def verify_partition(
         size = follow(evidence, followers, ask)
     except DataDirectoryError as error:
         unreadable, size = error, PassSize(log_end_offset=partition.first_offset)
-        ask(Unreadable.of("log-unreadable", partition.where(), error, "a file that can be read"))
+        ask(Breach.of("log-unreadable", partition.where(), error, "a file that can be read"))
     unasked = frozenset(evidence.unasked)
     told = partition, size, tuple(findings), unasked, transactions, ranges
     return PartitionFacts(*told, records.states, records.commits, unreadable)
@@ -152,6 +152,6 @@ def verify_partition_directory(path: str, asked: Asked = Asked.FILES) -> Partiti
 
 def found_in(path: str, partitions: Iterable[PartitionFacts], cluster: Cluster) -> tuple[Finding, ...]:
     """Return what is wrong around the partitions of the data directory at `path`, then what is wrong in each."""
-    surrounding = surrounding_of(path, [(one.partition, one.size.log_end_offset) for one in partitions], cluster)
+    surrounding = Surrounding(path, [(one.partition, one.size.log_end_offset) for one in partitions], cluster)
     around = [finding for facts in (surrounding, *surrounding.unreadable) for finding in rules.ask(facts)]
     return *around, *(finding for one in partitions for finding in one.findings)

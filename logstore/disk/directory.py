@@ -80,6 +80,11 @@ class PartitionFiles:
     left_overs: tuple[str, ...]
     errors: tuple[LogstoreError, ...]
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and number."""
+        return self.topic, self.partition
+
 
 @dataclass(frozen=True, slots=True)
 class DataDirectoryFiles:

@@ -10,7 +10,7 @@ import pytest
 
 from logstore.audit import rules
 from logstore.audit.directory_audit import audit_directory
-from logstore.audit.facts.batches import Unreadable
+from logstore.audit.facts.batches import Breach
 from logstore.audit.finding import Rule, Where
 from tests.unit import audit_faults, audit_story_faults
 
@@ -42,7 +42,7 @@ def test_a_rule_has_faults_and_is_asked_where_there_is_none(rule: Rule, asked: s
 
 
 def test_what_is_unreadable_is_asked_the_rule_that_it_names_and_no_other() -> None:
-    bad = Unreadable("snapshot-format", (Where("a.snapshot"), "a snapshot", "nothing"))
+    bad = Breach("snapshot-format", (Where("a.snapshot"), "a snapshot", "nothing"))
     (finding,) = rules.ask(bad)
     assert (finding.rule, finding.where.path, finding.found) == ("snapshot-format", "a.snapshot", "nothing")
     with pytest.raises(KeyError, match="snapshot-fromat"):

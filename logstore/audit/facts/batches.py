@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 Ask = Callable[[object], None]  # asks all rules of some facts
 
 
-class Unreadable(NamedTuple):
-    """Something that does not parse, or cannot be read: the name of the rule that it breaks, and how."""
+class Breach(NamedTuple):
+    """The name of a rule that is seen to be broken where facts are read, as by what does not parse; and how."""
 
     rule: str
     broken: Broken
 
     @classmethod
-    def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Unreadable:
-        """Make one of an error, which may know the place better than `where`."""
+    def of(cls, rule: str, where: Where, error: LogstoreError, expected: object) -> Breach:
+        """Make one of an error of reading, which may know the place better than `where`."""
         path = where.path if error.path is None else str(error.path)
         found = error.message or error.found or type(error).__name__
         place = where._replace(path=path, position=error.position, offset=error.offset)

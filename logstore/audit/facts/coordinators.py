@@ -17,7 +17,7 @@ from ...topics.transaction_state import TransactionMetadata, TransactionState
 from ...view.group_offsets import ReplayedCommit, ReplayedOffsets
 from ...view.replay import ReplayedRecord, replayed_rows
 from ..partition import Partition
-from .batches import Ask, AuditedBatches, Follower, Unreadable
+from .batches import Ask, AuditedBatches, Breach, Follower
 
 PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
 
@@ -93,14 +93,14 @@ class InternalRecords(Follower):
             try:
                 if isinstance(item, LogstoreError):
                     where = self._partition.where(batches.segment.log)
-                    self._ask(Unreadable.of("internal-record", where, item, "records that can be read"))
+                    self._ask(Breach.of("internal-record", where, item, "records that can be read"))
                 elif not is_states:
                     self._offsets.replay_item(item)
                 elif isinstance(item, ReplayedRecord):
                     self._take_state(item)
             except SchemaError as error:
                 expected = "a transactional id's state" if is_states else "a group's state"
-                self._ask(Unreadable.of("internal-record", self._partition.where(), error, expected))
+                self._ask(Breach.of("internal-record", self._partition.where(), error, expected))
             except LogstoreError:
                 continue  # a marker, which breaks `log-marker`
 

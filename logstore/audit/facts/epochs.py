@@ -13,7 +13,7 @@ from ...errors import CheckpointFormatError
 from ...layout import leader_epoch_checkpoint
 from ..evidence import Evidence
 from ..partition import unless_gone
-from .batches import Ask, AuditedBatches, Follower, Unreadable
+from .batches import Ask, AuditedBatches, Breach, Follower
 
 
 class EpochFacts(Follower):
@@ -46,7 +46,7 @@ class EpochFacts(Follower):
             return unless_gone(read_leader_epoch_checkpoint, self.path)
         except CheckpointFormatError as error:
             where = self.evidence.partition.where(self.path)
-            self._ask(Unreadable.of("checkpoint-format", where, error, "epochs and start offsets"))
+            self._ask(Breach.of("checkpoint-format", where, error, "epochs and start offsets"))
             return None
 
     def step(self, batches: AuditedBatches) -> None:

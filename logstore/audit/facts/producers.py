@@ -22,7 +22,7 @@ from ...folds.producer_state import ProducerState
 from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapshot
 from ..evidence import Evidence
 from ..partition import Partition, unless_gone
-from .batches import Ask, AuditedBatches, Follower, SegmentEnd, Unreadable
+from .batches import Ask, AuditedBatches, Breach, Follower, SegmentEnd
 
 NONE = -1
 
@@ -57,20 +57,6 @@ class SnapshotFacts(NamedTuple):
     known_from: int
 
 
-class SnapshotEnd(NamedTuple):
-    """What is known of snapshots at the end of the log.
-
-    Attributes:
-        beyond: offsets of snapshots that lie beyond it.
-        open_entry: first offset and producer id of the transaction that has been open for longest.
-    """
-
-    partition: Partition
-    end_offset: int
-    beyond: list[int]
-    open_entry: tuple[int, int] | None
-
-
 class AbortedFacts(NamedTuple):
     """The `.txnindex` of a segment beside the aborted transactions that the log tells: int64, n × 4 each.
 
@@ -100,15 +86,16 @@ class ProducerFacts(Follower):
         self.state = ProducerState(partition.name)
         found = {offset: self._read(path) for offset, path in partition.files.producer_snapshots.items()}
         self._waiting = {offset: snapshot for offset, snapshot in found.items() if snapshot is not None}
+        evidence.snapshot_ids = {offset: frozenset(one.producer_ids.tolist()) for offset, one in self._waiting.items()}
         self._known_from = partition.first_offset  # the state knows what was written from here on
         self._aborted = AbortedTransactions()
-        self._segment: SegmentFiles | None = None
+        self._is_started = False
         self._is_lost = False  # offsets go back, which is a finding of its own
 
     def begin(self, segment: SegmentFiles) -> None:
-        if self._segment is None:
+        if not self._is_started:
             self._start(segment.base_offset)
-        self._segment = segment
+        self._is_started = True
         self._aborted = AbortedTransactions()
         self._compare_snapshots(segment.base_offset)
 
@@ -132,17 +119,25 @@ class ProducerFacts(Follower):
                 stored = AbortedTransactions.resume(index).entries
         except CorruptIndexError as error:
             where = self._partition.where(path)
-            self._ask(Unreadable.of("transaction-index", where, error, "entries of version 0"))
+            self._ask(Breach.of("transaction-index", where, error, "entries of version 0"))
             return
         told = self._aborted.entries
         self._ask(AbortedFacts(self._partition, end, stored, told, self._asked_from, self._evidence.end_offset))
 
     def finish(self) -> None:
-        self._compare_snapshots(self._evidence.end_offset)
-        if self._partition.surroundings.was_closed and not self._has_damage:
-            ongoing = self.state.transactions
-            entry = tuple(ongoing.ongoing_entries()[0].tolist()) if ongoing.ongoing_count else None
-            self._ask(SnapshotEnd(self._partition, self._evidence.end_offset, [*self._waiting], entry))
+        """After a clean shutdown a broker takes the last snapshot, and does not look at the log."""
+        partition, end_offset = self._partition, self._evidence.end_offset
+        self._compare_snapshots(end_offset)
+        if self._has_damage or not partition.surroundings.was_closed:
+            return
+        paths = partition.files.producer_snapshots
+        for offset in self._waiting:
+            expected = f"a snapshot of an offset up to {end_offset}, where the log ends"
+            self._ask(Breach("snapshot-state", (partition.where(paths[offset]), expected, offset)))
+        if self.state.transactions.ongoing_count and not paths:
+            first_offset, producer_id = self.state.transactions.ongoing_entries()[0].tolist()
+            expected = f"a snapshot with the open transaction of producer {producer_id}"
+            self._ask(Breach("snapshot-missing", (partition.where(offset=first_offset), expected, "none")))
 
     def _start(self, base_offset: int) -> None:
         snapshot = self._waiting.pop(base_offset, None)
@@ -165,7 +160,7 @@ class ProducerFacts(Follower):
                 completed = producer_update.take_completed(self.state)
                 error.path = batches.segment.log
                 where = self._partition.where(error.path)
-                self._ask(Unreadable.of("log-marker", where, error, "a batch that its producer may write"))
+                self._ask(Breach.of("log-marker", where, error, "a batch that its producer may write"))
                 row = int(np.searchsorted(run.table.position, error.position)) + 1
             try:
                 aborted_transactions.step(self._aborted, completed)
@@ -194,7 +189,7 @@ class ProducerFacts(Follower):
             return unless_gone(read_producer_snapshot, path)
         except CorruptSnapshotError as error:
             where = self._partition.where(path)
-            self._ask(Unreadable.of("snapshot-format", where, error, "a snapshot with its checksum"))
+            self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
             return None
 
 

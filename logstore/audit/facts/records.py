@@ -16,7 +16,7 @@ from ...layout.batch import CODEC_MASK, CONTROL_FLAG, LOG_APPEND_TIME_FLAG
 from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ...topics import consumer_offsets, transaction_state
-from .batches import Ask, AuditedBatches, Follower, Unreadable
+from .batches import Ask, AuditedBatches, Breach, Follower
 
 _INTERNAL_TOPICS = (METADATA_TOPIC, consumer_offsets.TOPIC, transaction_state.TOPIC)  # `internal-record`
 
@@ -37,7 +37,7 @@ class DecodedRecords(Follower):
                 if row not in told:
                     told.add(row)
                     where = batches.where(row - batches.run.first_row)
-                    self._ask(Unreadable("log-records", (where, expected, found)))
+                    self._ask(Breach("log-records", (where, expected, found)))
 
     def _bad(self, batches: AuditedBatches, window: RecordWindow | BadBatch) -> Iterator[tuple[int, str, str]]:
         """Yield rows of the whole table, with what was expected and found."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..facts.batches import Unreadable
+from ..facts.batches import Breach
 from ..finding import Finding, Rule
 from . import directory, groups, indexes, log, producers, transactions
 
@@ -16,7 +16,7 @@ BY_NAME = {rule.name: rule for rule in RULES}
 
 
 def ask(facts: object) -> list[Finding]:
-    """Ask every rule that needs such facts; of something unreadable only the rule that it names."""
-    if isinstance(facts, Unreadable):
+    """Ask every rule that needs such facts; of a breach only the rule that it names."""
+    if isinstance(facts, Breach):
         return [BY_NAME[facts.rule].finding(*facts.broken)]
     return [finding for rule in RULES if isinstance(facts, rule.needs) for finding in rule.ask(facts)]

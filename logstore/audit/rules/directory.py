@@ -94,8 +94,10 @@ checkpoint_format = Rule(
 )
 def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
     for entry in facts.entries:
-        if entry.has_directory and entry.log is not None and not entry.log.has(entry.offset):
-            yield entry.where, f"an offset from {entry.log.start_offset} to {entry.log.end_offset}", entry.offset
+        if entry.has_directory and entry.log is not None:
+            start, end, is_open = entry.log  # one that is older than the last retention may be below the start
+            if entry.offset < 0 or (entry.offset > end and not is_open):
+                yield entry.where, f"an offset from {start} to {end}", entry.offset
 
 
 @rule(

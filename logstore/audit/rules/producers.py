@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..facts.producers import NONE, AbortedFacts, SnapshotEnd, SnapshotFacts, SnapshotRow
+from ..facts.producers import NONE, AbortedFacts, SnapshotFacts, SnapshotRow
 from ..facts.sequences import FollowingBatches
 from ..finding import Broken, Rule, Where, rule
 from .log import ERROR, WARNING
@@ -68,14 +68,8 @@ snapshot_format = Rule(
     "A `.snapshot` does not hold the producers that the log had.",
     "duplicates may be taken, or good batches refused: delete it while the broker is down",
 )
-def snapshot_state(facts: SnapshotFacts | SnapshotEnd) -> Iterator[Broken]:
-    paths = facts.partition.files.producer_snapshots
-    if isinstance(facts, SnapshotEnd):
-        for offset in facts.beyond:
-            expected = f"a snapshot of an offset up to {facts.end_offset}, where the log ends"
-            yield facts.partition.where(paths[offset]), expected, offset
-        return
-    place = facts.partition.where(paths[facts.offset], offset=facts.offset)
+def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
+    place = facts.partition.where(facts.partition.files.producer_snapshots[facts.offset], offset=facts.offset)
     survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == NONE]
     for producer_id, row in facts.live.items():
         found = facts.stored.get(producer_id)
@@ -113,17 +107,12 @@ def _may_have_expired(row: SnapshotRow, survivors: list[SnapshotRow]) -> bool:
     )
 
 
-@rule(
+snapshot_missing = Rule(
     "snapshot-missing",
     WARNING,
     "There is an open transaction and no `.snapshot`, after a clean shutdown.",
     "a broker forgets the transaction on its next start: delete `.kafka_cleanshutdown` so that it reads the log",
 )
-def snapshot_missing(facts: SnapshotEnd) -> Iterator[Broken]:
-    if facts.open_entry is not None and not facts.partition.files.producer_snapshots:
-        first_offset, producer_id = facts.open_entry
-        expected = f"a snapshot with the open transaction of producer {producer_id}"
-        yield facts.partition.where(offset=first_offset), expected, "none"
 
 
 @rule(
