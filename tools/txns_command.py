@@ -63,14 +63,13 @@ def explain(path: str, now: int | None, form: str) -> None:
 
     The exit code is 1 if they wait for a transaction.
     """
-    from logstore.audit.open_transactions import explain as explain_partition
-    from logstore.audit.open_transactions import explanation_json
+    from logstore.audit.open_transactions import Explanation, explanation_json
 
     transactions, code = _read(path, now)
     if len(transactions.histories) != 1:
         raise click.UsageError(f"{path} is not the directory of one partition")
     (history,) = transactions.histories.values()
-    explanation = explain_partition(history, list(transactions.open))
+    explanation = Explanation(history, transactions.open)
     if form != "table":
         print_object(explanation_json(explanation), form)
     else:
@@ -106,10 +105,10 @@ def _list(path: str, now: int | None, form: str, *, only_hanging: bool) -> NoRet
 
 def _print_explanation(explanation: Explanation) -> None:
     """Print what holds readers back, field by field."""
-    one = explanation.blocking
+    one, history = explanation.blocking, explanation.history
     click.echo(
-        f"{explanation.partition}: read_committed consumers get what is below offset {explanation.last_stable_offset}, "
-        f"read_uncommitted ones what is below {explanation.log_end_offset}."
+        f"{history.partition.name}: read_committed consumers get what is below offset {history.last_stable_offset}, "
+        f"read_uncommitted ones what is below {history.log_end_offset}."
     )
     if one is None:
         click.echo(f"{explanation.why}.")
@@ -136,8 +135,8 @@ def _print_explanation(explanation: Explanation) -> None:
         ]
     for name, value in rows:
         click.echo(f"  {name:<17} {value}")
-    if explanation.open_count > 1:
-        click.echo(f"\nBehind it {explanation.open_count - 1} more transactions are open, see `logstore txns list`.")
+    if len(explanation.open) > 1:
+        click.echo(f"\nBehind it {len(explanation.open) - 1} more transactions are open, see `logstore txns list`.")
 
 
 def _row(one: OpenTransaction) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from .facts.coordinators import CoordinatorLog, coordinator_log
 from .finding import Finding
 from .groups import Groups
 from .lives import Lives
-from .open_transactions import Transactions, open_transactions
+from .open_transactions import Transactions, judged
 from .partition import Partition, open_partitions
 from .rules.transactions import VERDICTS
 from .stable_reading import read_until_stable
@@ -157,9 +157,11 @@ def _transactions(
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}
     lives = Lives(histories, log)
-    found = tuple(one for history in histories.values() for one in open_transactions(history, lives, log, now_ms))
+    found = tuple(
+        judged(history, one, lives, now_ms) for history in histories.values() for one in history.open_transactions
+    )
     is_closed = bool(partitions) and partitions[0].partition.surroundings.was_closed
-    return Transactions(histories, lives, log, cluster, found, is_closed, now_ms)
+    return Transactions(histories, lives, log, found, is_closed, now_ms)
 
 
 def _groups(partitions: Sequence[PartitionFacts]) -> Groups:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,49 +26,31 @@ _ENDS = np.dtype(
 )
 
 
-class Decisions(NamedTuple):
-    """What was decided of a producer with one epoch, in one partition.
-
-    Attributes:
-        entries: of its coordinator that name the partition, by offset.
-    """
-
-    place: TopicAndPartition
-    producer_id: int
-    epoch: int
-    transactional_id: str
-    entries: list[CoordinatorEntry]
-
-
 class Lives:
     """The markers of all transactions in `histories` beside the decisions on them.
 
     Attributes:
         ends: markers by producer id, epoch, partition and offset. `has_data`: they end a transaction; `is_of_one`:
             their epoch is that of this transaction alone. `place` is a number in `places`.
+        decisions: on a producer with one epoch in one partition: the transactional id, and the entries of its
+            coordinator that name the partition, by offset.
     """
 
     def __init__(self, histories: Histories, log: CoordinatorLog) -> None:
-        self.histories = histories
+        self.histories, self.log = histories, log
         self.places = sorted(histories)
         self.ends = np.concatenate(
             [np.empty(0, _ENDS), *(_ends(histories[place], number) for number, place in enumerate(self.places))]
         )
         self.ends = self.ends[np.lexsort([self.ends[name] for name in ("offset", "place", "epoch", "producer_id")])]
         self._producer_ids = np.ascontiguousarray(self.ends["producer_id"])
-        self._decisions: dict[tuple[int, int, TopicAndPartition], Decisions] = {}
+        self.decisions: dict[tuple[int, int, TopicAndPartition], tuple[str, list[CoordinatorEntry]]] = {}
         for transactional_id, entries in log.history.items():
             for entry in entries:
                 metadata = entry.metadata
                 for place in metadata.partitions if metadata.state in PREPARED else ():
                     key = metadata.producer_id, metadata.producer_epoch, place
-                    empty = Decisions(place, *key[:2], transactional_id, [])
-                    self._decisions.setdefault(key, empty).entries.append(entry)
-
-    @property
-    def decisions(self) -> Iterator[Decisions]:
-        """By producer id, epoch and partition."""
-        return (self._decisions[key] for key in sorted(self._decisions))
+                    self.decisions.setdefault(key, (transactional_id, []))[1].append(entry)
 
     def groups(self, *names: str) -> Iterator[Table]:
         """Yield neighbours in `ends` that have these columns in common, where there are several."""

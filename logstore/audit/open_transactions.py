@@ -6,12 +6,12 @@ says Ongoing, and for a moment after it has decided. Otherwise nobody is going t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
 from ..topics.transaction_state import TransactionMetadata, TransactionState
-from .evidence import Cluster
 from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
 from .facts.transactions import PartitionTransaction, PartitionTransactions
 from .finding import Where
@@ -80,7 +80,6 @@ class Transactions:
     Attributes:
         histories: of each live partition.
         lives: their markers beside the decisions of coordinators.
-        cluster: what the directory says of its cluster.
         open: of all partitions, the oldest of each first.
         is_closed: no broker runs on the directory.
         now_ms: the time that ages are counted to.
@@ -89,57 +88,43 @@ class Transactions:
     histories: dict[tuple[str, int], PartitionTransactions]
     lives: Lives
     log: CoordinatorLog
-    cluster: Cluster
     open: tuple[OpenTransaction, ...]
     is_closed: bool
     now_ms: int
 
 
-def open_transactions(
-    history: PartitionTransactions, lives: Lives, log: CoordinatorLog, now_ms: int
-) -> list[OpenTransaction]:
-    """All of one partition, the one that readers wait for first.
-
-    Args:
-        now_ms: the time that ages are counted to.
-    """
-    return [_judged(history, transaction, lives, log, now_ms) for transaction in history.open_transactions]
-
-
-def _judged(
-    history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, log: CoordinatorLog, now_ms: int
+def judged(
+    history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, now_ms: int
 ) -> OpenTransaction:
-    owner = log.owner(transaction.producer_id)
-    started_ms = transaction.first_timestamp
-    if owner is None:
-        verdict = Verdict.HANGING if log.is_complete and not history.may_be_ended(transaction) else Verdict.UNKNOWN
-        return OpenTransaction(history, transaction, verdict, now_ms - started_ms, None, None)
-    transactional_id, entry = owner
-    metadata = entry.metadata
-    if is_same_transaction(metadata, transaction) and metadata.start_timestamp_ms >= 0:
-        started_ms = metadata.start_timestamp_ms
-    verdict = _verdict(history, transaction, lives, log.history[transactional_id], now_ms)
+    """Say what is to become of an open transaction of a partition, with its age at `now_ms`."""
+    transactional_id, entry = lives.log.owner(transaction.producer_id) or (None, None)
+    started_ms, entries = transaction.first_timestamp, list[CoordinatorEntry]()
+    if transactional_id is not None and entry is not None:
+        entries = lives.log.history[transactional_id]
+        if is_same_transaction(entry.metadata, transaction) and entry.metadata.start_timestamp_ms >= 0:
+            started_ms = entry.metadata.start_timestamp_ms
+    verdict = _verdict(history, transaction, entries, lives, now_ms)
     return OpenTransaction(history, transaction, verdict, now_ms - started_ms, transactional_id, entry)
 
 
 def _verdict(
     history: PartitionTransactions,
     transaction: PartitionTransaction,
-    lives: Lives,
     entries: list[CoordinatorEntry],
+    lives: Lives,
     now_ms: int,
 ) -> Verdict:
     """By the last record of the transactional id; the ones before tell whether the transaction was ever its own."""
-    metadata = entries[-1].metadata
     place = history.partition.key
-    if is_same_transaction(metadata, transaction) and place in metadata.partitions:
-        if metadata.state is TransactionState.ONGOING:
-            is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < now_ms
+    last = entries[-1].metadata if entries else None
+    if last is not None and is_same_transaction(last, transaction) and place in last.partitions:
+        if last.state is TransactionState.ONGOING:
+            is_over = last.start_timestamp_ms + last.transaction_timeout_ms < now_ms
             return Verdict.TIMED_OUT if is_over else Verdict.ONGOING
-        if metadata.state in PREPARED:
-            is_late = metadata.last_update_timestamp_ms + metadata.transaction_timeout_ms < now_ms
+        if last.state in PREPARED:
+            is_late = last.last_update_timestamp_ms + last.transaction_timeout_ms < now_ms
             return Verdict.LATE if is_late else Verdict.ENDING
-    if history.may_be_ended(transaction):
+    if history.may_be_ended(transaction) or not (entries or lives.log.is_complete):
         return Verdict.UNKNOWN
     earlier = [entry for entry in entries[:-1] if is_same_transaction(entry.metadata, transaction)]
     return Verdict.MARKER_MISSING if lives.has_unanswered(place, earlier) else Verdict.HANGING
@@ -164,20 +149,15 @@ def is_same_transaction(metadata: TransactionMetadata, transaction: PartitionTra
 
 
 class Explanation(NamedTuple):
-    """The answer about one partition.
+    """Why readers of a partition wait, by its open transactions, the first of which holds them back."""
 
-    Attributes:
-        last_stable_offset: read_committed consumers get what is below.
-        log_end_offset: read_uncommitted consumers get what is below, once it is replicated.
-        blocking: the transaction that they wait for; None if they wait for none.
-        open_count: transactions that are open, this one included.
-    """
+    history: PartitionTransactions
+    open: Sequence[OpenTransaction]
 
-    partition: str
-    last_stable_offset: int
-    log_end_offset: int
-    blocking: OpenTransaction | None
-    open_count: int
+    @property
+    def blocking(self) -> OpenTransaction | None:
+        """The transaction that they wait for; None if they wait for none."""
+        return self.open[0] if self.open else None
 
     @property
     def why(self) -> str:
@@ -189,36 +169,23 @@ class Explanation(NamedTuple):
     @property
     def advice(self) -> str:
         """What to do."""
-        return "nothing" if self.blocking is None else _ADVICE[self.blocking.verdict].format(**self._words())
+        return "nothing" if self.blocking is None else _ADVICE[self.blocking.verdict].format(self.blocking.where)
 
     @property
     def missing(self) -> str | None:
         """The marker that would let readers on."""
         if self.blocking is None:
             return None
-        transaction = self.blocking.transaction
-        return f"a COMMIT or ABORT marker of producer {transaction.producer_id} in {self.partition}"
-
-    def _words(self) -> dict[str, Any]:
-        topic, _, number = self.partition.rpartition("-")
-        first_offset = 0 if self.blocking is None else self.blocking.transaction.first_offset
-        return {"topic": topic, "number": number, "first_offset": first_offset}
-
-
-def explain(history: PartitionTransactions, open_transactions: list[OpenTransaction]) -> Explanation:
-    """Of one partition, by its open transactions, the first of which holds readers back."""
-    blocking = open_transactions[0] if open_transactions else None
-    return Explanation(
-        history.partition.name, history.last_stable_offset, history.log_end_offset, blocking, len(open_transactions)
-    )
+        producer_id = self.blocking.transaction.producer_id
+        return f"a COMMIT or ABORT marker of producer {producer_id} in {self.blocking.name}"
 
 
 def transaction_json(one: OpenTransaction) -> dict[str, Any]:
     """An open transaction in plain values, named as Kafka names them."""
     transaction, entry = one.transaction, one.coordinator
     found: dict[str, Any] = {
-        "topic": one.history.partition.files.topic,
-        "partition": one.history.partition.files.partition,
+        "topic": one.where.topic,
+        "partition": one.where.partition,
         "producerId": transaction.producer_id,
         "producerEpoch": transaction.producer_epoch,
         "transactionalId": one.transactional_id,
@@ -247,10 +214,10 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
     """The answer in plain values."""
     blocking = explanation.blocking
     return {
-        "partition": explanation.partition,
-        "lastStableOffset": explanation.last_stable_offset,
-        "logEndOffset": explanation.log_end_offset,
-        "openTransactions": explanation.open_count,
+        "partition": explanation.history.partition.name,
+        "lastStableOffset": explanation.history.last_stable_offset,
+        "logEndOffset": explanation.history.log_end_offset,
+        "openTransactions": len(explanation.open),
         "why": explanation.why,
         "missing": explanation.missing,
         "advice": explanation.advice,
@@ -259,8 +226,8 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
 
 
 _ABORT = (
-    "`kafka-transactions.sh --bootstrap-server … abort --topic {topic} --partition {number} "
-    "--start-offset {first_offset}` ends it in this partition"
+    "`kafka-transactions.sh --bootstrap-server … abort --topic {0.topic} --partition {0.partition} "
+    "--start-offset {0.offset}` ends it in this partition"
 )
 _WHY = {
     Verdict.ONGOING: "its producer is not done, and within its timeout",

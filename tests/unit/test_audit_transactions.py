@@ -21,7 +21,7 @@ from logstore.audit.directory_audit import (
 from logstore.audit.evidence import Cluster
 from logstore.audit.facts.offsets import Label, visible_count
 from logstore.audit.groups import group_lags
-from logstore.audit.open_transactions import Verdict, explain
+from logstore.audit.open_transactions import Explanation, Verdict
 from logstore.audit.partition import Partition
 from logstore.audit.verify import PartitionFacts
 from logstore_tools.check_commands import audit as audit_command
@@ -128,8 +128,9 @@ def test_explanations_name_who_holds_readers_back(tmp_path: Path) -> None:
     story.plain(A)
     root = story.write(tmp_path)
     transactions, _ = read_transactions(str(root), story.now_ms + SOON_MS, "orders-0")
-    explanation = explain(transactions.histories["orders", 0], list(transactions.open))
-    assert (explanation.last_stable_offset, explanation.log_end_offset, explanation.open_count) == (4, 7, 1)
+    history = transactions.histories["orders", 0]
+    explanation = Explanation(history, transactions.open)
+    assert (history.last_stable_offset, history.log_end_offset, len(explanation.open)) == (4, 7, 1)
     assert explanation.blocking is not None
     assert explanation.blocking.transactional_id == "pay"
     assert explanation.blocking.verdict is Verdict.ONGOING

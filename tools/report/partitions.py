@@ -120,11 +120,11 @@ def _state(one: Shown) -> str:
 
 def _held_back(one: Shown) -> str:
     """Why read_committed consumers do not come to the log's end."""
-    from logstore.audit.open_transactions import explain
+    from logstore.audit.open_transactions import Explanation
 
     if not one.open:
         return ""
-    told = explain(one.history, list(one.open))
+    told = Explanation(one.history, one.open)
     held = one.view.end - one.view.stable_end
     return (
         f'<p class="held-back">read_committed consumers stop at offset {one.view.stable_end:,}, '

@@ -132,18 +132,18 @@ def marker_contradicting(facts: Transactions) -> Iterator[Broken]:
     """
     yield from _repeated(facts.lives, is_same=False)
     whole_ids = {transactional_id for transactional_id, entries in facts.log.history.items() if _is_whole(entries)}
-    for life in facts.lives.decisions:
-        history = facts.histories.get(life.place)
-        if history is None or life.transactional_id not in whole_ids or not history.evidence.is_whole:
+    for (producer_id, epoch, place), (transactional_id, entries) in sorted(facts.lives.decisions.items()):
+        history = facts.histories.get(place)
+        if history is None or transactional_id not in whole_ids or not history.evidence.is_whole:
             continue
-        if any(entry.timestamp < history.born_ms for entry in life.entries):
+        if any(entry.timestamp < history.born_ms for entry in entries):
             continue  # some were of a topic of this name that was deleted
-        count = sum(entry.metadata.state is TransactionState.PREPARE_COMMIT for entry in life.entries)
-        ends = facts.lives.ends_of(life.place, life.producer_id, life.epoch)
+        count = sum(entry.metadata.state is TransactionState.PREPARE_COMMIT for entry in entries)
+        ends = facts.lives.ends_of(place, producer_id, epoch)
         offsets = ends["offset"][ends["is_commit"]].tolist()
-        if len(offsets) == count or history.is_open(life.producer_id):
+        if len(offsets) == count or history.is_open(producer_id):
             continue
-        who = f"{life.transactional_id}, producer {life.producer_id}, epoch {life.epoch}"
+        who = f"{transactional_id}, producer {producer_id}, epoch {epoch}"
         expected = f"{who}: {count} committed transactions, as its coordinator decided"
         where = history.partition.where(offset=offsets[-1] if offsets else None)
         yield where, expected, f"{len(offsets)} COMMIT markers"
