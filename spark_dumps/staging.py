@@ -21,10 +21,10 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from logstore.disk.file_range import FileRange, is_missing
+from logstore.disk.file_range import is_missing
 from logstore.disk.names import child, file_name, parent
 from logstore.disk.seam import SEAM
-from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.errors import DataDirectoryError
 
 _LOGGER = logging.getLogger("logstore")
 IDLE_MS_MAX = 24 * 60 * 60 * 1000
@@ -149,15 +149,13 @@ def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
         DataDirectoryError: it is not there, or it does not have that many rows.
     """
     found = 0
-    with FileRange(path) as file:
-        try:
-            for batch in pa.ipc.open_stream(pa.PythonFile(_Source(file), mode="r")):
+    try:
+        with pa.OSFile(path) as file:
+            for batch in pa.ipc.open_stream(file):
                 found += batch.num_rows
                 yield batch
-        except LogstoreError:
-            raise
-        except (pa.ArrowException, OSError) as error:
-            raise DataDirectoryError("a staged file cannot be read", path=path, found=error) from error
+    except (pa.ArrowException, OSError) as error:
+        raise DataDirectoryError("a staged file cannot be read", path=path, found=error) from error
     if found != row_count:
         raise DataDirectoryError(
             "a staged file is not what its task wrote",
@@ -166,22 +164,6 @@ def staged_batches(path: str, row_count: int) -> Iterator[pa.RecordBatch]:
             found=found,
             advice="see whether the file system that stagingPath is on is the same for all executors",
         )
-
-
-class _Source:
-    """A file that Arrow reads; it belongs to somebody else."""
-
-    def __init__(self, file: FileRange) -> None:
-        self._file, self._position = file, 0
-        self.closed = False
-
-    def read(self, size: int = -1) -> memoryview:
-        data = self._file.read(self._position, size if size >= 0 else self._file.size - self._position)
-        self._position += data.size
-        return data.data
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def _make_directories(path: str) -> None:
