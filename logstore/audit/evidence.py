@@ -16,6 +16,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
+from ..columns.batch_table import Int64Array
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile
 from ..disk.names import child, parent
@@ -179,7 +180,7 @@ class Evidence(Follower):
         self.is_after_damage = False
         self._hole_end = 0
         self._is_first = True
-        self.snapshot_ids: dict[int, frozenset[int]] = {}
+        self.snapshot_ids: dict[int, Int64Array] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """The cleaner may have taken the end of the segment before."""

@@ -86,7 +86,7 @@ class ProducerFacts(Follower):
         self.state = ProducerState(partition.name)
         found = {offset: self._read(path) for offset, path in partition.files.producer_snapshots.items()}
         self._waiting = {offset: snapshot for offset, snapshot in found.items() if snapshot is not None}
-        evidence.snapshot_ids = {offset: frozenset(one.producer_ids.tolist()) for offset, one in self._waiting.items()}
+        evidence.snapshot_ids = {offset: snapshot.producer_ids for offset, snapshot in self._waiting.items()}
         self._known_from = partition.first_offset  # the state knows what was written from here on
         self._aborted = AbortedTransactions()
         self._is_started = False
