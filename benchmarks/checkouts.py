@@ -15,7 +15,7 @@ from pathlib import Path
 
 QUESTIONS = ("benchmarks", "tests")  # what asks, which must be the same for both
 KERNELS = Path("logstore", "jit", "lib")
-COMPILE = "from logstore_tools.kernels_command import command; command(())"
+COMPILE = "from logstore_tools.commands import logstore; logstore(['kernels'])"
 WHERE = "import logstore, logstore_tools; print(logstore.__file__, logstore_tools.__file__)"
 
 

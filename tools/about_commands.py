@@ -1,4 +1,4 @@
-"""`logstore doctor` and `formats`: what logstore runs on, and what it reads."""
+"""`logstore doctor`, `kernels` and `formats`: what logstore runs on, and what it reads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from importlib import metadata
 import click
 
 from logstore import layout
+from logstore.clock import monotonic_s
 
 from .audit_options import Row, listing
 from .tables import print_table
@@ -71,6 +72,16 @@ def _java() -> tuple[str, str]:
         return "none", "needed for Spark, and to compare with the real Kafka in tests"
     answer = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
     return answer.stderr.partition("\n")[0] or "does not run", path
+
+
+@click.command("kernels")
+def kernels() -> None:
+    """Build the kernels for this machine, if they are not yet, and say where they are."""
+    from logstore.jit import library
+
+    start_s = monotonic_s()
+    path = library.library_path()
+    click.echo(f"logstore: kernels for this machine are built ({monotonic_s() - start_s:.1f} s): {path}")
 
 
 @click.command("formats")

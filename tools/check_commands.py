@@ -38,11 +38,15 @@ def verify(paths: tuple[str, ...], form: str) -> None:
     A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
     be running. The exit code is 1 if something is wrong.
     """
+    from logstore.audit.verify import PartitionFacts, verify_directory, verify_partition_directory
+
     partitions: list[PartitionFacts] = []
     findings: list[Finding] = []
     with told_errors():
         for path, is_partition in input_paths(paths, tell):
-            _verify(path, is_partition, partitions, findings)
+            found = verify_partition_directory(path) if is_partition else verify_directory(path)
+            partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
+            findings.extend(found.findings)
     if form == "json":
         verified = [
             {"path": one.partition.files.path} | dict(zip(_SIZE_NAMES, _sizes(one), strict=True)) for one in partitions
@@ -59,14 +63,6 @@ def verify(paths: tuple[str, ...], form: str) -> None:
         print_table(("partition", "segments", "batches", "bytes", "log end offset", "findings"), rows)
         _print_findings(findings)
     sys.exit(FINDINGS if findings else 0)
-
-
-def _verify(path: str, is_partition: bool, partitions: list[PartitionFacts], findings: list[Finding]) -> None:
-    from logstore.audit.verify import PartitionFacts, verify_directory, verify_partition_directory
-
-    found = verify_partition_directory(path) if is_partition else verify_directory(path)
-    partitions.extend([found] if isinstance(found, PartitionFacts) else found.partitions)
-    findings.extend(found.findings)
 
 
 def _sizes(one: PartitionFacts) -> tuple[int, int, int, int]:

@@ -30,7 +30,7 @@ COMMANDS = {
     "import": ("takeover_commands.import_", "Take over the data directory of a broker that is stopped."),
     "formats": ("about_commands.formats", "What the bytes of Kafka's files mean."),
     "doctor": ("about_commands.doctor", "What logstore runs on."),
-    "kernels": ("kernels_command", "Compile the kernels for this machine, if they are not yet."),
+    "kernels": ("about_commands.kernels", "Compile the kernels for this machine, if they are not yet."),
 }
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from logstore.disk.directory import DataDirectoryFiles, PartitionFiles, list_data_directory, list_partition_directory
+from logstore.disk.directory import PartitionFiles, list_data_directory, list_partition_directory
 from logstore.disk.names import file_name
 from logstore.errors import DataDirectoryError, LogstoreError, UsageError
 from logstore.layout import meta_properties
@@ -165,14 +166,11 @@ def _files_of_directory(path: str, note: Note) -> list[str]:
             return _files_of_partition(files, note)
     for error in root.errors:
         note(error)
-    if not root.partitions:  # segments in any other directory; names that say nothing are another program's
-        copy = list_partition_directory(path, root=path, name=name or _UNNAMED)
-        return [*_bootstrap(root), *_files_of_partition(copy, lambda error: None)]
-    return [*_bootstrap(root), *(p for partition in root.partitions for p in _files_of_partition(partition, note))]
-
-
-def _bootstrap(root: DataDirectoryFiles) -> list[str]:
-    return [path for name, path in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
+    partitions = root.partitions
+    if not partitions:  # segments in any other directory; names that say nothing are another program's
+        partitions = (replace(list_partition_directory(path, root=path, name=name or _UNNAMED), errors=()),)
+    bootstrap = [path for name, path in root.files.items() if name.endswith(KRAFT_SNAPSHOT_SUFFIX)]
+    return [*bootstrap, *(path for partition in partitions for path in _files_of_partition(partition, note))]
 
 
 def _files_of_partition(files: PartitionFiles, note: Note) -> list[str]:

@@ -114,9 +114,10 @@ def _broker_config(found: Inspection) -> str:
 
 def _print_directory(found: Inspection, form: str, *, with_broker_config: bool) -> None:
     """Print what it is and what has to be done."""
-    if form != "table" and with_broker_config:
-        print_object({**_as_json(found), "brokerConfig": _broker_config(found)}, form)
-        return
-    print_object(_as_json(found), form)
-    if with_broker_config:
-        click.echo(f"\nA broker starts here with\n\n{_broker_config(found)}", nl=False)
+    values = _as_json(found)
+    if form == "table":
+        print_object(values, form)
+        if with_broker_config:
+            click.echo(f"\nA broker starts here with\n\n{_broker_config(found)}", nl=False)
+    else:
+        print_object(values | ({"brokerConfig": _broker_config(found)} if with_broker_config else {}), form)

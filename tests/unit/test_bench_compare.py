@@ -93,7 +93,7 @@ def repository(tmp_path: Path) -> Path:
     files = {
         "logstore/__init__.py": f"SECONDS = {BEFORE_SECONDS}\n",
         "tools/__init__.py": "",
-        "tools/kernels_command.py": "def command(words):\n    return None\n",
+        "tools/commands.py": "def logstore(words):\n    return None\n",
         "tests/__init__.py": "",
         "benchmarks/bench_speed.py": "def test_speed():\n    assert False, 'of before'\n",
     }
@@ -149,7 +149,7 @@ def test_without_a_head_changes_of_the_checkout_are_taken(
 
 
 def test_a_commit_whose_kernels_do_not_compile_is_refused(repository: Path, tmp_path: Path) -> None:
-    (repository / "tools/kernels_command.py").write_text("raise RuntimeError('no compiler')\n")
+    (repository / "tools/commands.py").write_text("raise RuntimeError('no compiler')\n")
     head = commit(repository, "broken")
     place = tmp_path / "place"
     place.mkdir()

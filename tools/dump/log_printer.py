@@ -198,7 +198,12 @@ class LogPrinter:
         self.records = _words(decode.COLUMN_COUNT * RECORD_CAPACITY)
         self.gaps = _words(2 * GAP_CAPACITY)
         self.state = _words(dump_state.STATE_COUNT)
-        self.state[dump_state.FLAGS] = options.kernel_flags
+        self.state[dump_state.FLAGS] = (
+            (dump_state.DEEP if options.is_deep else 0)
+            | (dump_state.CONTENTS if options.prints_contents else 0)
+            | (dump_state.PYTHON_RECORDS if options.needs_python else 0)
+            | (dump_state.SKIP_METADATA if options.skips_metadata else 0)
+        )
         self.state[dump_state.RECORD_CAPACITY] = RECORD_CAPACITY
         self.state[dump_state.GAP_CAPACITY] = GAP_CAPACITY
         self.state[dump_state.PREVIOUS_OFFSET] = -1

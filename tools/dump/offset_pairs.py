@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 OffsetArray = NDArray[np.int64]
 
-_ROW_COUNT = 1 << 16
 _WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
@@ -33,40 +32,22 @@ class OffsetPairs:
         self._firsts = _smallest(firsts[1:], firsts[:-1])
         self._seconds = _smallest(seconds, firsts)
 
-    def arrays(self) -> tuple[OffsetArray, OffsetArray]:
-        """The two arrays, as they were."""
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The pairs, as they were."""
         firsts = np.empty(self.count, np.uint64)
         firsts[0] = self.first % 2**64
         firsts[1:] = self._firsts
         np.cumsum(firsts, out=firsts)
-        return firsts.view(np.int64), (firsts + self._seconds).view(np.int64)
+        return zip(firsts.view(np.int64).tolist(), (firsts + self._seconds).view(np.int64).tolist(), strict=True)
 
 
-def last_pairs(chunks: list[OffsetPairs]) -> Iterator[tuple[int, int]]:
+def last_pairs(chunks: list[OffsetPairs]) -> Iterable[tuple[int, int]]:
     """All pairs by ascending first number; of equal ones only the last."""
+    pairs = (pair for chunk in chunks for pair in chunk.pairs())
     is_ascending = all(chunk.is_ascending for chunk in chunks)
     if is_ascending and all(chunk.last < after.first for chunk, after in pairwise(chunks)):
-        for chunk in chunks:
-            yield from _rows(*chunk.arrays())
-    else:
-        yield from _sorted_rows(chunks)
-
-
-def _sorted_rows(chunks: list[OffsetPairs]) -> Iterator[tuple[int, int]]:
-    arrays = [chunk.arrays() for chunk in chunks]
-    firsts = np.concatenate([each[0] for each in arrays])
-    seconds = np.concatenate([each[1] for each in arrays])
-    order = np.argsort(firsts, kind="stable")
-    is_last = np.ones(order.size, dtype=bool)
-    is_last[:-1] = firsts[order[1:]] != firsts[order[:-1]]
-    order = order[is_last]
-    for start in range(0, order.size, _ROW_COUNT):
-        rows = order[start : start + _ROW_COUNT]
-        yield from _rows(firsts[rows], seconds[rows])
-
-
-def _rows(firsts: OffsetArray, seconds: OffsetArray) -> Iterator[tuple[int, int]]:
-    return zip(firsts.tolist(), seconds.tolist(), strict=True)
+        return pairs
+    return sorted(dict(pairs).items())
 
 
 def _smallest(numbers: OffsetArray, bases: OffsetArray) -> NDArray[np.unsignedinteger]:

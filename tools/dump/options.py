@@ -85,7 +85,9 @@ class DumpOptions:
                 continue
             name, equals, value = token.removeprefix("--" if token.startswith("--") else "-").partition("=")
             if name not in kinds:
-                raise _unrecognized(name if token.startswith("--") else token[1])
+                if not token.startswith("--"):
+                    name = token[1] if token[1] <= "\uffff" else "?"  # Java takes the first half of the character alone
+                raise _wrong(f"{name} is not a recognized option", "UnrecognizedOptionException")
             self._take(name, value if equals else None, rest, kinds[name])
 
     def _take(self, name: str, value: str | None, rest: list[str], kind: str) -> None:
@@ -212,16 +214,6 @@ class DumpOptions:
             _ = self.value_decoder, self.key_decoder
         _ = self.max_bytes
 
-    @property
-    def kernel_flags(self) -> int:
-        """What the kernels of `dump_text` print."""
-        from logstore.kernels.dump import state as dump_state
-
-        flags = dump_state.DEEP if self.is_deep else 0
-        flags |= dump_state.CONTENTS if self.prints_contents else 0
-        flags |= dump_state.PYTHON_RECORDS if self.needs_python else 0
-        return flags | (dump_state.SKIP_METADATA if self.skips_metadata else 0)
-
     @cached_property
     def filter(self) -> RecordFilter | None:
         """Which records to print; None for all."""
@@ -253,12 +245,6 @@ class DumpOptions:
 
 def _is_option(token: str) -> bool:
     return token.startswith("-") and token != "-"
-
-
-def _unrecognized(name: str) -> UsageError:
-    if len(name) == 1 and ord(name) > 0xFFFF:
-        name = "?"  # Java takes the first half of the character alone
-    return _wrong(f"{name} is not a recognized option", "UnrecognizedOptionException")
 
 
 def _wrong(message: str, java_class: str) -> UsageError:

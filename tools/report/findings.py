@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .markup import Markup, count_of, folded, name_text, prose, stack, text
+from .markup import Markup, count_of, folded, name_text, prose, section, stack, text
 
 if TYPE_CHECKING:
     from logstore.audit.finding import Finding, Where
@@ -15,14 +15,11 @@ PLACE_COUNT_MAX = 8  # of one rule, before the rest is folded
 FOLDED_COUNT_MAX = 500  # of one rule, on the page at all
 
 
-def findings_section(findings: Sequence[Finding], root: str) -> Iterator[str]:
+def findings_section(findings: Sequence[Finding], root: str) -> str:
     """Rules that are broken, errors first, then by how often; places are told within `root`."""
     if not findings:
-        return
-    yield '<section id="findings"><h2>Findings</h2>'
-    for found in _by_rule(findings):
-        yield _block(found, root)
-    yield "</section>"
+        return ""
+    return section("findings", "Findings", "".join(_block(found, root) for found in _by_rule(findings)))
 
 
 def rule_links(findings: Sequence[Finding]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 TEXT_LENGTH_MAX = 300
@@ -93,9 +93,14 @@ def size_text(size: int) -> Markup:
     return Markup(f'<span class="number" title="{size:,} bytes">{byte_text(size)}</span>')
 
 
-def swatch(name: str) -> str:
-    """A spot in the colour of `name`, for a legend."""
-    return f'<i class="swatch {name}"></i>{name}'
+def swatches(names: Iterable[str]) -> str:
+    """Spots in the colours of the names, for a legend."""
+    return "".join(f'<span><i class="swatch {name}"></i>{name}</span>' for name in names)
+
+
+def section(name: str, title: str, inside: str) -> str:
+    """A part of the page that links lead to by its name."""
+    return f'<section id="{name}"><h2>{title}</h2>{inside}</section>'
 
 
 def stack(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..timestamps import duration, utc_text
 from .findings import findings_section, rule_links, severity_counts
-from .markup import byte_text, count_of, folded, name_text, swatch, table, text
+from .markup import byte_text, count_of, folded, name_text, section, swatches, table, text
 from .partitions import Shown, overview, sections, shown_partitions
 from .pictures import Placed, timeline
 
@@ -33,10 +33,10 @@ def page(path: str, audited: AuditedDirectory, now_ms: int) -> str:
             f'<header><h1><bdi>{text(path)}</bdi></h1><p class="note">As of {utc_text(now_ms)} UTC. ',
             f"{_state(audited)}</p>{_verdict(audited, partitions)}{rule_links(audited.findings)}"
             f"{_figures(audited, partitions)}</header>",
-            *findings_section(audited.findings, path),
-            *_open_transactions(audited),
-            *_transactions(audited, partitions),
-            *overview(partitions),
+            findings_section(audited.findings, path),
+            _open_transactions(audited),
+            _transactions(audited, partitions),
+            overview(partitions),
             *sections(partitions, audited.transactions.log.owners),
             "</body></html>\n",
         ]
@@ -86,21 +86,20 @@ def _figures(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
     return '<dl class="figures">' + "".join(f"<div><dt>{name}</dt><dd>{n}</dd></div>" for n, name in figures) + "</dl>"
 
 
-def _open_transactions(audited: AuditedDirectory) -> Iterator[str]:
+def _open_transactions(audited: AuditedDirectory) -> str:
     found = sorted(audited.transactions.open, key=lambda one: -one.age_ms)
     if not found:
-        return
-    yield '<section id="open"><h2>Open transactions</h2>'
+        return ""
     heads = ("partition", "transactional id", "producer id", "epoch", "first offset", "records", "began", "state")
     rows = [_open_row(one) for one in found[:FOLDED_COUNT_MAX]]
-    yield table(heads, rows[:OPEN_COUNT_MAX], minor=(2, 3, 5))
+    inside = table(heads, rows[:OPEN_COUNT_MAX], minor=(2, 3, 5))
     if len(rows) > OPEN_COUNT_MAX:
         younger = table(heads, rows[OPEN_COUNT_MAX:], minor=(2, 3, 5))
-        yield folded(f"{len(rows) - OPEN_COUNT_MAX:,} younger ones", younger)
+        inside += folded(f"{len(rows) - OPEN_COUNT_MAX:,} younger ones", younger)
     if len(found) > len(rows):
         left_out = len(found) - len(rows)
-        yield f'<p class="note">{left_out:,} younger ones are left out; `logstore txns list` tells them all.</p>'
-    yield "</section>"
+        inside += f'<p class="note">{left_out:,} younger ones are left out; `logstore txns list` tells them all.</p>'
+    return section("open", "Open transactions", inside)
 
 
 def _open_row(one: OpenTransaction) -> tuple[object, ...]:
@@ -116,13 +115,12 @@ def _ago(age_ms: int) -> str:
     return f"{duration(age_ms)} ago" if age_ms >= 0 else f"{duration(-age_ms)} ahead of now"
 
 
-def _transactions(audited: AuditedDirectory, partitions: Sequence[Shown]) -> Iterator[str]:
+def _transactions(audited: AuditedDirectory, partitions: Sequence[Shown]) -> str:
     """All of the directory on one axis; one of several partitions is there once for each, in the same place."""
     placed = [Placed(one.name, transaction) for one in partitions for transaction in one.history.transactions]
     if not placed:
-        return
+        return ""
     until_ms = max(one.history.largest_timestamp for one in partitions if len(one.history.table))
-    words = "".join(f"<span>{swatch(label)}</span>" for label in ("committed", "aborted", "open"))
-    yield f'<section id="transactions"><h2>Transactions in time</h2><p class="legend">{words}</p>'
-    yield timeline(placed, audited.transactions.log.owners, until_ms)
-    yield "</section>"
+    legend = f'<p class="legend">{swatches(("committed", "aborted", "open"))}</p>'
+    picture = timeline(placed, audited.transactions.log.owners, until_ms)
+    return section("transactions", "Transactions in time", legend + picture)

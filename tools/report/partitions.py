@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .findings import severity_counts
-from .markup import Markup, count_of, folded, name_text, prose, size_text, table, text
+from .markup import Markup, count_of, folded, name_text, prose, section, size_text, table, text
 from .pictures import Placed, legend, mini_map, offset_map, timeline
 from .segments import segments
 
@@ -65,14 +65,11 @@ def _order(one: Shown) -> tuple[bool, bool, bool, str, int]:
     return not one.findings, not one.open, not one.view.end, files.topic, files.partition
 
 
-def overview(partitions: Sequence[Shown]) -> Iterator[str]:
+def overview(partitions: Sequence[Shown]) -> str:
     """The table of all partitions."""
-    yield '<section id="partitions"><h2>Partitions</h2>'
-    yield _rows(partitions[:ROW_COUNT_MAX], 0)
-    if len(partitions) > ROW_COUNT_MAX:
-        rest = partitions[ROW_COUNT_MAX:]
-        yield folded(f"{len(rest):,} more partitions", _rows(rest, ROW_COUNT_MAX))
-    yield "</section>"
+    rest = partitions[ROW_COUNT_MAX:]
+    more = folded(f"{len(rest):,} more partitions", _rows(rest, ROW_COUNT_MAX)) if rest else ""
+    return section("partitions", "Partitions", _rows(partitions[:ROW_COUNT_MAX], 0) + more)
 
 
 def sections(partitions: Sequence[Shown], names: dict[int, str]) -> Iterator[str]:

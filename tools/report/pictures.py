@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..timestamps import duration, utc_text
-from .markup import Markup, count_of, swatch, text
+from .markup import Markup, count_of, swatches, text
 from .scale import offset_axis, percent, time_axis
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class Placed(NamedTuple):
 def legend(view: ReadableOffsets) -> str:
     """The colours that the map of `view` has."""
     labels = {one.label.value for one in view.ranges if one.end > view.start}
-    words = "".join(f"<span>{swatch(label)}</span>" for label in LABELS if label in labels)
-    return f'<p class="legend">{words}</p>' if words else ""
+    return f'<p class="legend">{swatches(label for label in LABELS if label in labels)}</p>' if labels else ""
 
 
 def offset_map(view: ReadableOffsets) -> str:

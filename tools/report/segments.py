@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .markup import Markup, byte_text, count_of, size_text, swatch, table
+from .markup import Markup, byte_text, count_of, size_text, swatches, table
 from .scale import percent
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def segments(one: PartitionFacts) -> str:
         (base_offset, *(None if size is None else size_text(size) for size in sizes), _bar(sizes, largest))
         for base_offset, sizes in shown
     ]
-    words = "".join(f"<span>{swatch(suffix)}</span>" for suffix in _SUFFIXES)
-    return f'<p class="legend">{about} {words}</p>{table(heads, cells, minor=(2, 3, 4))}'
+    return f'<p class="legend">{about} {swatches(_SUFFIXES)}</p>{table(heads, cells, minor=(2, 3, 4))}'
 
 
 def _bar(sizes: _Sizes, largest: int) -> Markup:
