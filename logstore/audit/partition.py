@@ -96,8 +96,10 @@ class Partition:
         return above is None or above > point
 
 
-def unless_gone(read: Callable[[str], T], path: str) -> T | None:
-    """`read(path)`; None if the file has been deleted meanwhile, as happens beside a broker."""
+def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:
+    """`read(path)`; None without a path, or if the file has been deleted meanwhile, as happens beside a broker."""
+    if path is None:
+        return None
     try:
         return read(path)
     except DataDirectoryError:

@@ -57,15 +57,12 @@ class SegmentTable(Follower):
 
     def begin(self, segment: SegmentFiles) -> None:
         row = SegmentRow(segment.base_offset, segment.base_offset)
-        if segment.offset_index is not None:
-            offset_index = unless_gone(read_offset_index, segment.offset_index)
-            row.offset_entries = None if offset_index is None else offset_index.entry_count
-        if segment.time_index is not None:
-            time_index = unless_gone(read_time_index, segment.time_index)
-            row.time_entries = None if time_index is None else time_index.entry_count
-        if segment.transaction_index is not None:
-            transaction_index = unless_gone(read_transaction_index, segment.transaction_index)
-            row.aborted_entries = None if transaction_index is None else transaction_index.entry_count
+        if (offset_index := unless_gone(read_offset_index, segment.offset_index)) is not None:
+            row.offset_entries = offset_index.entry_count
+        if (time_index := unless_gone(read_time_index, segment.time_index)) is not None:
+            row.time_entries = time_index.entry_count
+        if (transaction_index := unless_gone(read_transaction_index, segment.transaction_index)) is not None:
+            row.aborted_entries = transaction_index.entry_count
         self.rows.append(row)
 
     def step(self, batches: AuditedBatches) -> None:

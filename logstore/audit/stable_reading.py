@@ -21,7 +21,7 @@ READING_COUNT_MAX = 4
 MOMENT_S = 0.5  # longer than between two writes that belong together, on a machine that is busy
 REST_MS = 2000  # a directory that was left alone for so long is not in the middle of anything
 
-_Signature = frozenset[tuple[str, int, int]]
+_Signature = set[tuple[str, int, int]]
 
 
 def read_until_stable(
@@ -56,26 +56,22 @@ def _is_fresh(signature: _Signature) -> bool:
     return abs(now_ms() - newest_ns // 1_000_000) < REST_MS
 
 
-def _signature(path: str) -> _Signature:
+def _signature(path: str, depth: int = 2) -> _Signature:
     """Names, sizes and times of all files in the directory and in those right below it."""
-    found: set[tuple[str, int, int]] = set()
-    _add(path, found, depth=2)
-    return frozenset(found)
-
-
-def _add(path: str, found: set[tuple[str, int, int]], depth: int) -> None:
+    found = _Signature()
     try:
         entries = list(os.scandir(path))
     except FileNotFoundError:
-        return  # a partition that was deleted meanwhile
+        return found  # a partition that was deleted meanwhile
     except OSError as error:
         raise nio_error(error, path) from error
     for entry in entries:
         try:
             if depth > 1 and entry.is_dir(follow_symlinks=False):
-                _add(entry.path, found, depth - 1)
+                found |= _signature(entry.path, depth - 1)
             else:
                 status = entry.stat(follow_symlinks=False)
                 found.add((entry.path, status.st_size, status.st_mtime_ns))
         except FileNotFoundError:
             continue
+    return found

@@ -54,7 +54,7 @@ def _sizes(segment: SegmentFiles) -> _Sizes:
     from logstore.disk.mapped import segment_size
 
     paths = (segment.log, segment.offset_index, segment.time_index, segment.transaction_index)
-    return [None if path is None else unless_gone(segment_size, path) for path in paths]
+    return [unless_gone(segment_size, path) for path in paths]
 
 
 def _total(sizes: _Sizes) -> int:

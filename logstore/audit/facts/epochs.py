@@ -29,28 +29,21 @@ class EpochFacts(Follower):
         self.evidence = evidence
         self._ask = ask
         self.path = evidence.partition.files.files.get(leader_epoch_checkpoint.FILE_NAME)
-        self.disordered: list[tuple[tuple[int, int], tuple[int, int]]] = []
         self.wrong: dict[tuple[int, int | None], tuple[str, int]] = {}
-        entries = self._read()
-        pairs = np.array(entries or [], np.int64).reshape(-1, 2)
+        entries = None
+        try:
+            entries = [] if self.path is None else unless_gone(read_leader_epoch_checkpoint, self.path)
+        except CheckpointFormatError as error:
+            where = evidence.partition.where(self.path)
+            ask(Breach.of("checkpoint-format", where, error, "epochs and start offsets"))
+        self._is_compared, entries = entries is not None, entries or []
+        pairs = np.array(entries, np.int64).reshape(-1, 2)
         self._epochs, self._starts = pairs[:, 0], pairs[:, 1]
         wrong = np.flatnonzero((np.diff(pairs, axis=0) <= 0).any(axis=1)).tolist()
-        self.disordered = [((entries or [])[row], (entries or [])[row + 1]) for row in wrong[:1]]
-        self._is_compared = entries is not None and not self.disordered
-
-    def _read(self) -> list[tuple[int, int]] | None:
-        """Return the entries; None where there is nothing to compare with."""
-        if self.path is None:
-            return []
-        try:
-            return unless_gone(read_leader_epoch_checkpoint, self.path)
-        except CheckpointFormatError as error:
-            where = self.evidence.partition.where(self.path)
-            self._ask(Breach.of("checkpoint-format", where, error, "epochs and start offsets"))
-            return None
+        self.disordered = [(entries[row], entries[row + 1]) for row in wrong[:1]]
 
     def step(self, batches: AuditedBatches) -> None:
-        if not self._is_compared:
+        if not self._is_compared or self.disordered:
             return
         is_asked = batches.is_v2 & (batches.epochs >= 0) & (batches.base >= self._asked_from())
         entries = np.searchsorted(self._starts, batches.base, side="right") - 1

@@ -114,7 +114,7 @@ class OffsetIndexFacts(IndexFacts):
             self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
 
     def _read(self, segment: SegmentFiles) -> BoolArray:
-        index = None if segment.offset_index is None else unless_gone(read_offset_index, segment.offset_index)
+        index = unless_gone(read_offset_index, segment.offset_index)
         if index is not None:
             self.path, self.size_bytes = segment.offset_index, index.size_bytes
             self.offsets, self.values = index.offsets, index.positions
@@ -152,7 +152,7 @@ class TimeIndexFacts(IndexFacts):
         self._prove(here, batches.last[rows], largest[rows], ~is_right)
 
     def _read(self, segment: SegmentFiles) -> BoolArray:
-        index = None if segment.time_index is None else unless_gone(read_time_index, segment.time_index)
+        index = unless_gone(read_time_index, segment.time_index)
         if index is not None:
             self.path, self.size_bytes = segment.time_index, index.size_bytes
             self.offsets, self.values = index.offsets, index.timestamps

@@ -60,9 +60,8 @@ class ReadableOffsets(NamedTuple):
 
 
 _LABELS = list(Label)
-_COMMITTED, _ABORTED, _OPEN, _CONTROL_RECORDS, _COMPACTED, _DELETED, _BAD, _LOST = range(len(_LABELS))
-_PLAIN, _TRANSACTIONAL, _CONTROL, _HOLE, _DAMAGED = range(5)
-_START, _END, _KIND, _TRANSACTION, _COUNT = range(5)  # columns of ranges
+_COMMITTED, _ABORTED, _OPEN, _CONTROL, _COMPACTED, _DELETED, _DAMAGED, _LOST = range(len(_LABELS))
+_START, _END, _LABEL, _TRANSACTION, _COUNT = range(5)  # columns of ranges
 
 
 class Holes(NamedTuple):
@@ -72,7 +71,10 @@ class Holes(NamedTuple):
 
 
 class OffsetRanges(Follower):
-    """Follows the batches; neighbours of one kind are one range. `transactions` steps before it."""
+    """Follows the batches; neighbours of one kind are one range. `transactions` steps before it.
+
+    While it follows, data of any transaction is OPEN, and any hole without damage LOST.
+    """
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
@@ -81,14 +83,14 @@ class OffsetRanges(Follower):
     def step(self, batches: AuditedBatches) -> None:
         table, base, end = batches.table, batches.base, batches.last + 1
         counts = np.where(batches.is_v2, table.record_count, 1)
-        kinds = np.where(batches.is_v2 & (table.attributes & TRANSACTIONAL_FLAG != 0), _TRANSACTIONAL, _PLAIN)
-        kinds[batches.is_v2 & (table.attributes & CONTROL_FLAG != 0)] = _CONTROL
-        data = np.stack([base, end, kinds, batches.transactions, counts])
+        labels = np.where(batches.is_v2 & (table.attributes & TRANSACTIONAL_FLAG != 0), _OPEN, _COMMITTED)
+        labels[batches.is_v2 & (table.attributes & CONTROL_FLAG != 0)] = _CONTROL
+        data = np.stack([base, end, labels, batches.transactions, counts])
         is_hole = base > batches.before
-        hole_kinds = np.full(base.size, _HOLE)
-        hole_kinds[0] = _DAMAGED if batches.is_after_damage else _HOLE
+        hole_labels = np.full(base.size, _LOST)
+        hole_labels[0] = _DAMAGED if batches.is_after_damage else _LOST
         none = np.zeros(base.size, np.int64)
-        holes = np.stack([batches.before, base, hole_kinds, none + NONE, none])
+        holes = np.stack([batches.before, base, hole_labels, none + NONE, none])
         both = np.stack([holes, data], axis=2).reshape(5, -1)
         self._parts.append(_merged(both[:, np.stack([is_hole, np.ones_like(is_hole)], axis=1).reshape(-1)]))
 
@@ -105,12 +107,10 @@ class OffsetRanges(Follower):
         outcomes = np.where(transactions["is_commit"], _COMMITTED, _ABORTED)
         outcomes = np.append(np.where(transactions["marker_offset"] == NONE, _OPEN, outcomes), _COMMITTED)
         is_lost = (ranges[_END] > self._evidence.cleaner_offset) & (self._evidence.is_cleaned_beyond is Known.NO)
-        label_of = np.array([_COMMITTED, NONE, _CONTROL_RECORDS, NONE, _BAD])  # by kind
-        labels = label_of[ranges[_KIND]]
-        labels = np.where(ranges[_KIND] == _TRANSACTIONAL, outcomes[ranges[_TRANSACTION]], labels)
-        labels = np.where(ranges[_KIND] == _HOLE, np.where(is_lost, _LOST, _COMPACTED), labels)
+        labels = np.where(ranges[_LABEL] == _OPEN, outcomes[ranges[_TRANSACTION]], ranges[_LABEL])
+        labels = np.where((ranges[_LABEL] == _LOST) & ~is_lost, _COMPACTED, labels)
         is_deleted = ranges[_END] <= self._evidence.partition.first_offset
-        ranges[_KIND], ranges[_TRANSACTION] = np.where(is_deleted, _DELETED, labels), NONE
+        ranges[_LABEL], ranges[_TRANSACTION] = np.where(is_deleted, _DELETED, labels), NONE
         ranges[_COUNT, is_deleted] = 0
         if ranges.size and ranges[_START, 0]:
             before = np.array([[0], [ranges[_START, 0]], [_DELETED], [NONE], [0]])

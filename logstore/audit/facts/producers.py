@@ -114,7 +114,7 @@ class ProducerFacts(Follower):
         path = end.files.transaction_index
         stored = np.empty((0, 4), np.int64)
         try:
-            index = None if path is None else unless_gone(read_transaction_index, path)
+            index = unless_gone(read_transaction_index, path)
             if index is not None:
                 stored = AbortedTransactions.resume(index).entries
         except CorruptIndexError as error:

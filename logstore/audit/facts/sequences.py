@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from ...columns.batch_table import BoolArray, Int64Array
@@ -17,61 +14,38 @@ from .batches import Ask, AuditedBatches, Follower
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
 NO_EPOCH = -1
-_EPOCH, _NEXT, _OFFSET, _IS_MARKER = range(4)  # columns of what is known of a producer
+# columns of what is known of a producer: epoch and offset of its last batch, the next sequence, whether it is a marker
+_EPOCH, _NEXT, _OFFSET, _IS_MARKER = range(4)
 
 
-@dataclass
 class FollowingBatches:
     """Data of producers that wrote before: columns of a row each, in the order of producers.
 
     Attributes:
-        rows: int64, numbers of the batches.
-        epochs, sequences: int64, of them.
-        before: int64, 4 × n: what was known of the producer before each: its epoch, the sequence that comes next, ANY
-            if that is not known, the offset of its last batch, and whether that was a marker.
+        rows: int64, numbers of the batches; `producer_ids`, `epochs` and `sequences` are theirs.
+        epoch_before, is_after_marker: of the producer's last batch; whether that was a marker.
+        expected: the sequence that has to come: 0 with a new epoch; ANY if it is not known.
+        distance: how far each is ahead of that sequence; 0 where that is not known.
+        is_repeated: which of those that are far ahead are rather behind, with the same epoch.
     """
 
-    batches: AuditedBatches
-    rows: Int64Array
-    epochs: Int64Array
-    sequences: Int64Array
-    before: Int64Array
-
-    @property
-    def epoch_before(self) -> Int64Array:
-        """Of the producer's last batch."""
-        epochs: Int64Array = self.before[_EPOCH]
-        return epochs
-
-    @property
-    def is_after_marker(self) -> BoolArray:
-        """Whether the producer's last batch was a marker."""
-        is_marker: BoolArray = self.before[_IS_MARKER] != 0
-        return is_marker
-
-    @property
-    def expected(self) -> Int64Array:
-        """The sequence that has to come: 0 with a new epoch."""
-        return np.where(self.epochs > self.epoch_before, 0, self.before[_NEXT])
-
-    @cached_property
-    def distance(self) -> Int64Array:
-        """How far each is ahead of the sequence that had to come; 0 where that is not known."""
-        evidence, expected = self.batches.evidence, self.expected
+    def __init__(self, batches: AuditedBatches, rows: Int64Array, before: Int64Array) -> None:
+        """Put rows beside what was known of their producers before each, int64, 4 × n."""
+        self.batches, self.rows, table, evidence = batches, rows, batches.table, batches.evidence
+        self.producer_ids, self.epochs = table.producer_id[rows], table.producer_epoch[rows]
+        self.sequences = table.column(fields.BASE_SEQUENCE)[rows]
+        self.epoch_before: Int64Array = before[_EPOCH]
+        self.is_after_marker: BoolArray = before[_IS_MARKER] != 0
+        self.expected = np.where(self.epochs > self.epoch_before, 0, before[_NEXT])
         is_known = (self.epochs >= self.epoch_before) & (self.epoch_before != NO_EPOCH) & (self.sequences >= 0)
-        is_known &= (expected != ANY) & (self.before[_OFFSET] >= evidence.cleaned_up_to)
-        distance: Int64Array = np.where(is_known, (self.sequences - expected) % SEQUENCE_COUNT, 0)
-        ids, offsets = self.batches.table.producer_id[self.rows], self.batches.base[self.rows]
-        for index in np.flatnonzero(distance).tolist():
-            if evidence.has_expired(int(ids[index]), int(self.before[_OFFSET, index]), int(offsets[index])):
-                distance[index] = 0
-        return distance
-
-    @property
-    def is_repeated(self) -> BoolArray:
-        """Which of those that are far ahead are rather behind, with the same epoch."""
-        is_repeated: BoolArray = (self.epochs == self.epoch_before) & (self.distance > SEQUENCE_COUNT // 2)
-        return is_repeated
+        is_known &= (self.expected != ANY) & (before[_OFFSET] >= evidence.cleaned_up_to)
+        self.distance: Int64Array = np.where(is_known, (self.sequences - self.expected) % SEQUENCE_COUNT, 0)
+        for index in np.flatnonzero(self.distance).tolist():
+            last_offset, offset = int(before[_OFFSET, index]), int(batches.base[rows[index]])
+            if evidence.has_expired(int(self.producer_ids[index]), last_offset, offset):
+                self.distance[index] = 0
+        is_far = self.distance > SEQUENCE_COUNT // 2
+        self.is_repeated: BoolArray = (self.epochs == self.epoch_before) & is_far
 
 
 class Sequences(Follower):
@@ -111,8 +85,7 @@ class Sequences(Follower):
         if is_asked.any() and batches.partition.files.topic != consumer_offsets.TOPIC:
             here = rows[order[is_asked] - len(known)]
             before = columns[:, np.flatnonzero(is_asked) - 1]
-            asked = (here, table.producer_epoch[here], table.column(fields.BASE_SEQUENCE)[here])
-            self._ask(FollowingBatches(batches, *asked, before))
+            self._ask(FollowingBatches(batches, here, before))
 
 
 def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:

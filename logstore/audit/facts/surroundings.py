@@ -81,7 +81,7 @@ class Surrounding:
         path = files.files.get(partition_metadata.FILE_NAME)
         where = Where(path or files.path, files.topic, files.partition)
         try:
-            metadata = None if path is None else unless_gone(read_partition_metadata, path)
+            metadata = unless_gone(read_partition_metadata, path)
         except CheckpointFormatError as error:
             self.unreadable.append(Breach.of("partition-metadata", where, error, "a version and a topic id"))
             return

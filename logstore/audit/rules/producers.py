@@ -169,5 +169,4 @@ def _epochs(facts: FollowingBatches, *, is_after_marker: bool) -> Iterator[Broke
 
 
 def _place(facts: FollowingBatches, index: int, expected: str) -> tuple[Where, str]:
-    row = int(facts.rows[index])
-    return facts.batches.where(row), f"producer {int(facts.batches.table.producer_id[row])}: {expected}"
+    return facts.batches.where(int(facts.rows[index])), f"producer {int(facts.producer_ids[index])}: {expected}"
