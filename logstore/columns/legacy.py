@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..codec import Decompressed, decompress
 from ..codec.outcome import array_refusal
@@ -21,6 +20,7 @@ from ..layout import legacy as layout
 from ..layout.batch import MAGIC_V2
 from ..model import Codec, TimestampType
 from .batch_table import BatchTable, ByteArray
+from .record_table import DECOMPRESSED_SIZE_MAX
 
 
 class LegacyRecord(NamedTuple):
@@ -136,13 +136,9 @@ class LegacyRecord(NamedTuple):
         return self.message[start : start + size]
 
 
-def legacy_entry(data: npt.NDArray[np.uint8], position: int, size: int) -> LegacyRecord:
-    """The entry of `size` bytes at `position` as it stands in the file: a message, or a wrapper.
-
-    Args:
-        data: uint8, 1-D, contiguous: the file. `size` is at least 26 and within it, and magic is 0 or 1, which the
-            scan has seen to.
-    """
+def legacy_entry(data: ByteArray, table: BatchTable, row: int) -> LegacyRecord:
+    """The entry of a row, which is of magic 0 or 1, as it stands in `data`: a message, or a wrapper."""
+    position, size = int(table.position[row]), int(table.size[row])  # at least 26 bytes, which the scan has seen to
     entry = data[position : position + size].data
     offset = int.from_bytes(entry[: layout.SIZE], "big", signed=True)
     return LegacyRecord(offset, entry[layout.ENTRY_OVERHEAD_SIZE :])
@@ -151,8 +147,7 @@ def legacy_entry(data: npt.NDArray[np.uint8], position: int, size: int) -> Legac
 def fill_legacy_is_valid(data: ByteArray, table: BatchTable) -> None:
     """Fill `is_valid` of the rows of magic 0 and 1, which `compute_is_valid` leaves out."""
     for row in np.flatnonzero(table.magic < MAGIC_V2).tolist():
-        entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
-        table.matrix[fields.IS_VALID, row] = int(entry.is_valid)
+        table.matrix[fields.IS_VALID, row] = int(legacy_entry(data, table, row).is_valid)
 
 
 def valid_row_count(data: ByteArray, table: BatchTable) -> int:
@@ -164,7 +159,7 @@ def valid_row_count(data: ByteArray, table: BatchTable) -> int:
     return int(invalid[0]) if invalid.size else len(table)
 
 
-def read_legacy_records(entry: LegacyRecord, size_max: int) -> Iterator[LegacyRecord]:
+def read_legacy_records(entry: LegacyRecord, size_max: int = DECOMPRESSED_SIZE_MAX) -> Iterator[LegacyRecord]:
     """The records of an entry: itself, or those of the message set in it (`DeepRecordsIterator`).
 
     All messages of a wrapper are read before the first is given out.

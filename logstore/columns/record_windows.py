@@ -21,7 +21,7 @@ from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
 from .legacy import LegacyRecord, legacy_entry, read_legacy_records
-from .record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, RecordTable
+from .record_table import BatchRecords, RecordTable
 from .window_memory import new_matrix, new_stream_buffer
 
 RECORD_COUNT_MAX = 16_392  # a window has about so many: columns of a power of two would share the cache's sets,
@@ -183,8 +183,7 @@ def _parts_of(data: ByteArray, batches: BatchTable, row: int) -> Iterator[Record
     if batches.magic[row] >= MAGIC_V2:
         yield from BatchRecords(data, batches, row).chunks()
     else:
-        entry = legacy_entry(data, int(batches.position[row]), int(batches.size[row]))
-        yield _legacy_table(list(read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)))
+        yield _legacy_table(list(read_legacy_records(legacy_entry(data, batches, row))))
 
 
 def _legacy_table(messages: list[LegacyRecord]) -> RecordTable:

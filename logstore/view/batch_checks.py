@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 
 import numpy as np
 
 from ..columns.batch_table import BatchTable
 from ..columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
-from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..columns.record_windows import BadBatch
 from ..errors import CorruptRecordError, LogstoreError
 from ..kernels.scan import batches as scan
@@ -120,15 +118,10 @@ def located(error: LogstoreError, fetched: Fetched, position: int, offset: int) 
 
 def _first_bad_message(fetched: Fetched, table: BatchTable, row: int, first_offset: int) -> LegacyRecord | None:
     try:
-        messages = (message for message in _messages(fetched, table, row) if message.offset >= first_offset)
-        return next((message for message in messages if not message.is_valid), None)
+        messages = read_legacy_records(legacy_entry(fetched.data, table, row))
+        return next((each for each in messages if each.offset >= first_offset and not each.is_valid), None)
     except LogstoreError:
         return None  # told by whoever reads the messages, after those before
-
-
-def _messages(fetched: Fetched, table: BatchTable, row: int) -> Iterator[LegacyRecord]:
-    entry = legacy_entry(fetched.data, int(table.position[row]), int(table.size[row]))
-    return read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)
 
 
 def _crc_text(stored: int, computed: int) -> str:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from ..columns.batch_table import CHUNK_ROW_COUNT, WINDOW_SIZE, BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import legacy_entry, read_legacy_records
-from ..columns.record_table import DECOMPRESSED_SIZE_MAX
 from ..errors import InvalidRecordError
 from ..kernels.scan import batches as fields
 from ..layout import legacy
@@ -201,7 +200,7 @@ def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
 
 
 def _base_offset(data: ByteArray, table: BatchTable, row: int) -> int:
-    entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
+    entry = legacy_entry(data, table, row)
     if entry.magic not in (0, 1):
         raise InvalidRecordError(f"Invalid wrapper magic found in legacy deep record iterator {entry.magic}")
-    return next(read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)).offset
+    return next(read_legacy_records(entry)).offset

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..columns.batch_table import BatchTable, ByteArray
 from ..columns.legacy import legacy_entry, read_legacy_records
-from ..columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
+from ..columns.record_table import BatchRecords
 from ..errors import CorruptIndexError
 from ..folds.leader_epochs import LeaderEpochs
 from ..kernels.scan import batches as scan
@@ -124,8 +124,7 @@ def _records(
 ) -> Iterator[tuple[int, int]]:
     """(timestamp, offset) of the batch's records that are at or after both."""
     if table.magic[row] < MAGIC_V2:
-        entry = legacy_entry(data, int(table.position[row]), int(table.size[row]))
-        for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX):
+        for record in read_legacy_records(legacy_entry(data, table, row)):
             if record.timestamp >= timestamp and record.offset >= start_offset:
                 yield record.timestamp, record.offset
         return

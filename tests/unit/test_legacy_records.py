@@ -8,8 +8,10 @@ import struct
 import numpy as np
 import pytest
 
+from logstore.columns.batch_table import BatchTable
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
 from logstore.errors import LogstoreError
+from logstore.kernels.scan import batches as fields
 from logstore.model import TimestampType
 from tests.naive import legacy
 from tests.naive.legacy import Message
@@ -23,7 +25,13 @@ KAFKA = "org.apache.kafka.common.KafkaException"
 
 def records_of(entry: bytes, start: int = 0) -> list[LegacyRecord]:
     data = np.frombuffer(bytes(start) + entry, np.uint8)
-    return list(read_legacy_records(legacy_entry(data, start, len(entry)), SIZE_MAX))
+    return list(read_legacy_records(legacy_entry(data, table_of(start, len(entry)), 0), SIZE_MAX))
+
+
+def table_of(position: int, size: int) -> BatchTable:
+    matrix = np.zeros((fields.COLUMN_COUNT, 1), np.int64)
+    matrix[[fields.POSITION, fields.SIZE], 0] = position, size
+    return BatchTable(matrix, 1, fields.END, position + size)
 
 
 def as_message(record: LegacyRecord) -> Message:
@@ -139,7 +147,7 @@ def _with_size(entry: bytes) -> bytes:
 def test_a_compressed_message_in_a_wrapper_fails_after_the_good_ones() -> None:
     entry = wrapper(inner(GOOD, legacy.message(1, None, b"", attributes=2), GOOD))
     data = np.frombuffer(entry, np.uint8)
-    reader = read_legacy_records(legacy_entry(data, 0, len(entry)), SIZE_MAX)
+    reader = read_legacy_records(legacy_entry(data, table_of(0, len(entry)), 0), SIZE_MAX)
     assert next(reader).offset == 98
     with pytest.raises(LogstoreError, match="Inner messages must not be compressed"):
         next(reader)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from logstore.columns.batch_table import scan_chunk
 from logstore.columns.legacy import legacy_entry, read_legacy_records
-from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords
+from logstore.columns.record_table import BatchRecords
 from logstore.disk.files import read_file
 from logstore.disk.mapped import SEGMENT_SIZE_MAX
 from logstore.disk.names import absolute_path, file_name, java_file, sibling
@@ -127,8 +127,7 @@ def _max_record_timestamp(records: SegmentRecords, position: int) -> int:
     """Return the largest timestamp of the records of the batch at `position`, -1 if it has none."""
     table = scan_chunk(records.data, position, records.size, capacity=1)
     if int(table.magic[0]) < 2:
-        entry = legacy_entry(records.data, position, int(table.size[0]))
-        timestamps = [record.timestamp for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX)]
+        timestamps = [record.timestamp for record in read_legacy_records(legacy_entry(records.data, table, 0))]
     else:
         chunks = BatchRecords(records.data, table, 0).chunks()
         timestamps = [int(chunk.timestamp.max(initial=UNKNOWN_TIMESTAMP)) for chunk in chunks]

@@ -13,7 +13,6 @@ import numpy as np
 
 from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
 from logstore.columns.legacy import LegacyRecord, legacy_entry, read_legacy_records
-from logstore.columns.record_table import DECOMPRESSED_SIZE_MAX
 from logstore.columns.record_windows import BadBatch, record_windows
 from logstore.errors import CorruptRecordError, InvalidRecordError, LogstoreError
 from logstore.layout.batch import CODEC_MASK, MAGIC_V2
@@ -95,7 +94,7 @@ class SlowRows:
     def print_entry(self, table: BatchTable, row: int) -> None:
         """Write a v0/v1 entry if one of its records passes, then in a deep dump those records."""
         position, size = int(table.position[row]), int(table.size[row])
-        entry = legacy_entry(self.data, position, size)
+        entry = legacy_entry(self.data, table, row)
         is_due = self._filter is not None  # where a record has to pass first
         if not is_due:
             self._print_header(entry, position, size)
@@ -104,7 +103,7 @@ class SlowRows:
         rows: list[Row] = []
         part: Row = {}
         try:
-            for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX):
+            for record in read_legacy_records(entry):
                 if self._filter is not None and not self._filter.passes(record):
                     continue
                 if is_due:

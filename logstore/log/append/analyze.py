@@ -13,7 +13,7 @@ import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray, scan
 from ...columns.legacy import legacy_entry, read_legacy_records
-from ...columns.record_table import DECOMPRESSED_SIZE_MAX, BatchRecords, unknown_codec
+from ...columns.record_table import BatchRecords, unknown_codec
 from ...errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -253,12 +253,11 @@ def _summary(table: BatchTable, count: int, source_codec: Codec) -> Analyzed:
 def _record_offsets(data: ByteArray, table: BatchTable) -> Iterator[int]:
     """Offsets of all records, in their order; raises what reading them dies of."""
     for row in range(len(table)):
-        position, size, magic = (int(column[row]) for column in (table.position, table.size, table.magic))
-        _require_magic(magic, position)
+        magic = int(table.magic[row])
+        _require_magic(magic, int(table.position[row]))
         if magic == MAGIC_V2:
             for records in BatchRecords(data, table, row).chunks():
                 yield from records.offset.tolist()
         else:
-            entry = legacy_entry(data, position, size)
-            yield from (record.offset for record in read_legacy_records(entry, DECOMPRESSED_SIZE_MAX))
+            yield from (record.offset for record in read_legacy_records(legacy_entry(data, table, row)))
     _require_no_damage(data, table.next_position)
