@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +37,15 @@ def _group_cells(lag: Row) -> tuple[Any, ...]:
     return lag["group"], partition, lag["offset"], lag["lag"], records, lag["producerId"], committed_at
 
 
+def _cells(**shown: Callable[[Any], Any]) -> Callable[[Row], list[Any]]:
+    """Return what makes the cells of a row: its values, some of them shown in a way of their own."""
+    return lambda row: [shown[name](value) if name in shown else value for name, value in row.items()]
+
+
+def _config_text(config: dict[str, str]) -> str | None:
+    return " ".join(f"{name}={value}" for name, value in sorted(config.items())) or None
+
+
 @click.command("groups")
 @directory_argument
 @listing(_GROUP_COLUMNS, _group_cells)
@@ -67,14 +76,9 @@ def _group(lag: GroupLag) -> Row:
     }
 
 
-def _topic_cells(topic: Row) -> tuple[Any, ...]:
-    config = " ".join(f"{name}={value}" for name, value in sorted(topic["config"].items())) or None
-    return tuple((topic | {"config": config, "partitions": len(topic["partitions"])}).values())
-
-
 @click.command("topics")
 @directory_argument
-@listing(_TOPIC_COLUMNS, _topic_cells)
+@listing(_TOPIC_COLUMNS, _cells(config=_config_text, partitions=len))
 def topics(directory: str) -> tuple[list[Row], int]:
     """List the topics of a data DIRECTORY: ids, partitions, sizes, and what was configured.
 
@@ -113,13 +117,9 @@ def _topic(name: str, partitions: list[Partition], cluster: Cluster) -> Row:
     }
 
 
-def _producer_cells(producer: Row) -> tuple[Any, ...]:
-    return tuple((producer | {"lastTimestamp": utc_text(producer["lastTimestamp"])}).values())
-
-
 @click.command("producers")
 @click.argument("path", type=click.Path())
-@listing(_PRODUCER_COLUMNS, _producer_cells)
+@listing(_PRODUCER_COLUMNS, _cells(lastTimestamp=utc_text))
 def producers(path: str) -> tuple[list[Row], int]:
     """List the producers of PATH, a data directory or one of its partitions, as the logs themselves tell them."""
     from logstore.audit.directory_audit import read_coordinators
@@ -155,14 +155,9 @@ def _producers(partition: Partition, log: CoordinatorLog) -> Iterator[Row]:
         }
 
 
-def _segment_cells(segment: Row) -> tuple[Any, ...]:
-    times = {name: utc_text(segment[name]) for name in ("first_timestamp", "largest_timestamp")}
-    return tuple((segment | times | {"codecs": " ".join(segment["codecs"])}).values())
-
-
 @click.command("segments")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
-@listing(_SEGMENT_COLUMNS, _segment_cells)
+@listing(_SEGMENT_COLUMNS, _cells(first_timestamp=utc_text, largest_timestamp=utc_text, codecs=" ".join))
 def segments(paths: tuple[str, ...]) -> tuple[list[Row], int]:
     """List the segments of each PATH, a data directory, a partition or a glob: offsets, sizes, times, index entries."""
     from logstore.audit.evidence import Evidence

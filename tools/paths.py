@@ -65,7 +65,13 @@ def is_partition(path: str) -> bool:
         return False
     if parse_partition_directory(os.path.basename(os.path.abspath(path))) is not None:
         return True
-    raise _neither(path)
+    near = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    meant = [one for one in near if os.path.isfile(os.path.join(one, meta_properties.FILE_NAME))]
+    raise UsageError(
+        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
+        path=path,
+        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
+    )
 
 
 def data_directory(path: str) -> str:
@@ -105,17 +111,6 @@ def unlisted(path: str) -> list[LogstoreError]:
 
 def _parent_of(path: str) -> str:
     return os.path.dirname(os.path.abspath(path))
-
-
-def _neither(path: str) -> UsageError:
-    """Return the error of a directory with nothing of Kafka's in it, and what may have been meant."""
-    near = [os.path.join(path, name) for name in sorted(os.listdir(path))]
-    meant = [one for one in near if os.path.isfile(os.path.join(one, meta_properties.FILE_NAME))]
-    return UsageError(
-        f"This is not a Kafka data directory: no {meta_properties.FILE_NAME}, no partition",
-        path=path,
-        advice=f"did you mean {' or '.join(meant)}?" if meant else None,
-    )
 
 
 def dump_files(words: Iterable[str], note: Note) -> list[str]:

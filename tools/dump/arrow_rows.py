@@ -58,10 +58,6 @@ class ArrowRows(ColumnRows):
         if rows:
             self._put(pa.RecordBatch.from_pylist([{"file": self._name, **row} for row in rows], self._schema))
 
-    def write_columns(self, rows: Rows) -> None:
-        """Write rows, in order."""
-        self._put(self._batch(rows))
-
     def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start."""
         table = pa.Table.from_batches([self._batch(batches), self._batch(records)])

@@ -78,10 +78,6 @@ class ColumnRows:
         """Write rows that are made one by one."""
 
     @abstractmethod
-    def write_columns(self, rows: Rows) -> None:
-        """Write rows, in order."""
-
-    @abstractmethod
     def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write batches with their records: those of batch i begin at starts[i]; those before are of an earlier one."""
 
@@ -96,7 +92,7 @@ class ColumnRows:
         for row in rows[table.attributes[rows] & CODEC_MASK > max(Codec)].tolist():
             raise unknown_codec(int(table.attributes[row]) & CODEC_MASK, int(table.position[row]))
         if rows.size:
-            self.write_columns(_batch_rows(table, rows))
+            self.write_interleaved(_batch_rows(table, rows), Rows("record", 0, {}), [0] * rows.size)
 
     def write_records(self, table: BatchTable, batches: Int64Array, window: RecordWindow, records: Int64Array) -> None:
         """Write headers of v2 batches, each before those of the window's records that are its, and these records."""

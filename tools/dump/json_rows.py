@@ -44,10 +44,6 @@ class JsonRows(ColumnRows):
         """Write rows that are made one by one."""
         self._write_lines([self._start + "".join(map(_member, row.keys(), row.values())) + "}\n" for row in rows])
 
-    def write_columns(self, rows: Rows) -> None:
-        """Write rows, in order."""
-        self._write_lines(self._lines(rows))
-
     def write_interleaved(self, batches: Rows, records: Rows, starts: list[int]) -> None:
         """Write each batch before its records, which begin at its start; those before are of an earlier one."""
         record_lines = self._lines(records)
