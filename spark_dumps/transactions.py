@@ -13,7 +13,6 @@ from logstore.audit.facts.transactions import PartitionTransaction, PartitionTra
 from logstore.audit.log_pass import follow
 from logstore.audit.partition import open_partition
 from logstore.errors import CorruptRecordError, LogstoreError
-from logstore.view.walk import Damage
 
 from .directories import ListedPartition
 from .options import Options
@@ -35,7 +34,7 @@ def _rows(partition: ListedPartition, options: Options) -> Iterator[Row | Logsto
 
     def keep(facts: object) -> None:
         """Keep what is passed over."""
-        if isinstance(facts, BadBytes) and isinstance(facts.piece, Damage):
+        if isinstance(facts, BadBytes) and not facts.piece.is_tail:
             damage.append(
                 CorruptRecordError(
                     "bytes that are no batch",

@@ -1,7 +1,7 @@
 """What can be known of a partition, as YES, NO or UNKNOWN: a rule is not asked where its evidence is UNKNOWN.
 
     evidence = Evidence(partition, cluster)         steps ahead of all facts, see `log_pass`
-    evidence.is_cleaned(end_offset), evidence.cleaned_up_to, evidence.is_whole, evidence.has_damage
+    evidence.is_cleaned_beyond, evidence.cleaned_up_to, evidence.is_whole, evidence.has_damage
 
 The cleaner writes its checkpoint after it has put its output in place, and a follower gets what its leader's cleaner
 left without cleaning itself. So what the checkpoint names is cleaned, and beyond it only a topic that was never
@@ -27,7 +27,7 @@ from ..layout.file_names import METADATA_TOPIC
 from ..topics import INTERNAL_TOPICS
 from ..view.metadata_image import MetadataImage, TopicImage
 from ..view.replay import ReplayedRecord, replayed_rows
-from ..view.walk import Damage, Run, Tail, walk
+from ..view.walk import Damage, Run, walk
 from .facts.batches import AuditedBatches, Breach, Follower
 from .partition import Partition, open_partition, unless_gone
 
@@ -200,10 +200,10 @@ class Evidence(Follower):
         if not batches.is_ascending:
             self.has_damage = self.segment_has_damage = True
 
-    def skip(self, piece: Damage | Tail) -> None:
+    def skip(self, piece: Damage) -> None:
         """Offsets that are missing next are in there."""
         self.is_after_damage = self.segment_has_damage = True
-        self.has_damage = self.has_damage or isinstance(piece, Damage) or piece.is_batch
+        self.has_damage = self.has_damage or piece.may_hide_batches
 
     @property
     def log_end_offset(self) -> int:
@@ -217,20 +217,23 @@ class Evidence(Follower):
         """Below this offset the cleaner's checkpoint says that the log is cleaned."""
         return self.partition.surroundings.cleaner_offset or 0
 
-    @property
+    @cached_property
     def is_cleaned_beyond(self) -> Known:
-        """Whether the cleaner has been beyond its checkpoint."""
-        return Known.NO if self._is_never_cleaned else Known.UNKNOWN
+        """Whether the cleaner has been beyond its checkpoint.
 
-    def is_cleaned(self, end_offset: int) -> Known:
-        """Whether the cleaner has been at what is missing below `end_offset`."""
-        return Known.YES if end_offset <= self.cleaner_offset else self.is_cleaned_beyond
+        A checkpoint that leaves the partition out has to do where no metadata log tells the policy.
+        """
+        surroundings = self.partition.surroundings
+        if not surroundings.is_known or surroundings.cleaner_offset is not None:
+            return Known.UNKNOWN
+        is_left_out = surroundings.has_cleaner_checkpoint and self.cluster.image is None
+        is_never = self._policy is Known.NO or (self._policy is Known.UNKNOWN and is_left_out)
+        return Known.NO if is_never else Known.UNKNOWN
 
     @property
     def cleaned_up_to(self) -> int:
         """Below this offset batches and records may be missing that the cleaner took, as far as the pass has come."""
-        is_cleaned = self.is_cleaned(self._hole_end) is not Known.NO
-        return max(self.cleaner_offset, self._hole_end if is_cleaned else 0)
+        return max(self.cleaner_offset, self._hole_end if self.is_cleaned_beyond is not Known.NO else 0)
 
     @property
     def is_whole(self) -> bool:
@@ -255,23 +258,12 @@ class Evidence(Follower):
             reason = "no data directory is around it"
         elif not surroundings.has_cleaner_checkpoint:
             reason = "cleaner-offset-checkpoint is missing or unreadable"
-        elif surroundings.cleaner_offset is None and self.cluster.compaction(self._topic) is Known.UNKNOWN:
+        elif surroundings.cleaner_offset is None and self._policy is Known.UNKNOWN:
             reason = "the cleanup policy is not known"
         else:
             reason = "the topic is, or was, compacted"
         self.unasked.add(Unasked(rule, reason))
 
     @property
-    def _topic(self) -> str:
-        return self.partition.files.topic
-
-    @cached_property
-    def _is_never_cleaned(self) -> bool:
-        """A checkpoint that leaves the partition out has to do where no metadata log tells the policy."""
-        surroundings = self.partition.surroundings
-        if not surroundings.is_known or surroundings.cleaner_offset is not None:
-            return False
-        policy = self.cluster.compaction(self._topic)
-        if policy is Known.UNKNOWN:
-            return surroundings.has_cleaner_checkpoint and self.cluster.image is None
-        return policy is Known.NO
+    def _policy(self) -> Known:
+        return self.cluster.compaction(self.partition.files.topic)

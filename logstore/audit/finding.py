@@ -2,8 +2,9 @@
 
 A rule is a function over facts, which yields the places where they break it:
 
->>> @rule("even", Severity.ERROR, "A number is odd.", "double it")
+>>> @rule(Severity.ERROR, "double it")
 ... def even(number: int):
+...     "A number is odd."
 ...     if number % 2:
 ...         yield Where("numbers"), "an even one", number
 >>> str(even.ask(3)[0])
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 
 class Severity(Enum):
@@ -94,12 +95,13 @@ class Rule:
         return Finding(self.name, self.severity, where, str(expected), str(found), self.advice)
 
 
-def rule(name: str, severity: Severity, about: str, advice: str) -> Callable[[Callable[[Any], Iterator[Broken]]], Rule]:
-    """Make a rule of a function over facts, whose type, or one of several, it is asked of; see `Rule`."""
+def rule(severity: Severity, advice: str) -> Callable[[Callable[[Any], Iterator[Broken]]], Rule]:
+    """Make a rule of a function over facts, whose type it is asked of; its docstring begins with what is broken."""
 
     def decorate(check: Callable[[Any], Iterator[Broken]]) -> Rule:
         needs = next(iter(get_type_hints(check).values()))
-        return Rule(name, severity, about, advice, get_args(needs) or (needs,), check)
+        about = (check.__doc__ or "").partition("\n")[0]
+        return Rule(check.__name__.replace("_", "-"), severity, about, advice, (needs,), check)
 
     return decorate
 

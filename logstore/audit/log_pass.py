@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile, segment_size
-from ..view.walk import Damage, Run, walk
+from ..view.walk import Run, walk
 from .evidence import Evidence
 from .facts.batches import Ask, AuditedBatches, BadBytes, Follower, SegmentEnd
 from .partition import unless_gone
@@ -72,10 +72,10 @@ def _segment(
         for follower in followers:
             follower.skip(piece)
         bad = BadBytes(evidence.partition, segment.log, piece)
-        if isinstance(piece, Damage):
-            ask(bad)
-        else:
+        if piece.is_tail:
             tail.append(bad)
+        else:
+            ask(bad)
     end = SegmentEnd(segment, log.size, (unless_gone(segment_size, segment.log) or 0) > log.size)
     for bad in tail if not end.is_growing else ():
         ask(bad)

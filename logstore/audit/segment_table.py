@@ -10,7 +10,7 @@ from ..disk.directory import SegmentFiles
 from ..disk.side_files import read_offset_index, read_time_index, read_transaction_index
 from ..layout.batch import CODEC_MASK, CONTROL_FLAG, TRANSACTIONAL_FLAG
 from ..model import Codec
-from ..view.walk import Damage, Tail
+from ..view.walk import Damage
 from .facts.batches import AuditedBatches, Follower, SegmentEnd
 from .partition import unless_gone
 
@@ -81,7 +81,7 @@ class SegmentTable(Follower):
         for codec in np.unique(attributes & CODEC_MASK).tolist():
             row.codecs.add(Codec(codec).kafka_name if codec in known else str(codec))
 
-    def skip(self, piece: Damage | Tail) -> None:
+    def skip(self, piece: Damage) -> None:
         self.rows[-1].damaged_size += piece.end - piece.start
 
     def end(self, end: SegmentEnd) -> None:

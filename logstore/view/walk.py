@@ -5,8 +5,7 @@ a good batch follows there, else it searches for the next good one, byte by byte
 
     for piece in walk(log, base_offset):
         Run(table, first_row, row_end)       good batches, one behind the other
-        Damage(start, end, …)                bytes that are none, good batches behind them
-        Tail(start, end, …)                  bytes behind the last good batch, at most one
+        Damage(start, end, …)                bytes that are none, with good batches behind them unless `is_tail`
 """
 
 from __future__ import annotations
@@ -39,12 +38,13 @@ class Run(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes `start` … `end` - 1 in the middle that are no good batch.
+    """Bytes `start` … `end` - 1 that are no good batch.
 
     Attributes:
         is_batch: they are framed as one batch, whose checksum is wrong; else nothing is known.
         offset: the base offset that the damaged header says; None if there is none to tell.
         expected, found: the check that failed.
+        is_tail: no good batch is behind them.
     """
 
     start: int
@@ -53,17 +53,12 @@ class Damage(NamedTuple):
     offset: int | None
     expected: str
     found: str
+    is_tail: bool = False
 
-
-class Tail(NamedTuple):
-    """Bytes `start` … `end` - 1 at the end that are no good batch; like `Damage`."""
-
-    start: int
-    end: int
-    is_batch: bool
-    offset: int | None
-    expected: str
-    found: str
+    @property
+    def may_hide_batches(self) -> bool:
+        """Whether these may have been whole batches, as bytes at the end that are not framed as one cannot."""
+        return self.is_batch or not self.is_tail
 
 
 def is_ascending(run: Run) -> bool:
@@ -73,7 +68,7 @@ def is_ascending(run: Run) -> bool:
     return bool((last >= base).all() and (base[1:] > last[:-1]).all())
 
 
-def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage | Tail]:
+def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
     """All pieces of the file, which cover it from its first byte to its last; pages are given back behind each."""
     data, position = log.data, 0
     while position < data.size:
@@ -90,7 +85,7 @@ def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage | Tail]:
             return
 
 
-def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Run | Damage | Tail]:
+def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Run | Damage]:
     """The rows of the table, and what ends it; nothing follows a piece whose end is not where the next row starts."""
     is_good = _is_good(data, table)
     row = 0
@@ -116,20 +111,20 @@ def _is_good(data: ByteArray, table: BatchTable) -> npt.NDArray[np.bool_]:
     return good
 
 
-def _bad_batch(data: ByteArray, table: BatchTable, row: int, base_offset: int, *, is_followed: bool) -> Damage | Tail:
+def _bad_batch(data: ByteArray, table: BatchTable, row: int, base_offset: int, *, is_followed: bool) -> Damage:
     start, size = int(table.position[row]), int(table.size[row])
     is_whole = size >= HEADER_SIZE or table.magic[row] < MAGIC_V2
     found = f"checksum {int(table.matrix[fields.CRC, row])} stored" if is_whole else f"{size} bytes"
     expected = "the checksum of the bytes" if is_whole else f"a batch of {HEADER_SIZE} bytes or more"
     offset = int(table.base_offset[row])
     if start + size == data.size:
-        return Tail(start, data.size, True, offset, expected, found)
+        return Damage(start, data.size, True, offset, expected, found, is_tail=True)
     if is_followed or _starts_batch(data, start + size, base_offset):
         return Damage(start, start + size, True, offset, expected, found)
     return _resume(data, start, base_offset, offset, expected, found)
 
 
-def _bad_end(data: ByteArray, table: BatchTable, base_offset: int) -> Damage | Tail:
+def _bad_end(data: ByteArray, table: BatchTable, base_offset: int) -> Damage:
     start = table.next_position
     if table.status == fields.LENGTH_TOO_SMALL:
         expected, found = f"a batch length of at least {LENGTH_MIN}", str(table.bad_length)
@@ -138,12 +133,10 @@ def _bad_end(data: ByteArray, table: BatchTable, base_offset: int) -> Damage | T
     return _resume(data, start, base_offset, None, expected, found)
 
 
-def _resume(
-    data: ByteArray, start: int, base_offset: int, offset: int | None, expected: str, found: str
-) -> Damage | Tail:
+def _resume(data: ByteArray, start: int, base_offset: int, offset: int | None, expected: str, found: str) -> Damage:
     end = find_batch(data, start + 1, base_offset)
     if end is None:
-        return Tail(start, data.size, False, offset, expected, found)
+        return Damage(start, data.size, False, offset, expected, found, is_tail=True)
     return Damage(start, end, False, offset, expected, found)
 
 

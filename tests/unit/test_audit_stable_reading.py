@@ -17,7 +17,7 @@ from logstore.audit.partition import open_partition
 from logstore.audit.stable_reading import READING_COUNT_MAX, read_until_stable
 from logstore.audit.verify import verify_directory, verify_partition, verify_partition_directory
 from logstore.disk.mapped import MappedFile
-from logstore.view.walk import Damage, Run, Tail, walk
+from logstore.view.walk import Damage, Run, walk
 from tests.unit.audit_faults import FAULTS, ROLLED
 from tests.unit.test_audit_verify import Golden
 
@@ -106,7 +106,7 @@ def test_what_a_writer_appends_meanwhile_is_no_torn_tail(
     last.write_bytes(whole[:-10])
     assert "log-tail" in {one.rule for one in verify_partition(open_partition(str(directory))).findings}
 
-    def walk_while_it_grows(log: MappedFile, base_offset: int) -> Iterator[Run | Damage | Tail]:
+    def walk_while_it_grows(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
         yield from walk(log, base_offset)
         last.write_bytes(whole)
 

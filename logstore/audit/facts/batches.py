@@ -12,7 +12,7 @@ from ...disk.directory import SegmentFiles
 from ...errors import LogstoreError
 from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
-from ...view.walk import OFFSET_SPAN, Damage, Run, Tail, is_ascending
+from ...view.walk import OFFSET_SPAN, Damage, Run, is_ascending
 from ..finding import Broken, Where
 from ..partition import Partition
 
@@ -42,7 +42,7 @@ class BadBytes(NamedTuple):
 
     partition: Partition
     path: str
-    piece: Damage | Tail
+    piece: Damage
 
     @property
     def where(self) -> Where:
@@ -126,7 +126,7 @@ class Follower:
     def step(self, batches: AuditedBatches) -> None:
         """Take good batches of it."""
 
-    def skip(self, piece: Damage | Tail) -> None:
+    def skip(self, piece: Damage) -> None:
         """Take bytes of it that are no good batch."""
 
     def end(self, end: SegmentEnd) -> None:

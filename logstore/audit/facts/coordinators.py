@@ -73,7 +73,7 @@ Target = tuple[str, str, int]  # group, topic, partition
 GroupLog = dict[Target, list[Commit]]  # commits of each, in the order in which they took effect
 
 
-class InternalRecords(Follower):
+class InternalRecords(ReplayedOffsets, Follower):
     """Takes the records of a partition of an internal topic.
 
     Attributes:
@@ -82,10 +82,10 @@ class InternalRecords(Follower):
     """
 
     def __init__(self, partition: Partition, ask: Ask) -> None:
+        super().__init__()
         self._partition, self._ask = partition, ask
         self.states: list[TransactionalIdState] = []
         self.commits: GroupLog = {}
-        self._offsets = _GroupHistory(partition.files.partition, self.commits)
 
     def step(self, batches: AuditedBatches) -> None:
         is_states = self._partition.files.topic == transaction_state.TOPIC
@@ -95,7 +95,7 @@ class InternalRecords(Follower):
                     where = self._partition.where(batches.segment.log)
                     self._ask(Breach.of("internal-record", where, item, "records that can be read"))
                 elif not is_states:
-                    self._offsets.replay_item(item)
+                    self.replay_item(item)
                 elif isinstance(item, ReplayedRecord):
                     self._take_state(item)
             except SchemaError as error:
@@ -112,24 +112,18 @@ class InternalRecords(Follower):
         place = self._partition.files.partition, record.offset, record.timestamp
         self.states.append((transactional_id, None if metadata is None else CoordinatorEntry(*place, metadata)))
 
-
-class _GroupHistory(ReplayedOffsets):
-    """Keeps what was committed before, too."""
-
-    def __init__(self, number: int, commits: GroupLog) -> None:
-        super().__init__()
-        self._number, self._commits = number, commits
-
     def put(self, group_id: str, partition: TopicPartition, commit: ReplayedCommit) -> None:
+        """Keep what was committed before, too."""
         super().put(group_id, partition, commit)
         producer_id = None if commit.producer_id == NO_PRODUCER_ID else commit.producer_id
-        place = self._number, commit.record_offset
+        place = self._partition.files.partition, commit.record_offset
         made = Commit(commit.value.offset, producer_id, place, commit.value.commit_timestamp_ms)
-        self._commits.setdefault((group_id, *partition), []).append(made)
+        self.commits.setdefault((group_id, *partition), []).append(made)
 
     def remove(self, group_id: str, partition: TopicPartition) -> None:
+        """Forget it with all that was committed before."""
         super().remove(group_id, partition)
-        self._commits.pop((group_id, *partition), None)
+        self.commits.pop((group_id, *partition), None)
 
 
 def coordinator_log(states: Iterable[TransactionalIdState]) -> CoordinatorLog:

@@ -13,7 +13,7 @@ from ...columns.batch_table import BoolArray, Int64Array
 from ...disk.directory import SegmentFiles
 from ...disk.side_files import read_offset_index, read_time_index
 from ...layout import offset_index, time_index
-from ...view.walk import Damage, Tail
+from ...view.walk import Damage
 from ..evidence import Evidence
 from ..finding import Where
 from ..partition import unless_gone
@@ -108,9 +108,9 @@ class OffsetIndexFacts(IndexFacts):
         found = batches.last[rows], positions[rows]
         self._prove(here, *found, (found[0] != self.offsets[here]) | (found[1] != self.values[here]))
 
-    def skip(self, piece: Damage | Tail) -> None:
+    def skip(self, piece: Damage) -> None:
         """What leads into damage cannot be judged."""
-        if isinstance(piece, Damage) or piece.is_batch:
+        if piece.may_hide_batches:
             self.is_proven |= (self.values >= piece.start) & (self.values < piece.end)
 
     def _read(self, segment: SegmentFiles) -> BoolArray:

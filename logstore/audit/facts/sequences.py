@@ -8,7 +8,7 @@ from ...columns.batch_table import BoolArray, Int64Array
 from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG
 from ...topics import consumer_offsets
-from ...view.walk import Damage, Tail
+from ...view.walk import Damage
 from .batches import Ask, AuditedBatches, Follower
 
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
@@ -55,7 +55,7 @@ class Sequences(Follower):
         self._ask = ask
         self._last: dict[int, list[int]] = {}
 
-    def skip(self, piece: Damage | Tail) -> None:
+    def skip(self, piece: Damage) -> None:
         """Any producer may have written there."""
         for last in self._last.values():
             last[_NEXT] = ANY

@@ -12,7 +12,7 @@ from ...errors import LogstoreError
 from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
-from ...view.walk import Damage, Tail
+from ...view.walk import Damage
 from ..evidence import Evidence
 from .batches import AuditedBatches, Follower
 
@@ -20,8 +20,8 @@ NEVER = 2**63 - 1  # ms
 NONE = -1
 _SIZE = 78  # bytes of the one shape of markers that brokers write
 _RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")
-_TYPE, _COORDINATOR_EPOCH = 7, 12  # positions in the record
-_FIXED = [index for index in range(len(_RECORD)) if index not in (7, 8, 12, 13, 14, 15)]
+_TYPE, _COORDINATOR_EPOCH = 8, 12  # positions in the record, of the last byte and the first
+_FIXED = [index for index in range(len(_RECORD)) if index not in (8, 12, 13, 14, 15)]
 _MARKER = [
     *(("marker_offset", "i8"), ("marker_epoch", "i2"), ("coordinator_epoch", "i4"), ("is_commit", "?")),
     ("marker_timestamp", "i8"),
@@ -140,9 +140,9 @@ class PartitionTransactions(Follower):
         """Whether a marker of the open `transaction` may be in damaged bytes, or may have been."""
         return self._damage_offset > transaction.first_offset
 
-    def skip(self, piece: Damage | Tail) -> None:
+    def skip(self, piece: Damage) -> None:
         """What is lost is not part of any transaction; a marker may be among it."""
-        if isinstance(piece, Damage) or piece.is_batch:
+        if piece.may_hide_batches:
             self._damage_offset = self.log_end_offset
 
     def step(self, batches: AuditedBatches) -> None:
@@ -232,10 +232,9 @@ def read_markers(batches: AuditedBatches) -> Table:
     found["marker_epoch"], found["marker_timestamp"] = table.producer_epoch[rows], table.max_timestamp[rows]
     positions = np.where(table.size[rows] == _SIZE, table.position[rows] + RECORDS, 0)
     records = run.data[positions[:, None] + np.arange(len(_RECORD))]
-    is_usual = (table.size[rows] == _SIZE) & (records[:, _TYPE] == 0)
-    is_usual &= records[:, _TYPE + 1] <= ControlRecordType.COMMIT
+    is_usual = (table.size[rows] == _SIZE) & (records[:, _TYPE] <= ControlRecordType.COMMIT)
     is_usual &= (records[:, _FIXED] == np.frombuffer(_RECORD, np.uint8)[_FIXED]).all(axis=1)
-    found["is_commit"] = records[:, _TYPE + 1] == ControlRecordType.COMMIT
+    found["is_commit"] = records[:, _TYPE] == ControlRecordType.COMMIT
     epochs = np.ascontiguousarray(records[:, _COORDINATOR_EPOCH : _COORDINATOR_EPOCH + 4]).view(">i4")[:, 0]
     found["coordinator_epoch"] = epochs
     is_good = np.ones(rows.size, np.bool_)

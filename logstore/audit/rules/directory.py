@@ -27,34 +27,28 @@ directory_entry = Rule(
 )
 
 
-@rule(
-    "orphan-index", WARNING, "An index has no segment.", "a broker deletes it on its start; look where the `.log` went"
-)
+@rule(WARNING, "a broker deletes it on its start; look where the `.log` went")
 def orphan_index(partition: Partition) -> Iterator[Broken]:
+    """An index has no segment."""
     for path in partition.files.left_overs:
         if path.endswith((OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)):
             yield partition.where(path), "a .log beside it", "none"
 
 
 @rule(
-    "swap-left-over",
     WARNING,
-    "The cleaner's output was being put in the place of segments when the broker ended.",
     "a broker goes on with that on its next start, and what is in the way is deleted: start one, then verify again",
 )
 def swap_left_over(partition: Partition) -> Iterator[Broken]:
+    """The cleaner's output was being put in the place of segments when the broker ended."""
     for path in partition.files.left_overs:
         if path.endswith(LOG_SUFFIX + SWAP_SUFFIX) and os.path.lexists(path):
             yield partition.where(path), "no cleaning under way", "its output"
 
 
-@rule(
-    "leader-epochs",
-    ERROR,
-    "`leader-epoch-checkpoint` does not tell the epochs that the batches have.",
-    "replicas truncate by it: stop the broker, `logstore repair`",
-)
+@rule(ERROR, "replicas truncate by it: stop the broker, `logstore repair`")
 def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
+    """`leader-epoch-checkpoint` does not tell the epochs that the batches have."""
     partition = epochs.evidence.partition
     for before, entry in epochs.disordered:
         expected = f"an epoch and an offset above {before[0]} and {before[1]}"
@@ -64,13 +58,9 @@ def leader_epochs(epochs: EpochFacts) -> Iterator[Broken]:
         yield partition.where(path, offset=offset), f"epoch {epoch}, which the batch has", found
 
 
-@rule(
-    "partition-metadata",
-    ERROR,
-    "`partition.metadata` is missing, does not parse, or names another topic id.",
-    "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`",
-)
+@rule(ERROR, "a broker sets such a directory aside as -stray: write the topic's id into it, see `logstore topics`")
 def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
+    """`partition.metadata` is missing, does not parse, or names another topic id."""
     for where, topic_id, right_id, right_path in facts.ids:
         if topic_id is None:
             yield where, metadata_file.FILE_NAME, "none"
@@ -86,13 +76,9 @@ checkpoint_format = Rule(
 )
 
 
-@rule(
-    "checkpoint-offset",
-    ERROR,
-    "A checkpoint has an offset that the log cannot have.",
-    "was data lost behind it? compare with the other replicas, `logstore diff`",
-)
+@rule(ERROR, "was data lost behind it? compare with the other replicas, `logstore diff`")
 def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
+    """A checkpoint has an offset that the log cannot have."""
     for entry in facts.entries:
         if entry.has_directory and entry.log is not None:
             start, end, is_open = entry.log  # one that is older than the last retention may be below the start
@@ -100,13 +86,9 @@ def checkpoint_offset(facts: Surrounding) -> Iterator[Broken]:
                 yield entry.where, f"an offset from {start} to {end}", entry.offset
 
 
-@rule(
-    "checkpoint-partition",
-    WARNING,
-    "A checkpoint tells of a partition that has no directory.",
-    "did the directory get lost? a broker drops the entry",
-)
+@rule(WARNING, "did the directory get lost? a broker drops the entry")
 def checkpoint_partition(facts: Surrounding) -> Iterator[Broken]:
+    """A checkpoint tells of a partition that has no directory."""
     for entry in facts.entries:
         if not entry.has_directory:
             yield entry.where, f"a directory {entry.where.topic}-{entry.where.partition}", "none"

@@ -13,43 +13,37 @@ from .log import ERROR, WARNING
 
 
 @rule(
-    "group-ahead",
     WARNING,
-    "A group has committed an offset beyond the end of the log.",
     "it starts anew by auto.offset.reset: was the log truncated, or its topic made again? set the group's offset",
 )
 def group_ahead(groups: Groups) -> Iterator[Broken]:
-    for target, commits in sorted(groups.commits.items()):
-        if commits and commits[-1].producer_id is None:
-            yield from _ahead(groups, target, commits[-1])
+    """A group has committed an offset beyond the end of the log."""
+    return _ahead(groups, is_chain=False)
 
 
-@rule(
-    "chain-ahead",
-    ERROR,
-    "A committed read-process-write transaction has read further than its input goes.",
-    "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`",
-)
+@rule(ERROR, "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`")
 def chain_ahead(groups: Groups) -> Iterator[Broken]:
+    """A committed read-process-write transaction has read further than its input goes."""
+    return _ahead(groups, is_chain=True)
+
+
+def _ahead(groups: Groups, *, is_chain: bool) -> Iterator[Broken]:
+    """Judge the last commit of each group if it came in no transaction, or the last that came in one."""
     for target, commits in sorted(groups.commits.items()):
-        chain = [commit for commit in commits if commit.producer_id is not None]
-        if chain:
-            yield from _ahead(groups, target, chain[-1])
-
-
-def _ahead(groups: Groups, target: Target, commit: Commit) -> Iterator[Broken]:
-    view = groups.views.get(target[1:])
-    if view is not None and not view.is_behind and commit.offset > view.end:
-        yield _place(commit), f"{_named(target)}: an offset up to {view.end}, where the log ends", commit.offset
+        asked = [commit for commit in commits if commit.producer_id is not None] if is_chain else commits
+        view = groups.views.get(target[1:])
+        if view is None or view.is_behind or not asked:
+            continue
+        commit = asked[-1]
+        if commit.offset > view.end and (commit.producer_id is not None) == is_chain:
+            yield _place(commit), f"{_named(target)}: an offset up to {view.end}, where the log ends", commit.offset
 
 
 @rule(
-    "chain-back",
-    ERROR,
-    "A committed read-process-write transaction goes back behind an earlier one's input.",
-    "input was processed twice: was the group reset, or did two instances without fencing work on one partition?",
+    ERROR, "input was processed twice: was the group reset, or did two instances without fencing work on one partition?"
 )
 def chain_back(groups: Groups) -> Iterator[Broken]:
+    """A committed read-process-write transaction goes back behind an earlier one's input."""
     for target, commits in sorted(groups.commits.items()):
         for before, commit in pairwise(commits):
             if None not in (commit.producer_id, before.producer_id) and commit.offset < before.offset:
@@ -57,13 +51,9 @@ def chain_back(groups: Groups) -> Iterator[Broken]:
                 yield _place(commit), expected, commit.offset
 
 
-@rule(
-    "chain-mixed",
-    WARNING,
-    "A group commits offsets of one partition within transactions and outside of them.",
-    "exactly once needs all commits within: enable.auto.commit=false, no commitSync",
-)
+@rule(WARNING, "exactly once needs all commits within: enable.auto.commit=false, no commitSync")
 def chain_mixed(groups: Groups) -> Iterator[Broken]:
+    """A group commits offsets of one partition within transactions and outside of them."""
     for target, commits in sorted(groups.commits.items()):
         for before, commit in pairwise(commits):
             if commit.producer_id is None and before.producer_id is not None:

@@ -14,8 +14,9 @@ from .log import ERROR, WARNING
 _REBUILD = "delete the file while the broker is down: it is made anew on the next start; or `logstore repair`"
 
 
-@rule("offset-index", ERROR, "An entry of an `.index` does not lead to the batch of its offset.", _REBUILD)
+@rule(ERROR, _REBUILD)
 def offset_index(index: OffsetIndexFacts) -> Iterator[Broken]:
+    """An entry of an `.index` does not lead to the batch of its offset."""
     size = index.end_of_segment.size
     is_beyond = index.values >= size
     leads_nowhere = ~index.is_proven & ~(is_beyond & index.end_of_segment.is_growing)
@@ -31,13 +32,15 @@ def offset_index(index: OffsetIndexFacts) -> Iterator[Broken]:
         yield index.where(entry), expected, f"offset {offset} at byte {position}"
 
 
-@rule("offset-index-missing", WARNING, "A segment has no `.index`.", "a broker makes it anew on its next start")
+@rule(WARNING, "a broker makes it anew on its next start")
 def offset_index_missing(index: OffsetIndexFacts) -> Iterator[Broken]:
+    """A segment has no `.index`."""
     return _missing(index)
 
 
-@rule("time-index", ERROR, "An entry of a `.timeindex` is not what the log says.", "`logstore repair`")
+@rule(ERROR, "`logstore repair`")
 def time_index(index: TimeIndexFacts) -> Iterator[Broken]:
+    """An entry of a `.timeindex` is not what the log says."""
     leads_nowhere = ~index.is_proven & _is_judged(index)
     kept = index.kept(index.wrong | leads_nowhere, index.offsets >= index.evidence.end_offset)
     yield from _odd_size(index)
@@ -52,23 +55,15 @@ def time_index(index: TimeIndexFacts) -> Iterator[Broken]:
         yield index.where(entry), expected, found
 
 
-@rule(
-    "time-index-missing",
-    WARNING,
-    "A segment has no `.timeindex`.",
-    "a broker goes on with an empty one, and looks for times in vain: `logstore repair`",
-)
+@rule(WARNING, "a broker goes on with an empty one, and looks for times in vain: `logstore repair`")
 def time_index_missing(index: TimeIndexFacts) -> Iterator[Broken]:
+    """A segment has no `.timeindex`."""
     return _missing(index)
 
 
-@rule(
-    "time-index-end",
-    WARNING,
-    "The last entry of a closed segment's `.timeindex` is not its largest timestamp.",
-    "retention by time goes by that entry: `logstore repair`",
-)
+@rule(WARNING, "retention by time goes by that entry: `logstore repair`")
 def time_index_end(index: TimeIndexFacts) -> Iterator[Broken]:
+    """The last entry of a closed segment's `.timeindex` is not its largest timestamp."""
     partition = index.evidence.partition
     is_closed = index.segment is not partition.last_segment or partition.surroundings.was_closed
     last = int(index.values[-1]) if index.values.size else -1
@@ -76,8 +71,9 @@ def time_index_end(index: TimeIndexFacts) -> Iterator[Broken]:
         yield index.where(), f"timestamp {index.largest} at the end", last
 
 
-@rule("index-zeros", ERROR, "An index that is not going to be rebuilt ends in zeros, which count as entries.", _REBUILD)
+@rule(ERROR, _REBUILD)
 def index_zeros(index: IndexFacts) -> Iterator[Broken]:
+    """An index that is not going to be rebuilt ends in zeros, which count as entries."""
     if index.zero_count and not index.is_in_use:
         yield index.where(), "entries up to the end", f"{index.zero_count} of zeros"
 

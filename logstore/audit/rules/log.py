@@ -8,7 +8,6 @@ import numpy as np
 
 from ...layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from ...model import Codec
-from ...view.walk import Tail
 from ..evidence import Known
 from ..facts.batches import AuditedBatches, BadBytes
 from ..facts.offsets import Holes
@@ -18,27 +17,28 @@ ERROR, WARNING = Severity.ERROR, Severity.WARNING
 _SALVAGE = "`logstore salvage` copies all good batches to a new directory; a healthy replica is better still"
 
 
-@rule("log-crc", ERROR, "A batch is not what its checksum says.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_crc(bad: BadBytes) -> Iterator[Broken]:
+    """A batch is not what its checksum says."""
     piece = bad.piece
     if piece.is_batch and not _is_torn(bad):
         yield bad.where, piece.expected, piece.found
 
 
-@rule("log-length", ERROR, "Bytes in the middle of a segment are no batch.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_length(bad: BadBytes) -> Iterator[Broken]:
+    """Bytes in the middle of a segment are no batch."""
     piece = bad.piece
     if not piece.is_batch and not _is_torn(bad):
         yield bad.where, piece.expected, f"{piece.found}; the next {piece.end - piece.start} bytes are no batch"
 
 
 @rule(
-    "log-tail",
     WARNING,
-    "Bytes behind the last batch of a segment are no batch.",
     "a broker cuts them off on a start after a crash; after a clean shutdown it writes behind them: `logstore repair`",
 )
 def log_tail(bad: BadBytes) -> Iterator[Broken]:
+    """Bytes behind the last batch of a segment are no batch."""
     if _is_torn(bad):
         yield bad.where._replace(offset=None), "the end of the file", f"{bad.piece.end - bad.piece.start} bytes"
 
@@ -46,60 +46,57 @@ def log_tail(bad: BadBytes) -> Iterator[Broken]:
 def _is_torn(bad: BadBytes) -> bool:
     """Whether the bytes may be the beginning of a batch, at the end of the file."""
     piece = bad.piece
-    return isinstance(piece, Tail) and not (piece.is_batch and piece.end - piece.start >= HEADER_SIZE)
+    return piece.is_tail and not (piece.is_batch and piece.end - piece.start >= HEADER_SIZE)
 
 
-@rule("log-magic", ERROR, "A batch of a magic that nobody knows.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_magic(batches: AuditedBatches) -> Iterator[Broken]:
+    """A batch of a magic that nobody knows."""
     magic = batches.table.magic
     return batches.broken(magic > MAGIC_V2, "magic 0 to 2", magic, magic)
 
 
-@rule("log-codec", ERROR, "A batch is compressed with a codec that Kafka does not know.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_codec(batches: AuditedBatches) -> Iterator[Broken]:
+    """A batch is compressed with a codec that Kafka does not know."""
     codec = batches.table.attributes & CODEC_MASK
     return batches.broken(codec > max(Codec), "codec 0 to 4", codec, codec)
 
 
-@rule("log-offset-order", ERROR, "Offsets go back or come twice.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_offset_order(batches: AuditedBatches) -> Iterator[Broken]:
+    """Offsets go back or come twice."""
     is_wrong = (batches.base < batches.before) | (batches.span < 1)
     return batches.broken(is_wrong, "an offset above {}", batches.before - 1, batches.base)
 
 
-@rule("log-offset-range", ERROR, "A batch has offsets that its segment cannot hold.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_offset_range(batches: AuditedBatches) -> Iterator[Broken]:
+    """A batch has offsets that its segment cannot hold."""
     low, high = batches.segment.base_offset, batches.offset_max
     is_low = batches.base < low
     found = np.where(is_low, batches.base, batches.last)
     return batches.broken(is_low | (batches.last > high), f"offsets from {low} to {high}", found, found)
 
 
-@rule("log-record-count", ERROR, "A batch says it has more records than offsets.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
 def log_record_count(batches: AuditedBatches) -> Iterator[Broken]:
+    """A batch says it has more records than offsets."""
     count = batches.table.record_count
     is_wrong = batches.is_v2 & ((count < 0) | (count > batches.span))
     return batches.broken(is_wrong, "at most {} records", batches.span, count)
 
 
-@rule(
-    "log-leader-epoch",
-    ERROR,
-    "Leader epochs of batches go back.",
-    "two leaders wrote: compare with the other replicas, `logstore diff`",
-)
+@rule(ERROR, "two leaders wrote: compare with the other replicas, `logstore diff`")
 def log_leader_epoch(batches: AuditedBatches) -> Iterator[Broken]:
+    """Leader epochs of batches go back."""
     is_wrong = (batches.epochs >= 0) & (batches.epochs < batches.epoch_before)
     return batches.broken(is_wrong, "epoch {} or above", batches.epoch_before, batches.epochs)
 
 
-@rule(
-    "offsets-lost",
-    ERROR,
-    "Offsets are missing in a log that was never compacted, and no damage tells why.",
-    "records are gone: compare with the other replicas, `logstore diff`",
-)
+@rule(ERROR, "records are gone: compare with the other replicas, `logstore diff`")
 def offsets_lost(holes: Holes) -> Iterator[Broken]:
+    """Offsets are missing in a log that was never compacted, and no damage tells why."""
     batches, evidence = holes.batches, holes.batches.evidence
     is_hole, is_thin = batches.is_hole, batches.is_thin
     is_hole = is_hole & (batches.base > evidence.cleaner_offset)

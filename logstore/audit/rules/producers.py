@@ -12,13 +12,9 @@ from ..finding import Broken, Rule, Where, rule
 from .log import ERROR, WARNING
 
 
-@rule(
-    "transaction-index",
-    ERROR,
-    "A `.txnindex` does not tell the aborted transactions that the log tells.",
-    "read_committed consumers get aborted records, or miss committed ones: `logstore repair`",
-)
+@rule(ERROR, "read_committed consumers get aborted records, or miss committed ones: `logstore repair`")
 def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
+    """A `.txnindex` does not tell the aborted transactions that the log tells."""
     path = facts.end.files.transaction_index or facts.end.files.log
     by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
     for entry in facts.told.tolist():
@@ -62,13 +58,9 @@ snapshot_format = Rule(
 )
 
 
-@rule(
-    "snapshot-state",
-    ERROR,
-    "A `.snapshot` does not hold the producers that the log had.",
-    "duplicates may be taken, or good batches refused: delete it while the broker is down",
-)
+@rule(ERROR, "duplicates may be taken, or good batches refused: delete it while the broker is down")
 def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
+    """A `.snapshot` does not hold the producers that the log had."""
     place = facts.partition.where(facts.partition.files.producer_snapshots[facts.offset], offset=facts.offset)
     survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == NONE]
     for producer_id, row in facts.live.items():
@@ -115,43 +107,29 @@ snapshot_missing = Rule(
 )
 
 
-@rule(
-    "sequence-gap",
-    ERROR,
-    "A producer's batches do not follow on each other: some are missing.",
-    "records that the producer believes written are lost: compare with the other replicas, `logstore diff`",
-)
+@rule(ERROR, "records that the producer believes written are lost: compare with the other replicas, `logstore diff`")
 def sequence_gap(facts: FollowingBatches) -> Iterator[Broken]:
+    """A producer's batches do not follow on each other: some are missing."""
     return _sequences(facts, is_repeated=False)
 
 
-@rule(
-    "sequence-duplicate",
-    ERROR,
-    "A producer's batch is there again.",
-    "consumers see its records twice: deduplicate by producer id, epoch and sequence",
-)
+@rule(ERROR, "consumers see its records twice: deduplicate by producer id, epoch and sequence")
 def sequence_duplicate(facts: FollowingBatches) -> Iterator[Broken]:
+    """A producer's batch is there again."""
     return _sequences(facts, is_repeated=True)
 
 
-@rule(
-    "producer-epoch-back",
-    ERROR,
-    "A producer wrote with an epoch below that of its earlier batches.",
-    "two producers share an id: look for a clone of a client's host, or a log put together from two",
-)
+@rule(ERROR, "two producers share an id: look for a clone of a client's host, or a log put together from two")
 def producer_epoch_back(facts: FollowingBatches) -> Iterator[Broken]:
+    """A producer wrote with an epoch below that of its earlier batches."""
     return _epochs(facts, is_after_marker=False)
 
 
 @rule(
-    "producer-fenced",
-    ERROR,
-    "A producer wrote with an epoch that a marker had ended.",
-    "its records came after their transaction, and count as none: is a broker older than 3.6 among the replicas?",
+    ERROR, "its records came after their transaction, and count as none: is a broker older than 3.6 among the replicas?"
 )
 def producer_fenced(facts: FollowingBatches) -> Iterator[Broken]:
+    """A producer wrote with an epoch that a marker had ended."""
     return _epochs(facts, is_after_marker=True)
 
 

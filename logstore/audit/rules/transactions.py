@@ -23,45 +23,37 @@ VERDICTS = {  # the rules that open transactions break, by what is to become of 
 
 
 @rule(
-    "transaction-hanging",
     ERROR,
-    "An open transaction that no coordinator is going to end.",
     "`kafka-transactions.sh --bootstrap-server … abort --topic … --partition … --start-offset …` with its first offset",
 )
 def transaction_hanging(facts: Transactions) -> Iterator[Broken]:
+    """An open transaction that no coordinator is going to end."""
     return _open(facts, Verdict.HANGING, "a coordinator that knows of it")
 
 
-@rule(
-    "transaction-timeout",
-    WARNING,
-    "A transaction has been open for longer than its timeout.",
-    "the coordinator should have aborted it: is the broker of its partition of __transaction_state up?",
-)
+@rule(WARNING, "the coordinator should have aborted it: is the broker of its partition of __transaction_state up?")
 def transaction_timeout(facts: Transactions) -> Iterator[Broken]:
+    """A transaction has been open for longer than its timeout."""
     if not facts.is_closed:  # no broker runs, so that nothing can be late
         yield from _open(facts, Verdict.TIMED_OUT, "an end within its timeout")
 
 
-@rule(
-    "marker-late",
-    WARNING,
-    "A transaction was decided longer than its timeout ago, and a marker has not come.",
-    "the coordinator goes on trying: can it reach the partition's leader?",
-)
+@rule(WARNING, "the coordinator goes on trying: can it reach the partition's leader?")
 def marker_late(facts: Transactions) -> Iterator[Broken]:
+    """A transaction was decided longer than its timeout ago, and a marker has not come."""
     if not facts.is_closed:
         yield from _open(facts, Verdict.LATE, "a marker, soon after the decision")
 
 
 @rule(
-    "marker-missing",
     ERROR,
-    "A transaction is decided and closed, and a partition has no marker of it.",
     "`kafka-transactions.sh … abort --start-offset …` writes an ABORT, which is right only for an aborted transaction",
 )
 def marker_missing(facts: Transactions) -> Iterator[Broken]:
-    """Also one that goes on under another epoch: between the two there should have been a marker."""
+    """A transaction is decided and closed, and a partition has no marker of it.
+
+    Also one that goes on under another epoch: between the two there should have been a marker.
+    """
     yield from _open(facts, Verdict.MARKER_MISSING, "a marker")
     for history in facts.histories.values():
         for row in history.table[history.table["earlier_epoch"] != NONE]:
@@ -74,13 +66,9 @@ def _open(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Brok
     return ((one.where, expected, one.story) for one in facts.open if one.verdict is verdict)
 
 
-@rule(
-    "transaction-no-data",
-    WARNING,
-    "A transaction has been open for longer than its timeout, and has no data in a partition that it claims.",
-    "it holds nobody back; look for a producer that begins transactions and stops",
-)
+@rule(WARNING, "it holds nobody back; look for a producer that begins transactions and stops")
 def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
+    """A transaction has been open for longer than its timeout, and has no data in a partition that it claims."""
     for transactional_id, entries in facts.log.history.items() if not facts.is_closed else ():
         metadata = entries[-1].metadata
         is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < facts.now_ms
@@ -93,13 +81,9 @@ def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
                 yield history.partition.where(), f"data of {transactional_id}", found
 
 
-@rule(
-    "transaction-atomicity",
-    ERROR,
-    "A transaction was committed in one partition and aborted in another.",
-    "its records are there in part: find them by producer id and epoch, `logstore dump --producer-id`",
-)
+@rule(ERROR, "its records are there in part: find them by producer id and epoch, `logstore dump --producer-id`")
 def transaction_atomicity(facts: Transactions) -> Iterator[Broken]:
+    """A transaction was committed in one partition and aborted in another."""
     lives = facts.lives
     for ends in lives.groups("producer_id", "epoch"):
         committed, aborted = ends[ends["is_of_one"] & ends["is_commit"]], ends[ends["is_of_one"] & ~ends["is_commit"]]
@@ -109,24 +93,20 @@ def transaction_atomicity(facts: Transactions) -> Iterator[Broken]:
             yield _place(lives, aborted[0]), expected, "aborted"
 
 
-@rule(
-    "marker-doubled",
-    WARNING,
-    "A transaction has two markers in one partition.",
-    "nothing is wrong with the records; a coordinator sent it again, as after a failover",
-)
+@rule(WARNING, "nothing is wrong with the records; a coordinator sent it again, as after a failover")
 def marker_doubled(facts: Transactions) -> Iterator[Broken]:
+    """A transaction has two markers in one partition."""
     return _repeated(facts.lives, is_same=True)
 
 
 @rule(
-    "marker-contradicting",
     ERROR,
-    "Markers of one transaction say different things, or another than its coordinator decided.",
     "the first marker counts for readers; find the records by producer id and epoch, `logstore dump --producer-id`",
 )
 def marker_contradicting(facts: Transactions) -> Iterator[Broken]:
-    """Each partition has as many COMMIT markers of a producer as its coordinator has decided, where all is on record.
+    """Markers of one transaction say different things, or another than its coordinator decided.
+
+    Each partition has as many COMMIT markers of a producer as its coordinator has decided, where all is on record.
 
     ABORT markers are not counted: an administrator may write them.
     """
