@@ -17,11 +17,6 @@ def main() -> None:
     words = sys.argv[1:]
     if words[:1] == ["dump"]:
         sys.exit(dump_program(words[1:]))
-    if words == ["--version"]:
-        from logstore import __version__
-
-        sys.stdout.write(f"logstore, version {__version__}\n")
-        return
     from .commands import logstore
 
     logstore(prog_name="logstore")

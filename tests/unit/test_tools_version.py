@@ -20,10 +20,9 @@ def test_it_is_that_of_the_project() -> None:
     assert project["version"] == __version__
 
 
-def test_it_is_said_the_same_with_click_and_without() -> None:
-    quick = subprocess.run([sys.executable, "-c", MAIN, "--version"], capture_output=True, check=True, text=True).stdout
-    assert quick == f"logstore, version {__version__}\n"
-    assert CliRunner().invoke(logstore, ["--version"], prog_name="logstore").output == quick
+def test_it_is_said() -> None:
+    said = subprocess.run([sys.executable, "-c", MAIN, "--version"], capture_output=True, check=True, text=True).stdout
+    assert said == f"logstore, version {__version__}\n"
 
 
 def test_a_dump_behind_click_is_the_dump() -> None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
-from .decoders import ControlRecord
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
@@ -21,12 +20,10 @@ from .output import Output, Row
 ROW_GROUP_ROW_COUNT = 128 * 1024
 
 _HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
-_NUMBERS_OF_BATCHES = (
+_NUMBERS = (
     *("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId", "producerEpoch"),
     *("partitionLeaderEpoch", "deleteHorizonMs", "position", "maxTimestamp", "size", "magic", "crc"),
-)
-_NUMBERS_OF_RECORDS = ("offset", "timestamp", "keySize", "valueSize", "sequence")
-_NUMBERS_OF_SIDE_FILES = (
+    *("offset", "timestamp", "keySize", "valueSize", "sequence"),
     *("version", "firstOffset", "lastStableOffset", "coordinatorEpoch", "currentTxnFirstOffset", "lastTimestamp"),
     *("firstSequence", "offsetDelta", "invalidBytes"),
 )
@@ -36,7 +33,7 @@ def schema_of(options: DumpOptions) -> pa.Schema:
     """Return the schema of all rows of a dump."""
     content = pa.string() if options.needs_python else pa.binary()
     types: dict[str, pa.DataType] = {"file": pa.string(), "kind": pa.string()}
-    types |= dict.fromkeys(_NUMBERS_OF_BATCHES + _NUMBERS_OF_RECORDS + _NUMBERS_OF_SIDE_FILES, pa.int64())
+    types |= dict.fromkeys(_NUMBERS, pa.int64())
     types |= dict.fromkeys(("isTransactional", "isControl", "isValid"), pa.bool_())
     types |= dict.fromkeys(("timestampType", "codec", "control", "message"), pa.string())
     types |= {"headers": _HEADERS, "key": content, "value": content}
@@ -85,8 +82,6 @@ def _array(column: Column, kind: pa.DataType) -> pa.Array:
 def _value(value: Any) -> Any:
     if value is ABSENT:
         return None
-    if isinstance(value, ControlRecord):
-        return value.json
     return [{"key": key, "value": content} for key, content in value] if isinstance(value, list) else value
 
 

@@ -88,18 +88,15 @@ class Findings:
             title, line = section.value
             for path in found.java_order():
                 yield title.format(path)
-                for pair in _ordered(section, found[path]):
+                pairs: Iterable[tuple[int, int]] = found[path]
+                if section is Section.INDEX_MISMATCH:
+                    pairs = sorted(dict(pairs).items(), reverse=True)
+                elif section is Section.NON_CONSECUTIVE:
+                    from .offset_pairs import last_pairs
+
+                    pairs = last_pairs(found[path])
+                for pair in pairs:
                     yield line.format(*pair)
-
-
-def _ordered(section: Section, pairs: list[Any]) -> Iterable[tuple[int, int]]:
-    if section is Section.INDEX_MISMATCH:
-        return sorted(dict(pairs).items(), reverse=True)
-    if section is Section.NON_CONSECUTIVE:
-        from .offset_pairs import last_pairs
-
-        return last_pairs(pairs)
-    return pairs
 
 
 class _HashMap(dict[str, list[T]]):

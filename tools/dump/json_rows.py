@@ -25,7 +25,6 @@ import numpy as np
 from logstore.messages.json_form import JsonText
 
 from .column_rows import ABSENT, Column, ColumnRows, Rows, Slices
-from .decoders import ControlRecord
 from .findings import Findings
 from .options import DumpOptions
 from .output import Output, Row
@@ -128,8 +127,6 @@ def _text(value: Any) -> str:
         return "null"
     if isinstance(value, JsonText):
         return value
-    if isinstance(value, ControlRecord):
-        return value.json
     if isinstance(value, list):
         if not value:
             return "[]"
