@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from _thread import start_new_thread  # see `threads`: an interrupt of `Thread.start` may be lost
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from queue import Empty, SimpleQueue
@@ -188,10 +189,8 @@ class Partitions:
             waiting.put(log)
         errors: list[LogstoreError] = []
         for _ in range(min(self._thread_count, len(logs)) - 1):
-            # not an executor, whose locks an interrupt may leave locked
-            thread = threading.Thread(target=_close_each, args=(waiting, errors), name="logstore-closing", daemon=True)
             try:
-                thread.start()
+                start_new_thread(_close_each, (waiting, errors))
             except RuntimeError:  # the process ends, and no thread begins any more
                 break
         _close_each(waiting, errors)
