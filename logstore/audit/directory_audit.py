@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ..topics import consumer_offsets, transaction_state
 from . import rules
 from .evidence import Cluster, Known
-from .facts.coordinators import CoordinatorLog, coordinator_log
+from .facts.coordinators import CoordinatorLog
 from .finding import Finding
 from .groups import Groups
 from .lives import Lives
@@ -130,7 +130,7 @@ def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
     """
     partitions = _live(path, Cluster(path), {transaction_state.TOPIC}, "")
-    log = coordinator_log(state for one in partitions for state in one.states)
+    log = CoordinatorLog(state for one in partitions for state in one.states)
     return log, [each for one in partitions for each in one.findings]
 
 
@@ -149,7 +149,7 @@ def _transactions(
     partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int, only: str | None = None
 ) -> Transactions:
     states = [one for one in partitions if one.partition.files.topic == transaction_state.TOPIC]
-    log = coordinator_log(state for one in states for state in one.states)
+    log = CoordinatorLog(state for one in states for state in one.states)
     numbers = {one.partition.files.partition for one in states}
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)

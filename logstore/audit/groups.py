@@ -44,14 +44,9 @@ def group_lags(groups: Groups) -> list[GroupLag]:
     """Of every group and partition, by their names."""
     found = []
     for (group_id, topic, partition), commits in sorted(groups.commits.items()):
-        if not commits:
-            continue
-        view = groups.views.get((topic, partition))
-        if view is None:
-            found.append(GroupLag(group_id, topic, partition, commits[-1], None, None, True))
-            continue
-        start = max(commits[-1].offset, view.start)
-        count, is_exact = visible_count(view.ranges, start, view.stable_end)
-        lag = view.end - commits[-1].offset
+        view, lag, count, is_exact = groups.views.get((topic, partition)), None, None, True
+        if view is not None:
+            lag = view.end - commits[-1].offset
+            count, is_exact = visible_count(view.ranges, max(commits[-1].offset, view.start), view.stable_end)
         found.append(GroupLag(group_id, topic, partition, commits[-1], lag, count, is_exact))
     return found

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from ..disk.directory import SegmentFiles
 from ..disk.mapped import MappedFile, segment_size
@@ -34,15 +33,14 @@ def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda 
         DataDirectoryError: a segment cannot be read.
     """
     size = PassSize()
-    for segment, behind in pairwise([*evidence.partition.files.segments, None]):
-        log = None if segment is None else unless_gone(MappedFile, segment.log)
-        if segment is None or log is None:
+    for segment in evidence.partition.files.segments:
+        log = unless_gone(MappedFile, segment.log)
+        if log is None:
             continue
         with log:
             size.segment_count += 1
             size.size += log.size
-            next_base = 2**63 if behind is None else behind.base_offset
-            size.batch_count += _segment(log, segment, next_base, evidence, [evidence, *followers], ask)
+            size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask)
     for follower in followers:
         follower.finish()
     size.log_end_offset = evidence.log_end_offset
@@ -50,12 +48,7 @@ def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda 
 
 
 def _segment(
-    log: MappedFile,
-    segment: SegmentFiles,
-    next_base: int,
-    evidence: Evidence,
-    followers: Sequence[Follower],
-    ask: Ask,
+    log: MappedFile, segment: SegmentFiles, evidence: Evidence, followers: Sequence[Follower], ask: Ask
 ) -> int:
     """Read one segment; return how many good batches it has."""
     for follower in followers:
@@ -63,7 +56,7 @@ def _segment(
     count, tail = 0, list[BadBytes]()
     for piece in walk(log, segment.base_offset):
         if isinstance(piece, Run):
-            batches = AuditedBatches(evidence, segment, piece, next_base)
+            batches = AuditedBatches(evidence, segment, piece)
             count += len(batches.table)
             for follower in followers:
                 follower.step(batches)

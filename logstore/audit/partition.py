@@ -7,6 +7,7 @@ when it is opened was deleted, and is passed over.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -91,9 +92,13 @@ class Partition:
             return False
         if not self.surroundings.is_known:
             return segment is self.last_segment
-        point = self.surroundings.recovery_point or 0
-        above = next((s.base_offset for s in self.files.segments if s.base_offset > segment.base_offset), None)
-        return above is None or above > point
+        return self.end_of(segment) > (self.surroundings.recovery_point or 0)
+
+    def end_of(self, segment: SegmentFiles) -> int:
+        """Return the base offset of the next segment, which bounds the offsets of this one; 2^63 behind the last."""
+        segments = self.files.segments
+        row = bisect_right(segments, segment.base_offset, key=lambda one: one.base_offset)
+        return segments[row].base_offset if row < len(segments) else 2**63
 
 
 def unless_gone(read: Callable[[str], T], path: str | None) -> T | None:

@@ -38,7 +38,8 @@ def read_until_stable(
     has_waited = False
     for _ in range(READING_COUNT_MAX - 1):
         after = _signature(path)
-        is_at_rest = after == before and (has_waited or not _is_fresh(after))
+        newest_ms = max((modified_ns for _, _, modified_ns in after), default=0) // 1_000_000
+        is_at_rest = after == before and (has_waited or abs(now_ms() - newest_ms) >= REST_MS)
         if not findings or is_at_rest:
             break
         if after == before:
@@ -49,11 +50,6 @@ def read_until_stable(
         before_it = {(finding.rule, finding.where) for finding in findings}
         findings = tuple(one for one in findings_of(result) if (one.rule, one.where) in before_it)
     return result, findings
-
-
-def _is_fresh(signature: _Signature) -> bool:
-    newest_ns = max((modified_ns for _, _, modified_ns in signature), default=0)
-    return abs(now_ms() - newest_ns // 1_000_000) < REST_MS
 
 
 def _signature(path: str, depth: int = 2) -> _Signature:

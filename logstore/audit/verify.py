@@ -48,7 +48,6 @@ class PartitionFacts:
 
     Attributes:
         findings: of the rules about a partition alone.
-        unasked: rules that were not asked somewhere in it.
         states, commits: of a partition of an internal topic, see `InternalRecords`.
         error: why it could not be read to its end.
     """
@@ -56,7 +55,6 @@ class PartitionFacts:
     partition: Partition
     size: PassSize
     findings: tuple[Finding, ...]
-    unasked: frozenset[Unasked]
     transactions: PartitionTransactions
     ranges: OffsetRanges
     states: list[TransactionalIdState]
@@ -74,7 +72,7 @@ class VerifiedDirectory:
     @property
     def unasked(self) -> dict[Unasked, int]:
         """Rules that were not asked, each with its reason and the number of partitions."""
-        return Counter(each for one in self.partitions for each in one.unasked)
+        return Counter(each for one in self.partitions for each in one.transactions.evidence.unasked)
 
 
 def verify_partition(
@@ -114,8 +112,7 @@ def verify_partition(
     except DataDirectoryError as error:
         unreadable, size = error, PassSize(log_end_offset=partition.first_offset)
         ask(Breach.of("log-unreadable", partition.where(), error, "a file that can be read"))
-    unasked = frozenset(evidence.unasked)
-    told = partition, size, tuple(findings), unasked, transactions, ranges
+    told = partition, size, tuple(findings), transactions, ranges
     return PartitionFacts(*told, records.states, records.commits, unreadable)
 
 

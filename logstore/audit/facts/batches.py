@@ -66,12 +66,12 @@ class AuditedBatches:
         is_ascending: each begins behind the one before, as all that goes by offsets takes for granted.
     """
 
-    def __init__(self, evidence: Evidence, segment: SegmentFiles, run: Run, next_base: int) -> None:
-        """Take rows of a segment that ends below offset `next_base`; `evidence` is as of the batch before."""
+    def __init__(self, evidence: Evidence, segment: SegmentFiles, run: Run) -> None:
+        """Take rows of a segment; `evidence` is as of the batch before."""
         self.evidence, self.partition, self.segment, self.run = evidence, evidence.partition, segment, run
         matrix = run.table.matrix[:, run.first_row : run.row_end]
         self.table = table = BatchTable(matrix, matrix.shape[1], run.table.status, run.table.next_position)
-        self.offset_max = min(next_base, segment.base_offset + OFFSET_SPAN) - 1
+        self.offset_max = min(self.partition.end_of(segment), segment.base_offset + OFFSET_SPAN) - 1
         self.is_after_damage = evidence.is_after_damage
         self.transactions = np.full(len(table), -1)
         self.base: Int64Array = table.base_offset

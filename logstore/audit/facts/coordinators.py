@@ -6,7 +6,6 @@ The topics are compacted, so of what was before only some is left. A broker hold
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...errors import LogstoreError, SchemaError
@@ -31,9 +30,11 @@ class CoordinatorEntry(NamedTuple):
     metadata: TransactionMetadata
 
 
-@dataclass(slots=True)
+TransactionalIdState = tuple[str, CoordinatorEntry | None]
+
+
 class CoordinatorLog:
-    """All that is there.
+    """All that is there of `__transaction_state`.
 
     Attributes:
         history: the records of each transactional id, oldest first; ids that were forgotten have none.
@@ -41,9 +42,19 @@ class CoordinatorLog:
         is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
     """
 
-    history: dict[str, list[CoordinatorEntry]] = field(default_factory=dict)
-    owners: dict[int, str] = field(default_factory=dict)
-    is_complete: bool = False
+    def __init__(self, states: Iterable[TransactionalIdState] = ()) -> None:
+        """Put together what partitions of the topic tell."""
+        self.history: dict[str, list[CoordinatorEntry]] = {}
+        self.owners: dict[int, str] = {}
+        self.is_complete = False
+        for transactional_id, entry in states:
+            if entry is None:
+                self.history.pop(transactional_id, None)
+                continue
+            self.history.setdefault(transactional_id, []).append(entry)
+            metadata = entry.metadata
+            ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
+            self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
 
     def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
         """Whose producer id it is, and its last record."""
@@ -68,7 +79,6 @@ class Commit(NamedTuple):
     commit_timestamp: int
 
 
-TransactionalIdState = tuple[str, CoordinatorEntry | None]
 Target = tuple[str, str, int]  # group, topic, partition
 GroupLog = dict[Target, list[Commit]]  # commits of each, in the order in which they took effect
 
@@ -124,17 +134,3 @@ class InternalRecords(ReplayedOffsets, Follower):
         """Forget it with all that was committed before."""
         super().remove(group_id, partition)
         self.commits.pop((group_id, *partition), None)
-
-
-def coordinator_log(states: Iterable[TransactionalIdState]) -> CoordinatorLog:
-    """Put together what partitions of `__transaction_state` tell."""
-    log = CoordinatorLog()
-    for transactional_id, entry in states:
-        if entry is None:
-            log.history.pop(transactional_id, None)
-            continue
-        log.history.setdefault(transactional_id, []).append(entry)
-        metadata = entry.metadata
-        ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
-        log.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
-    return log

@@ -47,8 +47,12 @@ class IndexFacts(Follower):
         self.path, self.size_bytes = None, 0
         self.offsets = self.values = np.empty(0, np.int64)
         is_zero = self._read(segment)
+        # zeros of a preallocated file read as the base offset, which is nowhere but at the beginning
         is_base = self.offsets == segment.base_offset
-        count = _kept_size(is_zero & is_base, is_base)
+        later = np.flatnonzero(is_base[1:])
+        count = int(later[0]) + 1 if later.size else is_base.size
+        if (is_zero & is_base)[:1].any():
+            count = 0
         self.zero_count = self.offsets.size - count
         self.offsets, self.values = self.offsets[:count], self.values[:count]
         self.is_proven, self.wrong = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -166,11 +170,3 @@ def _entries_in(values: Int64Array, start: int, end: int, *, is_sorted: bool) ->
         return np.flatnonzero((values >= start) & (values < end))
     first, last = np.searchsorted(values, [start, end])
     return np.arange(first, last)
-
-
-def _kept_size(is_zero: BoolArray, is_base: BoolArray) -> int:
-    """Entries before the zeros of a preallocated file; the base offset is nowhere but at the beginning."""
-    if is_zero.size and is_zero[0]:
-        return 0
-    later = np.flatnonzero(is_base[1:])
-    return int(later[0]) + 1 if later.size else is_base.size
