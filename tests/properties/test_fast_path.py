@@ -53,7 +53,8 @@ STEPS = st.tuples(
     st.none() | st.integers(970, 1050),
     st.sampled_from([(-1, -1, False), (5, 0, False), (5, 0, True), (6, 1, True), (5, 1, False)]),
     st.sampled_from([0, 0, 0, -1, 3]),  # how far the sequence is from the next one
-    st.sampled_from([0, 0, 1, 2]),  # what comes before: nothing, a later leader, a restart
+    # what comes before: nothing, a later leader, a restart, another configuration
+    st.sampled_from([0, 0, 1, 2, {"message.timestamp.type": "LogAppendTime"}, {"max.message.bytes": "100"}]),
 )
 
 
@@ -123,6 +124,8 @@ def run(
         if event == 2:
             log.close()
             log = opened(path, config, clock, is_fast=is_fast, seam=seam)
+        if isinstance(event, dict):
+            log.update_config(parse_config({**config, **event}))
         sequence = max(next_sequence.get((producer_id, producer_epoch), 0) + skip, 0) if producer_id >= 0 else -1
         try:
             info = _append(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from logstore.errors import UsageError
+from logstore.errors import InvalidRecordError, RecordTooLargeError, UsageError
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.fast import FastPath
 from logstore.log.config import parse_config
@@ -44,6 +44,20 @@ def appended(log: PartitionLog, *arguments: Any) -> bytes:
     before = log.size
     log.append_records(*arguments)
     return path.read_bytes()[before : log.size]
+
+
+def test_the_next_append_goes_by_another_configuration(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append_records([b"the fast path is bound"])
+    log.update_config(parse_config({"max.message.bytes": "100"}))
+    with pytest.raises(RecordTooLargeError):
+        log.append_records([b"x" * 100])
+    log.update_config(parse_config({"cleanup.policy": "compact"}))
+    with pytest.raises(InvalidRecordError):
+        log.append_records([b"without a key"])
+    log.update_config(parse_config({}))
+    assert log.append_records([b"x" * 100]).first_offset == 2
+    log.close()
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
