@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -38,6 +38,7 @@ def verify(paths: tuple[str, ...], form: str) -> None:
     A PATH is a data directory, the directory of one partition, or a glob of such. Nothing is changed, and a broker may
     be running. The exit code is 1 if something is wrong.
     """
+    from logstore.audit.finding import as_json
     from logstore.audit.verify import PartitionFacts, verify_directory, verify_partition_directory
 
     partitions: list[PartitionFacts] = []
@@ -51,18 +52,16 @@ def verify(paths: tuple[str, ...], form: str) -> None:
         verified = [
             {"path": one.partition.files.path} | dict(zip(_SIZE_NAMES, _sizes(one), strict=True)) for one in partitions
         ]
-        click.echo(json.dumps({"partitions": verified, "findings": _as_json(findings)}))
-    elif form != "table":
-        print_rows(_as_json(findings), form)
-    else:
+        click.echo(json.dumps({"partitions": verified, "findings": [as_json(finding) for finding in findings]}))
+        sys.exit(FINDINGS if findings else 0)
+    if form == "table":
         told = set(findings)
         rows = [
             (one.partition.files.path, *_sizes(one), sum(finding in told for finding in one.findings))
             for one in partitions
         ]
         print_table(("partition", "segments", "batches", "bytes", "log end offset", "findings"), rows)
-        _print_findings(findings)
-    sys.exit(FINDINGS if findings else 0)
+    _end(findings, form)
 
 
 def _sizes(one: PartitionFacts) -> tuple[int, int, int, int]:
@@ -81,12 +80,9 @@ def audit(directory: str, now: int | None, form: str, master: str | None) -> Non
     """
     with told_errors():
         summary, findings = _audited(data_directory(directory), time_or_clock(now), master)
-    if form != "table":
-        print_rows(_as_json(findings), form)
-    else:
+    if form == "table":
         click.echo(summary)
-        _print_findings(findings)
-    sys.exit(FINDINGS if findings else 0)
+    _end(findings, form)
 
 
 def _audited(directory: str, now_ms: int, master: str | None) -> tuple[str, Sequence[Finding]]:
@@ -141,36 +137,25 @@ def report(directory: str, output: str, now: int | None) -> None:
     sys.exit(FINDINGS if audited.findings else 0)
 
 
-def _as_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def _end(findings: Sequence[Finding], form: str) -> NoReturn:
+    """Print the findings, in a table errors first or a line if there are none, and exit."""
     from logstore.audit.finding import as_json
 
-    return [as_json(finding) for finding in findings]
-
-
-def _print_findings(findings: Sequence[Finding]) -> None:
-    """On standard output, errors first; one line if there are none."""
-    if not findings:
+    if form != "table":
+        print_rows([as_json(finding) for finding in findings], form)
+    elif not findings:
         click.echo("\nno findings")
-        return
-    ordered = sorted(findings, key=lambda finding: finding.severity.value)
-    click.echo()
-    print_table(
-        ("severity", "rule", "where", "byte", "offset", "expected", "found"), [_row(finding) for finding in ordered]
-    )
-    click.echo()
-    advice = {finding.rule: finding.advice for finding in ordered}
-    print_table(("rule", "what to do"), sorted(advice.items()))
+    else:
+        ordered = sorted(findings, key=lambda finding: finding.severity.value)
+        click.echo()
+        print_table(("severity", "rule", "where", "byte", "offset", "expected", "found"), map(_row, ordered))
+        click.echo()
+        print_table(("rule", "what to do"), sorted({finding.rule: finding.advice for finding in ordered}.items()))
+    sys.exit(FINDINGS if findings else 0)
 
 
 def _row(finding: Finding) -> tuple[str, str, str, int | None, int | None, str, str]:
     where = finding.where
-    place = where.path or f"{where.topic}-{where.partition}"
-    return (
-        finding.severity.value,
-        finding.rule,
-        place,
-        where.position,
-        where.offset,
-        finding.expected,
-        finding.found,
-    )
+    name = where.path or f"{where.topic}-{where.partition}"
+    place = (name, where.position, where.offset)
+    return finding.severity.value, finding.rule, *place, finding.expected, finding.found

@@ -14,7 +14,7 @@ from .markup import Markup, count_of, swatches, text
 from .scale import offset_axis, percent, time_axis
 
 if TYPE_CHECKING:
-    from logstore.audit.facts.offsets import OffsetRange, ReadableOffsets
+    from logstore.audit.facts.offsets import ReadableOffsets
     from logstore.audit.facts.transactions import PartitionTransaction
 
 COLUMN_COUNT = 1000  # of an offset map
@@ -114,7 +114,7 @@ def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, st
         return []
     shares: list[dict[str, int]] = [{} for _ in range(column_count)]
     for one in view.ranges:
-        low, high = _clipped(one, view)
+        low, high = max(one.start, view.start) - view.start, min(one.end, view.end) - view.start
         if low >= high:
             continue
         for column in range(low * column_count // span, (high * column_count - 1) // span + 1):
@@ -129,11 +129,6 @@ def columns(view: ReadableOffsets, column_count: int) -> list[tuple[int, int, st
         else:
             found.append((column, column + 1, label))
     return found
-
-
-def _clipped(one: OffsetRange, view: ReadableOffsets) -> tuple[int, int]:
-    """Behind the log's start, both."""
-    return max(one.start, view.start) - view.start, min(one.end, view.end) - view.start
 
 
 def _order(one: PartitionTransaction) -> tuple[bool, int]:
