@@ -84,9 +84,6 @@ class ColumnRows:
     def write_part(self, row: Row) -> None:
         """Leave out a row that is not whole."""
 
-    def close(self) -> None:
-        """Nothing is kept back."""
-
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
         """Write the headers of v2 batches; raises for a codec that Kafka does not know."""
         for row in rows[table.attributes[rows] & CODEC_MASK > max(Codec)].tolist():

@@ -157,7 +157,6 @@ def _print_tables(
             error = as_arrays(table).error(path, end)
             assert error is not None
             raise error
-    printer.close()
     return position
 
 
@@ -209,8 +208,9 @@ class LogPrinter:
         self.state[dump_state.PREVIOUS_OFFSET] = -1
 
     def print_table(self, table: SmallTable | BatchTable) -> None:
-        """Print the batches of a table."""
+        """Print the batches of a table, and hand its gaps to the findings."""
         self.print_rows(table, 0, table.count)
+        self._hand_gaps_over()
 
     def print_rows(self, table: SmallTable | BatchTable, start: int, end: int) -> None:
         """Print the batch lines of rows start … end - 1, and their record lines in a deep dump."""
@@ -229,7 +229,7 @@ class LogPrinter:
             if status == dump_state.OUT_FULL:
                 out.make_room()
             elif status == dump_state.GAPS_FULL:
-                self.close()
+                self._hand_gaps_over()
             else:
                 return status
 
@@ -244,11 +244,11 @@ class LogPrinter:
         """Compare a record that no kernel printed with the one before."""
         state = self.state
         if offset != add64(state[dump_state.PREVIOUS_OFFSET], 1) and not dump_text.note_gap(offset, self.gaps, state):
-            self.close()
+            self._hand_gaps_over()
             dump_text.note_gap(offset, self.gaps, state)
         state[dump_state.PREVIOUS_OFFSET] = offset
 
-    def close(self) -> None:
+    def _hand_gaps_over(self) -> None:
         """Hand the gaps that are kept to the findings."""
         count = self.state[dump_state.GAP_COUNT]
         if count and self.findings is not None:

@@ -47,7 +47,6 @@ class SlowRows:
         self._filter = record_filter
         self._is_asking_records = options.is_deep or (record_filter is not None and record_filter.key is not None)
         self._writer = writer
-        self.close = writer.close
         self.out = writer.out
 
     def print_table(self, table: Any) -> None:

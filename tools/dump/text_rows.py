@@ -46,7 +46,6 @@ class LogTextRows(TextRows):
     def __init__(self, printer: LogPrinter) -> None:
         super().__init__(printer.out)
         self._printer = printer
-        self.close = printer.close
         self._walk = SlowRows(np.frombuffer(printer.data, np.uint8), printer.options, None, self)
 
     def write_batches(self, table: BatchTable, rows: Int64Array) -> None:
