@@ -167,36 +167,25 @@ def _expand(member: Value, name: str, message_name: str) -> None:
     member[name] = json_form.text(message, version, fields)
 
 
-def _parse_cluster_metadata(offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
+def _parse_value(
+    noun: str, text_of: Callable[[bytes | None], str], offset: int, key: bytes | None, value: bytes | None
+) -> tuple[None, str]:
     try:
-        # the real tool meets a missing value while it reads the frame, as it meets an empty one
-        record = frames.read_record("cluster_metadata", value or b"")
+        return None, text_of(value)
     except SchemaError as error:
-        return None, f"Error at {offset}, skipping. {_reason(error)}"
+        return None, f"Error at {noun}{offset}, skipping. {_reason(error)}"
+
+
+def _cluster_metadata_text(value: bytes | None) -> JsonText:
+    # the real tool meets a missing value while it reads the frame, as it meets an empty one
+    record = frames.read_record("cluster_metadata", value or b"")
     record_type = _CAPITAL_INSIDE.sub("_", record.message.name).upper()
     data = json_form.text(record.message, record.version, record.fields)
-    return None, JsonText(f'{{"type":"{record_type}","version":{record.version},"data":{data}}}')
-
-
-def _parse_remote_log_metadata(offset: int, key: bytes | None, value: bytes | None) -> tuple[None, str]:
-    try:
-        return None, _remote_log_metadata_text(value)
-    except SchemaError as error:
-        return None, f"Error at offset {offset}, skipping. {_reason(error)}"
+    return JsonText(f'{{"type":"{record_type}","version":{record.version},"data":{data}}}')
 
 
 def _reason(error: LogstoreError) -> str:
     return "null" if error.message is None else error.message
-
-
-# behind the flags of the decoders of whole records
-PARSERS: dict[str, MessageParser] = {
-    "offsets": partial(_parse_coordinator, "consumer_offsets"),
-    "transaction": partial(_parse_coordinator, "transaction_state"),
-    "share-group-state": partial(_parse_coordinator, "share_group_state"),
-    "cluster-metadata": _parse_cluster_metadata,
-    "remote-log-metadata": _parse_remote_log_metadata,
-}
 
 
 def _decode_array(data: bytes) -> str:
@@ -319,4 +308,13 @@ _FIELD_TEXTS: dict[str, Callable[[Any], str]] = {
     "remoteLogSegmentState": partial(_state, _SEGMENT_STATES, "state can not be null"),
     "remotePartitionDeleteState": partial(_state, _PARTITION_STATES, None),
     "txnIndexEmpty": lambda is_empty: "true" if is_empty else "false",
+}
+
+# behind the flags of the decoders of whole records
+PARSERS: dict[str, MessageParser] = {
+    "offsets": partial(_parse_coordinator, "consumer_offsets"),
+    "transaction": partial(_parse_coordinator, "transaction_state"),
+    "share-group-state": partial(_parse_coordinator, "share_group_state"),
+    "cluster-metadata": partial(_parse_value, "", _cluster_metadata_text),
+    "remote-log-metadata": partial(_parse_value, "offset ", _remote_log_metadata_text),
 }
