@@ -8,7 +8,7 @@
 | `evidence`          | what can be known of a partition: YES, NO, or UNKNOWN, where no rule is asked             |
 | `log_pass`, `facts` | one pass over all segments, around damage (`view.walk`), and the facts that it leaves     |
 | `lives`             | which markers answer which decisions of coordinators: the one matcher                     |
-| `open_transactions` | what becomes of those that are open; `explanation`: why readers wait                      |
+| `open_transactions` | what becomes of those that are open, and why readers wait                                 |
 | `groups`            | how far groups are behind                                                                 |
 | `rules`, `finding`  | each rule: a function over facts, which yields where they break it                        |
 | `verify`            | rules about files, asked of partitions; `directory_audit`: all rules, of a data directory |

@@ -61,13 +61,6 @@ class Damage(NamedTuple):
         return self.is_batch or not self.is_tail
 
 
-def is_ascending(run: Run) -> bool:
-    """Whether each batch begins behind the one before, as all that goes by offsets takes for granted."""
-    rows = slice(run.first_row, run.row_end)
-    base, last = run.table.base_offset[rows], run.table.last_offset[rows]
-    return bool((last >= base).all() and (base[1:] > last[:-1]).all())
-
-
 def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
     """All pieces of the file, which cover it from its first byte to its last; pages are given back behind each."""
     data, position = log.data, 0

@@ -12,7 +12,7 @@ from ...disk.directory import SegmentFiles
 from ...errors import LogstoreError
 from ...kernels.scan import batches as fields
 from ...layout.batch import CONTROL_FLAG, MAGIC_V2, NO_PRODUCER_ID, TRANSACTIONAL_FLAG
-from ...view.walk import OFFSET_SPAN, Damage, Run, is_ascending
+from ...view.walk import OFFSET_SPAN, Damage, Run
 from ..finding import Broken, Where
 from ..partition import Partition
 
@@ -89,7 +89,7 @@ class AuditedBatches:
         self.is_thin: BoolArray = self.is_v2 & (table.record_count < self.span)
         self.is_hole: BoolArray = self.base > self.before
         self.is_hole[0] &= not self.is_after_damage
-        self.is_ascending = is_ascending(run)
+        self.is_ascending = bool((self.last >= self.base).all() and (self.base[1:] > self.last[:-1]).all())
 
     def where(self, row: int, offset: int | None = None) -> Where:
         """Return the place of a batch."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...columns.batch_table import Int64Array
+from ...columns.batch_table import BoolArray, Int64Array
 from ...errors import LogstoreError
 from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
@@ -160,17 +160,20 @@ class PartitionTransactions(Follower):
         is_first = np.concatenate([[True], (ids[1:] != ids[:-1]) | is_marker[:-1]])
         firsts = np.flatnonzero(is_first)
         lasts = np.append(firsts[1:], rows.size) - 1
-        numbers = self._numbers(ids[firsts], rows[firsts], ~is_marker[firsts])
+        numbers = self._numbers(batches, ids[firsts], rows[firsts], ~is_marker[firsts])
         has_data = ~is_marker[firsts]
         last_data = lasts - is_marker[lasts]
         counts = np.cumsum(np.where(is_marker, 0, table.record_count[rows]))
         counts = counts[lasts] - np.where(firsts > 0, counts[firsts - 1], 0)
-        self._add_data(batches, numbers[has_data], rows[firsts[has_data]], rows[last_data[has_data]], counts[has_data])
+        self._add_data(batches, numbers[has_data], rows[last_data[has_data]], counts[has_data])
         batches.transactions[rows[~is_marker]] = np.repeat(numbers, lasts - firsts + 1)[~is_marker]
         self._end(numbers, markers, np.where(is_marker[lasts], order[lasts] - data_rows.size, NONE))
 
-    def _numbers(self, ids: Int64Array, rows: Int64Array, has_data: npt.NDArray[np.bool_]) -> Int64Array:
-        """Return the numbers of groups of batches of a producer up to its next marker; -1 where only that is one."""
+    def _numbers(self, batches: AuditedBatches, ids: Int64Array, rows: Int64Array, has_data: BoolArray) -> Int64Array:
+        """Return the numbers of groups of batches of a producer up to its next marker; -1 where only that is one.
+
+        A transaction that is new begins with the first row of its group.
+        """
         numbers = np.full(ids.size, NONE)
         is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
         for index in np.flatnonzero(is_first).tolist():
@@ -181,26 +184,17 @@ class PartitionTransactions(Follower):
         if end > self._rows.size:
             self._rows = np.concatenate([self._rows, np.empty(end + self._rows.size // 2, TRANSACTIONS)])
         numbers[new] = np.arange(self._count, end)
-        self._rows[self._count : end] = np.zeros((), TRANSACTIONS)
-        self._rows["last_offset"][self._count : end] = NONE
+        first, found = rows[new], np.zeros(new.size, TRANSACTIONS)
+        found["producer_id"], found["producer_epoch"] = ids[new], batches.table.producer_epoch[first]
+        found["first_offset"], found["first_timestamp"] = batches.base[first], batches.table.max_timestamp[first]
+        found["earlier_epoch"] = found["marker_offset"] = NONE
+        self._rows[self._count : end] = found
         self._count = end
         return numbers
 
-    def _add_data(
-        self, batches: AuditedBatches, numbers: Int64Array, first: Int64Array, last: Int64Array, counts: Int64Array
-    ) -> None:
-        """Add data of transactions, each with its first and last batch."""
+    def _add_data(self, batches: AuditedBatches, numbers: Int64Array, last: Int64Array, counts: Int64Array) -> None:
+        """Add data of transactions, each up to its last batch."""
         table, found = batches.table, self._rows[numbers]
-        is_new = found["last_offset"] == NONE
-        found["producer_id"] = table.producer_id[first]
-        for name, values in (
-            ("producer_epoch", table.producer_epoch[first]),
-            ("first_offset", batches.base[first]),
-            ("first_timestamp", table.max_timestamp[first]),
-            ("earlier_epoch", NONE),
-            ("marker_offset", NONE),
-        ):
-            found[name] = np.where(is_new, values, found[name])
         epoch = table.producer_epoch[last]
         is_other = epoch != found["producer_epoch"]
         found["earlier_epoch"] = np.where(is_other, found["producer_epoch"], found["earlier_epoch"])
