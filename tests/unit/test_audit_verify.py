@@ -87,6 +87,13 @@ def test_a_segment_that_cannot_be_read_is_found(copied: Callable[[str], Path]) -
     assert "log-unreadable" in {finding.rule for finding in findings_of(root)}
 
 
+def test_a_snapshot_without_a_segment_is_read(golden: Golden, tmp_path: Path) -> None:
+    snapshot = min((golden("transactions") / ROLLED).glob("*.snapshot"))
+    (tmp_path / ROLLED).mkdir()
+    shutil.copy(snapshot, tmp_path / ROLLED / f"{0:020d}.snapshot")
+    assert verify_partition(open_partition(str(tmp_path / ROLLED))).findings == ()
+
+
 def test_the_batches_behind_damage_are_still_proven(copied: Callable[[str], Path]) -> None:
     root = copied("transactions")
     whole = verify_partition(open_partition(str(root / ROLLED))).size.batch_count

@@ -89,7 +89,7 @@ class ProducerFacts(Follower):
         evidence.snapshot_ids = {offset: snapshot.producer_ids for offset, snapshot in self._waiting.items()}
         self._known_from = partition.first_offset  # the state knows what was written from here on
         self._aborted = AbortedTransactions()
-        self._is_started = False
+        self._is_started = False  # a segment is there, maybe not the first that was listed
         self._is_lost = False  # offsets go back, which is a finding of its own
 
     def begin(self, segment: SegmentFiles) -> None:
@@ -171,7 +171,7 @@ class ProducerFacts(Follower):
         """Compare those that were waiting for the state to come to `offset`."""
         for waiting in [one for one in self._waiting if one <= offset]:
             stored = _rows(self._waiting.pop(waiting))
-            if waiting >= self._partition.files.segments[0].base_offset and not self._has_damage:
+            if self._is_started and waiting >= self._partition.base_offset and not self._has_damage:
                 live = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes()))
                 self._ask(SnapshotFacts(self._partition, waiting, live, stored, self._asked_from))
 
