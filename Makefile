@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 LONG := -o faulthandler_timeout=0  # no trace of what is merely long
 
-.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log crash prove-exactly-once lint bench bench-compare bench-dump golden wheel docs reference lock clean prove-interrupts
+.PHONY: help setup demo test test-long test-unit test-properties test-kafka test-spark test-interpreted prove-log crash prove-exactly-once lint bench bench-compare bench-docs bench-dump golden wheel docs reference lock clean prove-interrupts
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -67,14 +67,23 @@ lint: setup
 	$(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-bench.lock
 	@touch $@
 
+BENCHMARKS = $(if $(ONLY),$(foreach operation,$(ONLY),benchmarks/bench_$(operation).py),benchmarks)
+BENCH_OUT = bench-out$(if $(ONLY),/$(subst $(eval) ,-,$(ONLY)))
+
 bench: .venv/.bench ## measure everything beside its peers, a quarter of an hour; ONLY="operation …", SCALE=part, into bench-out
-	$(BIN)/python -m benchmarks.run $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
+	@mkdir -p $(BENCH_OUT)
+	@LOGSTORE_BENCH_PEERS=$${LOGSTORE_BENCH_PEERS:-on} LOGSTORE_BENCH_SCALE=$(or $(SCALE),1) $(PYTEST) -q $(LONG) -p no:cacheprovider --benchmark-only \
+	  --benchmark-quiet --benchmark-max-time=1.25 --benchmark-min-rounds=3 --benchmark-json=$(BENCH_OUT)/results.json $(BENCHMARKS); \
+	  code=$$?; $(BIN)/python -m benchmarks.support.report $(BENCH_OUT)/results.json && exit $$code
 
 bench-compare: setup ## what changed since BASE=commit; ONLY="operation …", SCALE=part
-	$(BIN)/python -m benchmarks.compare $(BASE) $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
+	$(BIN)/python -m benchmarks.support.compare $(BASE) $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
 
-bench-dump: setup ## time the dump of 1 GiB, and of 10 KB, against kafka-dump-log
-	$(BIN)/python -m benchmarks.run --only dump --only startup --scale 4
+bench-docs: ## show the last `make bench` in PAGE and in SUMMARY
+	$(BIN)/python -m benchmarks.support.report bench-out/results.json --page $(or $(PAGE),docs/explanation/benchmarks.md) --summary $(or $(SUMMARY),README.md)
+
+bench-dump: ## time the dump of 1 GiB against kafka-dump-log
+	@$(MAKE) --no-print-directory bench ONLY=dump SCALE=4
 
 golden: setup ## make the golden directories and their answers again, with the real Kafka
 	$(BIN)/python -m tests.kafka.make_golden

@@ -1,4 +1,4 @@
-"""Appends of an idempotent producer to a running log, 100 bytes a record: calls of 1 to 1000, columns, and the kernels.
+"""Appends of an idempotent producer to a running log, 100 bytes a record: calls of 1 to 1000, and columns.
 
 Kafka's side is `MemoryRecords.withIdempotentRecords` and `appendAsLeader`, the records being in memory; its columns
 are appends of 1000 records, as many of them as there are records. Both sides of these begin a new log each time, so
@@ -16,26 +16,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.bench_folds import NO_DATA, PRODUCER_COUNTS, table_of
-from benchmarks.floors import appending, writing
-from benchmarks.logs import opened, values
-from benchmarks.measured import Floor, Growth, Measured, Side
-from benchmarks.peers.warm_kafka import WarmKafka
-from benchmarks.sizes import scaled, steps
-from benchmarks.written import kinds_of_batches, written
-from logstore.clock import now_ms
+from benchmarks.bench_kernels import NO_DATA, PRODUCER_COUNTS, table_of
+from benchmarks.peers.kafka import WarmKafka
+from benchmarks.support.data import scaled, steps, values
+from benchmarks.support.floors import appending, decompressing, reading, writing
+from benchmarks.support.logs import kinds_of_batches, opened, written
+from benchmarks.support.measure import Floor, Growth, Measured, Side
+from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
-from logstore.errors import KafkaStorageError
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
-from logstore.kernels.append.steps import append_request, finish_append
-from logstore.kernels.append.structs import APPENDED
-from logstore.log.append.records import RecordsRequest
+from logstore.layout.batch import HEADER_SIZE as BATCH_HEADER_SIZE
+from logstore.log.append.analyze import analyze
+from logstore.log.append.rules import ValidationRules
+from logstore.log.append.validate import validate
+from logstore.log.config import parse_config
 from logstore.log.partition_log import PartitionLog
+from logstore.model import Codec
 
 VALUE_SIZE = 100
 RECORD_SIZE = 107  # of a record of such a value, on average
-HEADER_SIZE = 61
+CHECKED = [(1, Codec.NONE), (1000, Codec.NONE), (1000, Codec.LZ4), (1000, Codec.ZSTD)]
 KAFKA_CALLS = {1: 20_000, 10: 10_000, 100: 2_000, 1000: 300}  # a round, by records a call
+NOW_MS = 1_700_000_000_000
+RULES = ValidationRules.of(parse_config({}), "t-0")
 COLUMN_RECORD_COUNT = scaled(20_000, 1_000_000)
 
 
@@ -48,11 +51,11 @@ def log(tmp_path: Path) -> Iterator[PartitionLog]:
 
 def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count: int) -> Side:
     """Seconds of an append of so many records, one of so many to a new log."""
-    sizes = {"records": record_count, "count": call_count, "keySize": 0, "valueSize": VALUE_SIZE}
+    sizes = {"records": record_count, "count": call_count, "valueSize": VALUE_SIZE}
 
     def side() -> float:
         shutil.rmtree(place, ignore_errors=True)
-        order = {"op": "append", "build": True, "idempotent": True, "dir": str(place), **sizes}
+        order = {"op": "append", "dir": str(place), **sizes}
         return kafka.seconds(**order, call_count=call_count, expected_count=call_count * record_count)
 
     return side
@@ -60,7 +63,7 @@ def kafkas_appends(kafka: WarmKafka, place: Path, record_count: int, call_count:
 
 def bare_write(place: Path, record_count: int = 1) -> Floor:
     """Of a batch of some records."""
-    return writing(place / "floor", HEADER_SIZE + record_count * RECORD_SIZE, 500)
+    return writing(place / "floor", BATCH_HEADER_SIZE + record_count * RECORD_SIZE, 500)
 
 
 def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:
@@ -70,7 +73,9 @@ def kinds_and_lengths(log: PartitionLog) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("record_count", KAFKA_CALLS)
-def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_count: int, tmp_path: Path) -> None:
+def test_append_records(
+    measured: Measured, kafka: WarmKafka, log: PartitionLog, record_count: int, tmp_path: Path
+) -> None:
     batch = values(record_count)
     call_count = scaled(20, KAFKA_CALLS[record_count])
     sequence = 0
@@ -81,7 +86,7 @@ def test_append(measured: Measured, kafka: WarmKafka, log: PartitionLog, record_
         sequence += record_count
         return record_count
 
-    size = HEADER_SIZE + record_count * RECORD_SIZE
+    size = BATCH_HEADER_SIZE + record_count * RECORD_SIZE
     measured(
         append,
         title=f"append, {record_count:,} records a call",
@@ -171,39 +176,17 @@ def test_append_behind_segments(measured: Measured, log: PartitionLog, segment_c
     assert len(log.segments) == segment_count
 
 
-def structs_of(log: PartitionLog) -> tuple[Any, ...]:
-    """What the kernels of an append go by."""
-    fast = log.appender.fast
-    return log.offsets.struct, fast.struct, fast.request, log.producers.state.buffers.struct, log.active.indexes.struct
+@pytest.mark.parametrize(("count", "codec"), CHECKED, ids=lambda each: str(getattr(each, "kafka_name", each)))
+def test_append_checks(measured: Measured, count: int, codec: Codec) -> None:
+    """What the slow path does before anything is written; the fast one checks as it appends."""
+    columns = RecordColumns.from_records((None, b"%0100d" % index, NOW_MS, []) for index in range(count))
+    data = build_batch(columns, codec=codec, producer_id=7, producer_epoch=0, base_sequence=0)
 
+    def check() -> int:
+        analyzed = analyze(data, origin=AppendOrigin.CLIENT, leader_epoch=0, rules=RULES)
+        call = {"origin": AppendOrigin.CLIENT, "base_offset": 100, "leader_epoch": 0, "now_ms": NOW_MS, "rules": RULES}
+        return validate(data, analyzed, **call).last_offset
 
-def test_append_request(measured: Measured, log: PartitionLog, tmp_path: Path) -> None:
-    """The kernel with its write, and what hands it 100 records."""
-    for _ in range(2):
-        log.append_records(values(100))
-    fast = log.appender.fast
-    request = RecordsRequest(values(100), None, None, None, -1, -1, -1, False, 0, None)
-
-    def append() -> int:
-        data = request.fill(fast, now_ms())
-        status = append_request(*structs_of(log), data)
-        if status != APPENDED:  # now and then the slow path has to make room, for index entries or in a new segment
-            log.append_records(values(100))
-            log.append_records(values(100))
-        return APPENDED
-
-    assert measured(append, count=100, floor=bare_write(tmp_path, 100)) == APPENDED
-
-
-def test_finish_append(measured: Measured, log: PartitionLog) -> None:
-    for _ in range(2):
-        log.append_records(values(1))
-    struct = log.offsets.struct
-
-    def finish() -> int:
-        struct.unfinished_size = 1
-        return finish_append(*structs_of(log))
-
-    floor = "a few words of memory: less than a call"
-    assert measured(finish, count=1, floor=floor) == APPENDED
-    log.failure.error = KafkaStorageError("offsets without bytes")
+    title = f"check of an append of {count:,} records, {codec.kafka_name}"
+    floor = reading(data) if codec is Codec.NONE else decompressing(codec, [data[BATCH_HEADER_SIZE:].tobytes()])
+    assert measured(check, title=title, size=data.size, count=count, floor=floor) == 99 + count

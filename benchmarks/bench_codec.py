@@ -1,6 +1,9 @@
-"""One batch decompressed and compressed: 100-byte records, half words and half noise; the floor is the library.
+"""Codecs: one batch and many decompressed and compressed, beside the libraries alone; and whole segments of compressed
+batches decoded with every checksum, beside Kafka's iteration.
 
-The decompressors of snappy and lz4 are kernels, beside cramjam, and their floor is a copy of what comes out."""
+Records have 100 bytes, half words and half noise. The decompressors of snappy and lz4 are kernels, beside cramjam;
+their floor is a copy of what comes out.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import gzip
 import random
 import struct
 from collections.abc import Callable
+from pathlib import Path
 
 import cramjam
 import numpy as np
@@ -15,13 +19,17 @@ import numpy.typing as npt
 import pytest
 import xxhash
 
-from benchmarks.floors import Floor, copying
-from benchmarks.library_floors import compressing, decompressing
-from benchmarks.measured import Measured
+from benchmarks.peers.kafka import WarmKafka
+from benchmarks.peers.two_processes import two_processes
+from benchmarks.support.data import KIB, MIB, SEGMENT, scaled, write_compressed_segment
+from benchmarks.support.floors import Bytes, Floor, compressing, copying, decompressing, library_over, mapped
+from benchmarks.support.logs import decode_all, sums_of
+from benchmarks.support.measure import Measured
 from logstore.codec import compress, decompress
 from logstore.codec.streams import decompress_streams
-from logstore.kernels.codec.copying import SLACK_SIZE
-from logstore.kernels.codec.streams import decompress_plain_streams
+from logstore.columns.batch_table import scan
+from logstore.columns.window_memory import STREAMS_SIZE_MAX
+from logstore.layout.batch import CODEC_MASK, HEADER_SIZE
 from logstore.model import Codec
 
 Int64Array = npt.NDArray[np.int64]
@@ -32,6 +40,8 @@ STREAM_SIZE = 16 * 1024
 STREAM_HASH = 0x7040278C889A54C9
 SIZE_MAX = 1 << 30
 STREAM_COUNT = 64  # at a time, where many are asked for
+LIBRARY_STREAM_COUNT = 64  # that the library alone is given at once, of a segment
+THREADS = ["one thread", "two threads"]
 
 
 def record_stream(size: int) -> bytes:
@@ -73,21 +83,6 @@ ENCODERS: dict[Codec, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)
-def test_decompress_a_batch(measured: Measured, codec: Codec) -> None:
-    data = ENCODERS[codec](record_stream(STREAM_SIZE))
-    outcome = measured(
-        decompress,
-        *(codec, memoryview(data), 2, SIZE_MAX),
-        title=f"decompress {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
-        size=STREAM_SIZE,
-        floor=decompressing(codec, [data]),
-        hashed=lambda outcome: outcome.data,
-    )
-    assert outcome.error is None
-    assert xxhash.xxh64_intdigest(outcome.data) == STREAM_HASH
-
-
 def places(size: int) -> tuple[Int64Array, Int64Array]:
     """Where streams of a size start and end, one behind the other."""
     ends = np.arange(1, STREAM_COUNT + 1) * size
@@ -106,7 +101,7 @@ def test_decompress_batches(measured: Measured, codec: Codec) -> None:
         title=f"decompress {STREAM_COUNT} batches of {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
         size=STREAM_SIZE * STREAM_COUNT,
         peers=peers,
-        floor=floor_of(codec, payload),
+        floor=streams_floor(codec, payload),
         hashed=lambda places: [out[start:end] for start, end in zip(*places, strict=True)],
     )
     streams = [out[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -114,33 +109,15 @@ def test_decompress_batches(measured: Measured, codec: Codec) -> None:
     assert len(streams) == STREAM_COUNT
 
 
-def floor_of(codec: Codec, payload: bytes) -> Floor:
+def streams_floor(codec: Codec, payload: bytes) -> Floor:
     """Of so many streams: the library that ours calls; where the decompressor is ours, what comes out, copied."""
     if codec in OF_OURS:
         return copying(STREAM_SIZE * STREAM_COUNT)
     return decompressing(codec, [payload] * STREAM_COUNT)
 
 
-@pytest.mark.parametrize("codec", OF_OURS, ids=lambda codec: codec.kafka_name)
-def test_decompress_plain_streams(measured: Measured, codec: Codec) -> None:
-    payload = ENCODERS[codec](record_stream(STREAM_SIZE))
-    data = np.frombuffer(payload * STREAM_COUNT, np.uint8)
-    size = STREAM_SIZE * STREAM_COUNT
-    out, out_ends = np.empty(size + SLACK_SIZE, np.uint8), np.empty(STREAM_COUNT, np.int64)
-    count = measured(
-        decompress_plain_streams,
-        *(int(codec), data, data.size, *places(len(payload)), STREAM_COUNT, out, size, size, out_ends),
-        title=f"kernel: decompress {STREAM_COUNT} batches of {STREAM_SIZE // 1024} KiB, {codec.kafka_name}",
-        size=size,
-        floor=floor_of(codec, payload),
-        hashed=lambda count: (count, out[:size]),
-    )
-    assert count == STREAM_COUNT
-    assert xxhash.xxh64_intdigest(out[size - STREAM_SIZE : size]) == STREAM_HASH
-
-
 @pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.kafka_name)
-def test_compress_a_batch(measured: Measured, codec: Codec) -> None:
+def test_compress_batch(measured: Measured, codec: Codec) -> None:
     stream = memoryview(record_stream(STREAM_SIZE))
     data = measured(
         compress,
@@ -150,3 +127,72 @@ def test_compress_a_batch(measured: Measured, codec: Codec) -> None:
         floor=compressing(codec, bytes(stream)),
     )
     assert xxhash.xxh64_intdigest(decompress(codec, memoryview(data), 2, SIZE_MAX).data) == STREAM_HASH
+
+
+def partition(directory: Path) -> Path:
+    """The path of the only segment of a partition."""
+    (directory / "t-0").mkdir()
+    return directory / "t-0" / SEGMENT
+
+
+@pytest.fixture(scope="module", params=COMPRESSED, ids=lambda codec: codec.kafka_name)
+def compressed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    path = partition(tmp_path_factory.mktemp("decode"))
+    return path, write_compressed_segment(path, scaled(256 * KIB, 48 * MIB), request.param)
+
+
+def floor_of(path: Path, thread_count: int) -> Floor:
+    """Decompression alone where it is, over all streams; else the file mapped and checksummed; on as many threads."""
+    data = np.fromfile(path, np.uint8)
+    table = scan(data)
+    codec = Codec(int(table.attributes[0]) & CODEC_MASK)
+    if codec is Codec.NONE:
+        return mapped(path, thread_count)
+    starts, ends = table.position + HEADER_SIZE, table.position + table.size
+    outs = [np.ones(STREAMS_SIZE_MAX, np.uint8) for _ in range(thread_count)]
+    parts = [slice(row, row + LIBRARY_STREAM_COUNT) for row in range(0, len(table), LIBRARY_STREAM_COUNT)]
+    inputs = [(starts[part], ends[part], outs[number % thread_count]) for number, part in enumerate(parts)]
+
+    def decompress(part: tuple[Int64Array, Int64Array, Bytes]) -> None:
+        decompress_streams(codec, data, *part, STREAMS_SIZE_MAX)
+
+    libraries = {Codec.GZIP: "isal", Codec.ZSTD: "zstandard"}
+    return library_over(libraries.get(codec, "decompression alone"), decompress, inputs, thread_count)
+
+
+def measure_file(measured: Measured, kafka: WarmKafka, segment: tuple[Path, int], threads: str, title: str) -> int:
+    """Records of a segment that ours and Kafka's iteration count."""
+    path, record_count = segment
+    is_ahead = threads == "two threads"
+    sums = sums_of(path, is_ahead=is_ahead)
+
+    def kafkas() -> float:
+        answer = kafka.measure(op="read", file=str(path))
+        if (answer["count"], answer["bytes"]) != sums:
+            raise RuntimeError(f"Kafka's records and bytes are {answer['count'], answer['bytes']} instead of {sums}")
+        return answer["ns"] / 1e9
+
+    with two_processes(path, record_count) as both:
+        return measured(
+            lambda: decode_all(path, is_ahead=is_ahead),
+            title=title,
+            size=path.stat().st_size,
+            count=record_count,
+            peers={"Kafka": kafkas, **({"two processes": both} if is_ahead else {})},
+            floor=floor_of(path, THREADS.index(threads) + 1),
+            reads=[path],
+            hashed=lambda count: (count, *sums),
+        )
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_decode_segment_of(
+    measured: Measured,
+    kafka: WarmKafka,
+    compressed: tuple[Path, int],
+    threads: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    codec = request.node.callspec.params["compressed"].kafka_name
+    title = f"decode of {codec} with CRC, {threads}"
+    assert measure_file(measured, kafka, compressed, threads, title) == compressed[1]

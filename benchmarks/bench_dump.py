@@ -12,21 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.digest import digest
-from benchmarks.floors import copying, writing_in_parts
-from benchmarks.measured import Growth, Measured
-from benchmarks.peers.kafka_dump_log import kafka_dump_log
-from benchmarks.peers.processes import LOGSTORE, Run, run
-from benchmarks.segments import write_segment
-from benchmarks.sizes import KIB, MIB, scaled, steps
+from benchmarks.peers.commands import LOGSTORE, Run, bare_python, kafka_dump_log, run
+from benchmarks.support.data import KIB, MIB, SEGMENT, scaled, steps, write_segment
+from benchmarks.support.floors import copying, writing_in_parts
+from benchmarks.support.measure import Growth, Measured, digest
 from logstore_tools.dump import run as dump_run
 
 SIZE_TINY = 256 * KIB
 SIZE, SIZE_IN_PROCESS = scaled(SIZE_TINY, 256 * MIB), scaled(SIZE_TINY, 32 * MIB)
-SEGMENT = "00000000000000000000.log"
 DEPTHS = {"batch level": (), "--deep-iteration": ("--deep-iteration",), "--print-data-log": ("--print-data-log",)}
 IN_PROCESS = DEPTHS | {"--format json": ("--format", "json", "--print-data-log")}
 ROUND_COUNTS = {"batch level": 3, "--deep-iteration": 2, "--print-data-log": 2}  # of those that take Kafka long
+SMALL_SIZE = 10_000
 TINY_HASHES = {
     "batch level": "a0891189c7e2e52c",
     "--deep-iteration": "d8a18b6a5d7dc92c",
@@ -43,7 +40,7 @@ def segment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_dump_as_a_command(measured: Measured, segment: Path, depth: str, tmp_path: Path) -> None:
+def test_dump_command(measured: Measured, segment: Path, depth: str, tmp_path: Path) -> None:
     argv, cwd = ["--files", SEGMENT, *DEPTHS[depth]], segment.parent
     ours, kafkas = tmp_path / "logstore.txt", tmp_path / "kafka.txt"
     run([*LOGSTORE, "dump", *argv], ours, cwd)
@@ -94,3 +91,24 @@ def test_dump_by_size(measured: Measured, size: int, tmp_path: Path, monkeypatch
     title = f"dump in process, {size / MIB:.4g} MiB, --print-data-log"
     floor = copying(len(dump_text("--print-data-log")))
     assert len(measured(dump_text, "--print-data-log", title=title, size=size, floor=floor, growth=growth)) > size
+
+
+def test_dump_small_file(measured: Measured, tmp_path: Path) -> None:
+    write_segment(tmp_path / SEGMENT, SMALL_SIZE, batch_size=SMALL_SIZE // 3)
+    argv = ["--files", SEGMENT, "--print-data-log"]
+    ours, kafkas = tmp_path / "logstore.txt", tmp_path / "kafka.txt"
+
+    def start() -> bytes:
+        run([*LOGSTORE, "dump", *argv], ours, tmp_path)
+        return ours.read_bytes()
+
+    text = measured(
+        start,
+        title="`logstore dump`, 10 KB, --print-data-log, start to exit",
+        size=SMALL_SIZE,
+        peers={"kafka-dump-log": kafka_dump_log(argv, kafkas, tmp_path)},
+        floor=bare_python(tmp_path),
+        rounds=7,
+    )
+    assert len(text) > SMALL_SIZE
+    assert not kafkas.exists() or filecmp.cmp(ours, kafkas, shallow=False)

@@ -1,4 +1,5 @@
-"""Reads: all records of a log in both isolation levels beside Kafka's, a fetch, an offset by time, a live directory.
+"""Reads: a log in both isolation levels beside Kafka's, a segment decoded with every checksum beside Kafka's iteration,
+memory beside the Python clients' parsers, records to Arrow, fetches, searches, a live directory.
 
 Of the transactions in the log every other one was aborted; producers take turns, so that transactions lie over each
 other. Kafka's side reads with `UnifiedLog.read` and leaves out what a consumer does.
@@ -15,36 +16,52 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.floors import checking, library, mapped, reading, touching_file
-from benchmarks.logs import NAME, SEGMENT, opened, twin, values
-from benchmarks.measured import Growth, Measured
-from benchmarks.peers.warm_kafka import WarmKafka
-from benchmarks.segments import BASE_TIMESTAMP_MS, write_segment
-from benchmarks.sizes import KIB, MIB, scaled, steps
-from logstore.columns.batch_table import BatchTable
-from logstore.columns.batch_table import scan as scan_batches
-from logstore.columns.in_order import in_order
+from benchmarks.bench_codec import THREADS, measure_file, partition
+from benchmarks.bench_kernels import BATCH_SIZE, columns_of
+from benchmarks.peers.kafka import WarmKafka
+from benchmarks.peers.python_clients import PARSERS, parsed
+from benchmarks.support.data import (
+    BASE_TIMESTAMP_MS,
+    KIB,
+    MIB,
+    SEGMENT,
+    scaled,
+    segment_of,
+    steps,
+    values,
+    write_segment,
+)
+from benchmarks.support.floors import Bytes, copying, library, mapped, reading, touching_file
+from benchmarks.support.logs import INT64_MAX, NAME, opened, twin
+from benchmarks.support.measure import Growth, Measured
+from logstore.columns.arrow_batches import record_batch
+from logstore.columns.batch_table import scan
+from logstore.columns.record_building import BuiltBatches, build_batches
 from logstore.columns.record_table import RecordTable
-from logstore.columns.record_windows import RecordWindow
-from logstore.folds import committed_filter
-from logstore.folds.committed_filter import CommittedFilter
-from logstore.kernels.scan import batches as scan
-from logstore.layout.batch import HEADER_SIZE, TRANSACTIONAL_FLAG
+from logstore.columns.record_windows import RecordWindow, record_windows
+from logstore.layout.batch import HEADER_SIZE
+from logstore.layout.offset_index import ENTRY_DTYPE as OFFSET_ENTRY_DTYPE
+from logstore.layout.offset_index import OffsetIndex, parse_offset_index
+from logstore.layout.time_index import ENTRY_DTYPE as TIME_ENTRY_DTYPE
+from logstore.layout.time_index import parse_time_index
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.view import records as record_reader
 from logstore.view.follower import LogFollower
 from logstore.view.partition_reader import PartitionReader
-from logstore.view.read import INT_MAX
-from logstore.view.window_decoder import WindowDecoder
 
 SIZE = scaled(256 * KIB, 64 * MIB)
 TRANSACTION_COUNT = scaled(20, 2000)
 PRODUCER_COUNT, BATCH_RECORD_COUNT = 5, 100
+ISOLATIONS = [FetchIsolation.READ_UNCOMMITTED, FetchIsolation.READ_COMMITTED]
 FETCH_SIZE = 1024 * 1024
 BATCH_COUNT = 10_000
-THREADS = {1: "one thread", 2: "two threads"}
-INT64_MAX = 2**63 - 1
+ARROW_COUNT = scaled(20_000, 500_000)
+STEP = 2654435761  # between targets, as in `RecordBench.java`, so that one is far from the next
+CALL_COUNT = 200
+KAFKA_CALL_COUNT = 200_000
+OFFSETS_AN_ENTRY = 40
+MS_AN_ENTRY = 10
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +93,7 @@ def transactions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Par
     log.close()
 
 
-def sums_of(log: PartitionLog, isolation: FetchIsolation) -> tuple[int, int]:
+def sums_of_log(log: PartitionLog, isolation: FetchIsolation) -> tuple[int, int]:
     """Of the offsets that are seen, and of the lengths of values."""
     offsets = lengths = 0
     for chunk in log.records(isolation=isolation).chunks():
@@ -85,9 +102,9 @@ def sums_of(log: PartitionLog, isolation: FetchIsolation) -> tuple[int, int]:
     return offsets, lengths
 
 
-@pytest.mark.parametrize("thread_count", [1, 2])
-@pytest.mark.parametrize("isolation", [FetchIsolation.READ_UNCOMMITTED, FetchIsolation.READ_COMMITTED])
-def test_read(
+@pytest.mark.parametrize("thread_count", [1, 2], ids=THREADS)
+@pytest.mark.parametrize("isolation", ISOLATIONS, ids=lambda isolation: isolation.name.lower())
+def test_read_log(
     measured: Measured,
     kafka: WarmKafka,
     transactions: tuple[PartitionLog, Path],
@@ -115,19 +132,19 @@ def test_read(
     size = sum(path.stat().st_size for path in Path(log.directory.path).glob("*.log"))
     count = measured(
         read_all,
-        title=f"read {size / MIB:.4g} MiB of transactions, {isolation.name.lower()}, {THREADS[thread_count]}",
+        title=f"read {size / MIB:.4g} MiB of transactions, {isolation.name.lower()}, {THREADS[thread_count - 1]}",
         size=size,
         count=seen_count,
         peers={"Kafka": kafkas},
         floor=mapped(Path(log.directory.path) / SEGMENT, thread_count),
         reads=[Path(log.directory.path) / SEGMENT, copy / SEGMENT],
-        hashed=lambda count: (count, *sums_of(log, isolation)),
+        hashed=lambda count: (count, *sums_of_log(log, isolation)),
     )
     assert count == (written_count // 2 if is_committed else written_count)
 
 
 @pytest.mark.parametrize("segment_count", steps(1, 30, 100, 300, 1000))
-def test_a_fetch_among_segments(measured: Measured, tmp_path: Path, segment_count: int) -> None:
+def test_fetch_among_segments(measured: Measured, tmp_path: Path, segment_count: int) -> None:
     """What it costs must not grow with the segments that there are."""
     log, batch = opened(tmp_path / NAME), values(1)
     for _ in range(segment_count - 1):
@@ -142,7 +159,7 @@ def test_a_fetch_among_segments(measured: Measured, tmp_path: Path, segment_coun
     log.close()
 
 
-def test_a_fetch(measured: Measured, reader: PartitionReader) -> None:
+def test_fetch(measured: Measured, reader: PartitionReader) -> None:
     offset = reader.bounds.log_end_offset // 2
     fetched = measured(
         reader.read,
@@ -158,67 +175,206 @@ def test_a_fetch(measured: Measured, reader: PartitionReader) -> None:
     assert fetched.aborted_transactions == []
 
 
-def test_an_offset_by_time(measured: Measured, reader: PartitionReader) -> None:
-    time_ms, times = (
-        BASE_TIMESTAMP_MS + 5,
-        scan_batches(np.fromfile(Path(reader.path, SEGMENT), np.uint8)).max_timestamp,
-    )
-    floor = library("`np.searchsorted` of batches", np.searchsorted, times, time_ms)
-    found = measured(reader.offset_for_timestamp, time_ms, count=1, unit="questions", floor=floor)
-    assert found is not None
-    assert found.timestamp == BASE_TIMESTAMP_MS + 5
-
-
-@pytest.mark.parametrize("thread_count", [1, 2])
-def test_all_records(measured: Measured, reader: PartitionReader, thread_count: int) -> None:
-    fetched = reader.read(0, INT_MAX)
-
-    def tables() -> Iterator[RecordTable]:
-        decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
-        parts = decoder.decoded() if thread_count == 1 else in_order(decoder.next_window, decoder.decode)
-        windows = (window for part in parts for window in part.windows)
-        return (window.records for window in windows if isinstance(window, RecordWindow))
-
-    def decode() -> int:
-        return sum(map(len, tables()))
-
-    count = reader.bounds.log_end_offset
-    title = f"all records of {fetched.data.size / MIB:.4g} MiB that are fetched, {THREADS[thread_count]}"
-    floor = checking(fetched.data, thread_count)
-    lengths = sum(int(table.value_size.sum()) for table in tables())
-    found = {"count": count, "floor": floor, "hashed": lambda found: (found, lengths)}
-    reads = [Path(reader.path, SEGMENT)]
-    assert measured(decode, title=title, size=fetched.data.size, reads=reads, **found) == count
-
-
-@pytest.mark.parametrize("aborted_count", [0, 1, 1000])
-def test_the_committed_filter(measured: Measured, aborted_count: int) -> None:
-    matrix = np.zeros((scan.COLUMN_COUNT, BATCH_COUNT), np.int64)
-    matrix[scan.BASE_OFFSET] = np.arange(BATCH_COUNT)
-    matrix[scan.ATTRIBUTES] = TRANSACTIONAL_FLAG
-    matrix[scan.PRODUCER_ID] = np.arange(BATCH_COUNT) % 2000
-    table = BatchTable(matrix, BATCH_COUNT, scan.END, 0)
-    aborted = [(producer_id, 0) for producer_id in range(aborted_count)]
-    no_data = np.zeros(0, np.uint8)
-
-    def filter_all() -> Any:
-        return committed_filter.step(CommittedFilter(aborted), no_data, table, 0, BATCH_COUNT)
-
-    floor = reading(matrix[[scan.ATTRIBUTES, scan.PRODUCER_ID] if aborted else [scan.ATTRIBUTES]])
-    is_left_out = measured(filter_all, count=BATCH_COUNT, unit="batches", floor=floor)
-    assert int(is_left_out.sum()) == BATCH_COUNT * aborted_count // 2000
-
-
-def test_a_first_look(measured: Measured, reader: PartitionReader) -> None:
+def test_live_log_first_look(measured: Measured, reader: PartitionReader) -> None:
     path = Path(reader.path, SEGMENT)
-    floor = touching_file(path, scan_batches(np.fromfile(path, np.uint8)).position)
+    floor = touching_file(path, scan(np.fromfile(path, np.uint8)).position)
     size, bounds = path.stat().st_size, lambda found: found.bounds
     found = measured(PartitionReader, reader.path, size=size, floor=floor, reads=[path], hashed=bounds)
     assert found.bounds == reader.bounds
 
 
-def test_a_look_when_nothing_is_new(measured: Measured, reader: PartitionReader) -> None:
+def test_live_log_nothing_new(measured: Measured, reader: PartitionReader) -> None:
     floor = library("`os.stat`", os.stat, Path(reader.path, SEGMENT))
     measured(reader.refresh, floor=floor, hashed=lambda _: reader.bounds)
     assert isinstance(reader._follower, LogFollower)
     assert reader.bounds.log_end_offset > 0
+
+
+@pytest.fixture(scope="module")
+def plain_segment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The path of a segment, and the number of its records."""
+    path = partition(tmp_path_factory.mktemp("decode"))
+    return path, write_segment(path, scaled(256 * KIB, 256 * MIB))
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_decode_segment(measured: Measured, kafka: WarmKafka, plain_segment: tuple[Path, int], threads: str) -> None:
+    title = f"decode with CRC, {threads}"
+    assert measure_file(measured, kafka, plain_segment, threads, title) == plain_segment[1]
+
+
+@pytest.mark.parametrize("size", steps(64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB))
+def test_decode_in_memory(measured: Measured, tmp_path: Path, size: int) -> None:
+    """Without checksums, as the two parsers; they make a Python object of each record, we a table."""
+    data = segment_of(tmp_path, size)
+    content, table = data.tobytes(), scan(data)
+    record_count = int(table.record_count.sum())
+
+    def tables() -> list[RecordTable]:
+        windows = record_windows(data, table, np.arange(len(table)))
+        return [window.records for window in windows if isinstance(window, RecordWindow)]
+
+    few, value_length = size <= 4 * MIB, sum(int(each.value_size.sum()) for each in tables())
+    found = measured(
+        tables,
+        title=f"decode {size / MIB:.4g} MiB in memory",
+        size=data.size,
+        count=record_count,
+        peers={name: parsed(name, content, record_count, value_length) for name in PARSERS} if few else {},
+        floor=reading(data),
+        growth=Growth("bytes of a segment", "decode", size),
+        hashed=lambda found: [each.matrix[:, : len(each)] for each in found],
+    )
+    assert sum(map(len, found)) == record_count
+
+
+def tables(batches: BuiltBatches) -> list[RecordTable]:
+    windows = record_windows(batches.data, batches.table, np.arange(len(batches.table)))
+    return [window.records for window in windows if isinstance(window, RecordWindow)]
+
+
+@pytest.mark.parametrize("value_size", [8, 100])
+@pytest.mark.parametrize("is_view", [False, True], ids=["binary", "views"])
+@pytest.mark.parametrize("source", ["records", "bytes"])
+def test_to_arrow(measured: Measured, source: str, is_view: bool, value_size: int) -> None:
+    """Of records that are decoded, or from the bytes of batches, as a reader has them."""
+    pytest.importorskip("pyarrow")
+    content = build_batches(columns_of(value_size, count=ARROW_COUNT, has_keys=True), batch_size=BATCH_SIZE)
+    records = tables(content)
+
+    def batches() -> list[Any]:
+        return [record_batch(each, is_view=is_view) for each in (records if source == "records" else tables(content))]
+
+    lent = [each.data for each in records] if source == "records" else [content.data]
+    found = measured(
+        batches,
+        title=f"{ARROW_COUNT:,} {source} of {value_size} bytes to Arrow, values {'as views' if is_view else 'copied'}",
+        count=ARROW_COUNT,
+        size=ARROW_COUNT * value_size,
+        floor=copying(made_size(batches(), lent)),
+        hashed=contents,
+    )
+    assert sum(batch.num_rows for batch in found) == ARROW_COUNT
+
+
+def made_size(batches: list[Any], datas: list[Bytes]) -> int:
+    """Bytes of Arrow's buffers that are not the bytes of the batches themselves: what has to be copied."""
+    lent = {data.ctypes.data for data in datas}
+    buffers = [buffer for batch in batches for column in batch.columns for buffer in column.buffers() if buffer]
+    return sum(buffer.size for buffer in buffers if buffer.address not in lent)
+
+
+def contents(batches: list[Any]) -> list[Any]:
+    """Offsets, timestamps and values of all rows, the same however values are held."""
+    import pyarrow as pa
+
+    found: list[Any] = []
+    for batch in batches:
+        _, ends, content = batch["value"].cast(pa.binary()).buffers()
+        ends = np.frombuffer(ends, np.int32)[: batch.num_rows + 1]
+        values = np.frombuffer(content, np.uint8)[: ends[-1]]
+        found.append((batch["offset"].to_numpy(), batch["timestamp"].cast(pa.int64()).to_numpy(), ends, values))
+    return found
+
+
+def index_of(path: Path, entry_count: int) -> OffsetIndex:
+    """An index of this many entries, written to `path`."""
+    entries = np.zeros(entry_count, OFFSET_ENTRY_DTYPE)
+    entries["relative_offset"] = np.arange(1, entry_count + 1) * OFFSETS_AN_ENTRY
+    entries["position"] = np.arange(1, entry_count + 1) * 4096 % 2**31
+    path.write_bytes(entries.tobytes())
+    return parse_offset_index(entries.tobytes(), base_offset=0, path=str(path))
+
+
+@pytest.mark.parametrize("entry_count", steps(100, 1000, 10_000, 100_000, 1_000_000))
+def test_search_offset_index(measured: Measured, kafka: WarmKafka, tmp_path: Path, entry_count: int) -> None:
+    path = tmp_path / f"{0:020d}.index"
+    index, span = index_of(path, entry_count), (entry_count + 1) * OFFSETS_AN_ENTRY
+    order = {"op": "searchOffsets", "file": str(path), "first": 0, "span": span}
+    targets = [number * STEP % span for number in range(CALL_COUNT)]
+
+    def search_all() -> int:
+        return sum(index.lookup(target)[1] for target in targets)
+
+    def kafkas() -> float:
+        found = kafka.measure(**order, count=CALL_COUNT)["count"]
+        if found != answer:
+            raise RuntimeError(f"Kafka's positions sum up to {found} instead of {answer}")
+        return kafka.seconds(**order, count=KAFKA_CALL_COUNT) / KAFKA_CALL_COUNT * CALL_COUNT
+
+    answer = search_all()
+    measured(
+        search_all,
+        title=f"{CALL_COUNT} searches among {entry_count:,} offsets",
+        count=CALL_COUNT,
+        unit="searches",
+        peers={"Kafka": kafkas},
+        floor=library("`np.searchsorted`, all at once", np.searchsorted, index.offsets, np.array(targets)),
+        growth=Growth("entries of an index", f"{CALL_COUNT} offset searches", entry_count),
+    )
+    assert answer == sum((target // OFFSETS_AN_ENTRY) * 4096 % 2**31 for target in targets if target < span)
+
+
+@pytest.mark.parametrize("entry_count", steps(100, 1000, 10_000, 100_000, 1_000_000))
+def test_search_time_index(measured: Measured, kafka: WarmKafka, tmp_path: Path, entry_count: int) -> None:
+    path, span = tmp_path / f"{0:020d}.timeindex", (entry_count + 1) * MS_AN_ENTRY
+    entries = np.zeros(entry_count, TIME_ENTRY_DTYPE)
+    entries["timestamp"] = BASE_TIMESTAMP_MS + np.arange(entry_count) * MS_AN_ENTRY
+    entries["relative_offset"] = np.arange(entry_count) * OFFSETS_AN_ENTRY
+    path.write_bytes(entries.tobytes())
+    index = parse_time_index(entries.tobytes(), base_offset=0, path=str(path))
+    targets = [BASE_TIMESTAMP_MS + number * STEP % span for number in range(CALL_COUNT)]
+    order = {"op": "searchTimes", "file": str(path), "first": BASE_TIMESTAMP_MS, "span": span}
+
+    def search_all() -> int:
+        return sum(index.lookup(target)[1] for target in targets)
+
+    def kafkas() -> float:
+        kafka.seconds(**order, count=CALL_COUNT, expected_count=answer)
+        return kafka.seconds(**order, count=KAFKA_CALL_COUNT) / KAFKA_CALL_COUNT * CALL_COUNT
+
+    answer = search_all()
+    measured(
+        search_all,
+        title=f"{CALL_COUNT} searches among {entry_count:,} times",
+        count=CALL_COUNT,
+        unit="searches",
+        peers={"Kafka": kafkas},
+        floor=library("`np.searchsorted`, all at once", np.searchsorted, index.timestamps, np.array(targets)),
+        growth=Growth("entries of an index", f"{CALL_COUNT} time searches", entry_count),
+    )
+    last = (entry_count - 1) * OFFSETS_AN_ENTRY
+    slots = [(target - BASE_TIMESTAMP_MS) // MS_AN_ENTRY for target in targets]
+    assert answer == sum(min(slot * OFFSETS_AN_ENTRY, last) for slot in slots)
+
+
+def test_offsets_by_time(measured: Measured, kafka: WarmKafka, tmp_path: Path) -> None:
+    directory = tmp_path / "ours" / NAME
+    directory.mkdir(parents=True)
+    write_segment(directory / SEGMENT, scaled(256 * KIB, 64 * MIB))
+    log = opened(directory, was_clean=False)
+    last = log.offset_for_timestamp(-3)  # the record with the largest time
+    assert last is not None
+    span = last.timestamp - BASE_TIMESTAMP_MS + 1
+    targets = [BASE_TIMESTAMP_MS + number * STEP % span for number in range(CALL_COUNT)]
+    kafkas_directory = twin(directory)
+
+    def ask_all() -> int:
+        return sum(found.offset for found in map(log.offset_for_timestamp, targets) if found is not None)
+
+    def kafkas() -> float:
+        kafka.measure(op="hold", dir=str(kafkas_directory), clean=False)
+        order = {"op": "times", "first": BASE_TIMESTAMP_MS, "span": span, "count": CALL_COUNT}
+        seconds = kafka.seconds(**order, expected_count=answer)
+        kafka.measure(op="release")
+        return seconds
+
+    answer = ask_all()
+    title = f"{CALL_COUNT} offsets by time, of a log"
+    times = scan(np.fromfile(directory / SEGMENT, np.uint8)).max_timestamp
+    floor = library("`np.searchsorted` of batches, all at once", np.searchsorted, times, np.array(targets))
+    asked = {"title": title, "count": CALL_COUNT, "unit": "questions"}
+    reads = [directory / SEGMENT, kafkas_directory / SEGMENT]
+    measured(ask_all, peers={"Kafka": kafkas}, floor=floor, reads=reads, **asked)
+    assert answer > 0
+    log.close()

@@ -1,30 +1,69 @@
-"""What a Spark task does with a segment, without Spark: walk, check, decode, and copy into Arrow batches.
+"""Spark: what a task does with a segment, and whole queries beside Spark's own Kafka source, ready Arrow batches, and
+next to no records.
 
-`bench_spark_queries` measures whole queries beside their peers.
+Where the real Kafka runs, a real broker holds the topic and its data directory is what we read, beside it; else the
+directory is one of ours and the broker's users are absent. Every full answer must be the same.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import xxhash
 
-from benchmarks.floors import copying
-from benchmarks.measured import Measured
-from benchmarks.segments import write_segment
-from benchmarks.sizes import MIB, scaled
+import spark_dumps
+from benchmarks.peers.kafka import LocalBroker, oracle
+from benchmarks.support.data import MIB, SEGMENT, scale, scaled, write_segment
+from benchmarks.support.floors import copying
+from benchmarks.support.logs import settings_of
+from benchmarks.support.measure import Floor, Measured, PeerAbsentError, Side, has_peers, seconds_of
+from benchmarks.support.page_cache import read_again
+from logstore.errors import UsageError
+from logstore.log.load.recover import recover_partition
+from tests.kafka.oracle import OracleUnavailableError
 from tests.spark.planned import Planned
 
-SIZE_TINY = MIB
-SIZE = scaled(SIZE_TINY, 128 * MIB)
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PARTITION_COUNT = 2
+VALUE_SIZES = [100, 1000]
+WARM_UP_COUNT = scaled(0, 20)  # queries, while the JVM compiles what plans and schedules them
+SIZE = scaled(MIB, 1024 * MIB, 1)  # what the ratios are asked for: next to it a query's own cost is less
+SUM = "sum(length(value))"
+WITHOUT_CLOCK = ("partition", "offset", "length(key)", "length(value)")  # and without what a broker put where
+IN_TASKS = {"minPartitions": str(PARTITION_COUNT)}  # everything, in at least two tasks
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.host": "127.0.0.1",
+}
+TASK_SIZE_TINY = MIB
+TASK_SIZE = scaled(TASK_SIZE_TINY, 128 * MIB)
 VALUES_HASH = "002d4aec27d03f31"
 
 
+def write_topic(data: Path, name: str, size: int, value_size: int) -> int:
+    """Write a topic of about `size` bytes, with the indexes that tasks are cut at; the number of records."""
+    record_count = 0
+    for number in range(PARTITION_COUNT):
+        path = data / f"{name}-{number}" / SEGMENT
+        path.parent.mkdir(parents=True)
+        record_count += write_segment(path, size // PARTITION_COUNT, value_size=value_size)
+        recover_partition(str(path.parent), settings_of(was_clean=False))
+    return record_count
+
+
 @pytest.mark.parametrize("schema", [None, "value binary"], ids=["all columns", "values"])
-def test_read_records(schema: str | None, tmp_path: Path, measured: Measured) -> None:
+def test_spark_task(schema: str | None, tmp_path: Path, measured: Measured) -> None:
     (tmp_path / "orders-0").mkdir()
-    count = write_segment(tmp_path / "orders-0" / "00000000000000000000.log", SIZE, value_size=1000)
+    count = write_segment(tmp_path / "orders-0" / "00000000000000000000.log", TASK_SIZE, value_size=1000)
     planned = Planned(tmp_path, schema)
 
     def read() -> int:
@@ -36,9 +75,182 @@ def test_read_records(schema: str | None, tmp_path: Path, measured: Measured) ->
             digest.update(b"".join(batch.column("value").to_pylist()))
         return digest.hexdigest()
 
-    title = f"what a Spark task does with {SIZE / MIB:.4g} MiB, {'all columns' if schema is None else 'values'}"
+    title = f"what a Spark task does with {TASK_SIZE / MIB:.4g} MiB, {'all columns' if schema is None else 'values'}"
     digest = digest_of_values()
     found = {"count": count, "hashed": lambda rows: (rows, digest)}
-    assert measured(read, title=title, size=SIZE, floor=copying(SIZE), reads=tmp_path.glob("*/*.log"), **found) == count
-    if SIZE == SIZE_TINY:
+    assert (
+        measured(read, title=title, size=TASK_SIZE, floor=copying(TASK_SIZE), reads=tmp_path.glob("*/*.log"), **found)
+        == count
+    )
+    if TASK_SIZE == TASK_SIZE_TINY:
         assert digest == VALUES_HASH
+
+
+@dataclass
+class Topic:
+    """The records, a session, and where a broker has the same; None without one, for the reason."""
+
+    spark: SparkSession
+    broker: LocalBroker
+    name: str
+    directory: Path
+    value_size: int
+    record_count: int
+    bootstrap: str | None
+    reason: str = ""
+
+    def records(self, options: dict[str, str], schema: str | None = None) -> DataFrame:
+        """All columns, or those of a schema."""
+        reader = self.spark.read.format("kafka_segments").option("subscribe", self.name).options(**options)
+        return (reader if schema is None else reader.schema(schema)).load(str(self.directory))
+
+    def segments(self) -> list[Path]:
+        """Those that a broker has written, too."""
+        return sorted(self.directory.glob(f"{self.name}-*/*.log"))
+
+    def values(self, options: dict[str, str]) -> DataFrame:
+        """Values alone."""
+        return self.records(options, "value binary")
+
+    def sum(self, frame: DataFrame) -> int:
+        """Bytes of all values."""
+        row = frame.selectExpr(SUM).first()
+        assert row is not None
+        return int(row[0])
+
+    def answered(self, frame: DataFrame) -> None:
+        """RuntimeError when the sum is not that of all values."""
+        found = self.sum(frame)
+        if found != self.record_count * self.value_size:
+            raise RuntimeError(f"{found} bytes instead of {self.record_count * self.value_size}")
+
+    def few(self) -> tuple[int, dict[str, str]]:
+        """How many are 1 % of the records, from the middle of each partition, and the options for them."""
+        middle = self.record_count // PARTITION_COUNT // 2
+        count = self.record_count // PARTITION_COUNT // 100
+        ends = {"startingOffsets": middle, "endingOffsets": middle + count}
+        options = {
+            name: json.dumps({self.name: dict.fromkeys(map(str, range(PARTITION_COUNT)), offset)})
+            for name, offset in ends.items()
+        }
+        return count * PARTITION_COUNT, options
+
+    def kafka_source(self) -> float:
+        """Seconds of Spark's own Kafka source."""
+        from benchmarks.peers.spark_kafka_source import kafka_frame
+
+        if self.bootstrap is None:
+            raise PeerAbsentError(self.reason)
+        bootstrap = self.bootstrap
+        return seconds_of(1, lambda: self.answered(kafka_frame(self.spark, bootstrap, self.name)))
+
+    def ready_batches(self) -> float:
+        """Seconds of a source that yields as many Arrow batches which are there already, two tasks."""
+        return seconds_of(1, lambda: self.answered(self._ready(self.record_count, PARTITION_COUNT)))
+
+    def one_record(self) -> float:
+        """Seconds of a query whose source yields one record: what Spark takes for itself."""
+        return seconds_of(1, lambda: self.sum(self._ready(1, 1)))
+
+    def one_record_whole(self) -> float:
+        """Seconds of a query that drops one record, as `read_whole` does."""
+        return seconds_of(1, lambda: read_whole(self._ready(1, 1)))
+
+    def _ready(self, record_count: int, task_count: int) -> DataFrame:
+        from benchmarks.peers.spark_kafka_source import ReadyBatches
+
+        self.spark.dataSource.register(ReadyBatches)
+        sizes = {"records": record_count, "size": self.value_size, "tasks": task_count}
+        return self.spark.read.format("ready_batches").options(**sizes).load()
+
+
+@pytest.fixture(scope="module", params=VALUE_SIZES)
+def topic(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, broker: LocalBroker
+) -> Iterator[Topic]:
+    """Filled by Kafka's own tool where there is a broker; a session that has the jars of the Kafka source then."""
+    pytest.importorskip("pyspark")
+    from benchmarks.peers.spark_kafka_source import kafka_source_jars, produce
+
+    value_size: int = request.param
+    name = f"of-{value_size}"
+    directory, bootstrap, reason, jars = tmp_path_factory.mktemp("spark"), None, "", {}
+    record_count = SIZE // value_size
+    try:
+        if not (scale() and has_peers()):
+            raise PeerAbsentError("tiny, or without peers")
+        jars = {"spark.jars": kafka_source_jars()}
+        bootstrap = broker.bootstrap
+        broker.go_on()
+        produce(oracle(), bootstrap, name, record_count, value_size, PARTITION_COUNT)
+        directory = broker.directory
+        for path in directory.glob(f"{name}-*/*.log"):
+            read_again(path)
+    except (PeerAbsentError, OracleUnavailableError) as absent:
+        reason = str(absent)
+        record_count = write_topic(directory, name, SIZE, value_size)
+    try:
+        spark = spark_dumps.session(f"local[{PARTITION_COUNT}]", {**SETTINGS, **jars})
+    except UsageError as unavailable:
+        pytest.skip(f"no Spark: {unavailable}")
+    spark.sparkContext.setLogLevel("OFF")
+    yield Topic(spark, broker, name, directory, value_size, record_count, bootstrap, reason)
+    if bootstrap is not None:
+        spark.stop()  # otherwise other tests of the process may have it still
+
+
+def test_sum_of_lengths(measured: Measured, topic: Topic) -> None:
+    peers: dict[str, Side] = {
+        "Spark's Kafka source": topic.broker.asked(topic.kafka_source),
+        "ready Arrow batches": topic.ready_batches,
+    }
+    found = measured(
+        lambda: topic.sum(topic.values(IN_TASKS)),
+        title=f"`{SUM}` of {SIZE / MIB:.4g} MiB on Spark, values of {topic.value_size} bytes",
+        size=SIZE,
+        count=topic.record_count,
+        peers=peers,
+        floor="the ready batches beside it",
+        reads=topic.segments(),
+    )
+    assert found == topic.record_count * topic.value_size
+
+
+def test_sum_of_few(measured: Measured, topic: Topic) -> None:
+    count, options = topic.few()
+    for _ in range(WARM_UP_COUNT):
+        topic.sum(topic.values(options))
+    found = measured(
+        lambda: topic.sum(topic.values(options)),
+        title="the same of 1 % of the offsets",
+        count=count,
+        peers={
+            "full read": lambda: seconds_of(1, lambda: topic.answered(topic.values(IN_TASKS))),
+            "one ready record": topic.one_record,
+        },
+        floor="the one ready record beside it",
+        reads=topic.segments(),
+    )
+    assert found == count * topic.value_size
+
+
+def test_all_columns_of_few(measured: Measured, topic: Topic) -> None:
+    """Read by Spark's sink that drops what it gets, for nothing else is to be measured."""
+    count, options = topic.few()
+    assert topic.records(options).count() == count
+    for _ in range(WARM_UP_COUNT):
+        read_whole(topic.records(options))
+    measured(
+        lambda: read_whole(topic.records(options)),
+        title=f"1 % of the offsets, all columns, values of {topic.value_size} bytes",
+        count=count,
+        peers={"full read": lambda: seconds_of(1, lambda: read_whole(topic.records(IN_TASKS)))},
+        floor=Floor("one ready record", topic.one_record_whole),
+        reads=topic.segments(),
+        hashed=lambda _: sorted(map(tuple, topic.records(options).selectExpr(*WITHOUT_CLOCK).collect())),
+    )
+
+
+def read_whole(frame: DataFrame) -> None:
+    """Every column of every row, for nobody."""
+    frame.write.format("noop").mode("overwrite").save()

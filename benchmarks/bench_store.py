@@ -1,4 +1,5 @@
-"""Opening and closing a data directory, by its number of partitions, after a clean stop and after a crash.
+"""Opening and closing a data directory, by its number of partitions, after a clean stop and after a crash; and programs
+from start to exit.
 
 Kafka's own time for the same directory is what its broker prints as `Loaded … logs in … ms`, of all logs on two
 threads; ours has the metadata and the lock in it too. After a clean stop ours opens a log when it is first asked for,
@@ -7,6 +8,7 @@ so there are two rows beside the broker: the store alone, ready for its first ap
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,9 +16,10 @@ from pathlib import Path
 import pytest
 
 import logstore
-from benchmarks.measured import Growth, Measured
-from benchmarks.peers.broker_loading import broker_loading
-from benchmarks.sizes import steps
+from benchmarks.peers.commands import LOGSTORE, bare_python, run
+from benchmarks.peers.kafka import broker_loading
+from benchmarks.support.data import steps
+from benchmarks.support.measure import Growth, Measured, Side
 from logstore.layout import clean_shutdown
 from logstore.store.data_directory import DataDirectory
 
@@ -28,6 +31,7 @@ CLOSING_FILES = (clean_shutdown.FILE_NAME, "recovery-point-offset-checkpoint")  
 FLOORLESS = "few small files: nothing to measure against"
 WORDS = {"clean": "clean stop (logs open on first use)", "crash": "crash"}
 PICTURE = "partitions of a store"
+LISTED_COUNT = 69
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,7 @@ class Openings:
     ("partition_count", "stop"),
     [*((count, "clean") for count in PARTITION_COUNTS), *((count, "crash") for count in CRASHED_COUNTS)],
 )
-def test_open(measured: Measured, laid_out: Callable[[int], Path], partition_count: int, stop: str) -> None:
+def test_store_open(measured: Measured, laid_out: Callable[[int], Path], partition_count: int, stop: str) -> None:
     root = laid_out(partition_count)
     openings = Openings(root, was_clean=stop == "clean")
     is_largest = openings.was_clean and partition_count == PARTITION_COUNTS[-1]
@@ -92,7 +96,7 @@ def test_open(measured: Measured, laid_out: Callable[[int], Path], partition_cou
 
 
 @pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
-def test_open_every_log(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
+def test_store_open_every_log(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
     root = laid_out(partition_count)
     openings = Openings(root, was_clean=True)
     is_largest = partition_count == PARTITION_COUNTS[-1]
@@ -112,7 +116,7 @@ def test_open_every_log(measured: Measured, laid_out: Callable[[int], Path], par
 
 
 @pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
-def test_close(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
+def test_store_close(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
     root = laid_out(partition_count)
     opened: list[DataDirectory] = []
     measured(
@@ -129,7 +133,7 @@ def test_close(measured: Measured, laid_out: Callable[[int], Path], partition_co
 
 
 @pytest.mark.parametrize("partition_count", PARTITION_COUNTS)
-def test_open_read_only(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
+def test_store_open_read_only(measured: Measured, laid_out: Callable[[int], Path], partition_count: int) -> None:
     root = laid_out(partition_count)
     store = measured(
         lambda: logstore.open(root, read_only=True),
@@ -141,3 +145,114 @@ def test_open_read_only(measured: Measured, laid_out: Callable[[int], Path], par
         hashed=lambda store: [f"{name} {topic.partition_count}" for name, topic in sorted(store.topics.items())],
     )
     assert store.topics["orders"].partition_count == partition_count
+
+
+@pytest.mark.parametrize("module", ["logstore", "logstore_tools.main"])
+def test_start_import(measured: Measured, tmp_path: Path, module: str) -> None:
+    command = [sys.executable, "-c", f"import {module}; print({module}.__name__)"]
+
+    def start() -> bytes:
+        run(command, tmp_path / "ours.txt", tmp_path)
+        return (tmp_path / "ours.txt").read_bytes()
+
+    said = measured(start, title=f"start with `import {module}`", floor=bare_python(tmp_path), rounds=7)
+    assert said == f"{module}\n".encode()
+
+
+def test_start_version(measured: Measured, tmp_path: Path) -> None:
+    def start() -> bytes:
+        run([*LOGSTORE, "--version"], tmp_path / "ours.txt", tmp_path)
+        return (tmp_path / "ours.txt").read_bytes()
+
+    assert measured(start, title="`logstore --version`", floor=bare_python(tmp_path), rounds=7).startswith(b"logstore")
+
+
+READING = """
+import logstore, sys
+with logstore.open(sys.argv[1]) as store:
+    print(sum(1 for _ in store.read("orders")))
+"""
+STORY = """
+import logstore, sys
+with logstore.open(sys.argv[1]) as store:
+    store.create_topic("orders", partitions=1)
+    producer = store.producer(transactional_id="billing")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", b"paid", b"42")
+    producer.commit_transaction()
+    committed = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
+    with store.consumer("orders", group_id="audit", **committed) as consumer:
+        polled = []
+        while not polled:
+            polled = [record.value for records in consumer.poll(1000).values() for record in records]
+        print(polled)
+"""
+
+
+def numpy_alone(cwd: Path) -> Side:
+    """Seconds of a program that imports numpy, and ends."""
+    return lambda: run([sys.executable, "-c", "import numpy"], cwd / "numpy.txt", cwd).wall_s
+
+
+def test_start_first_transaction(measured: Measured, tmp_path: Path) -> None:
+    number = iter(range(1 << 30))
+
+    def story() -> bytes:
+        run([sys.executable, "-c", STORY, str(tmp_path / f"data-{next(number)}")], tmp_path / "ours.txt", tmp_path)
+        return (tmp_path / "ours.txt").read_bytes()
+
+    said = measured(
+        story,
+        title="a new store, a committed transaction and a poll of a group, start to exit",
+        peers={"import numpy": numpy_alone(tmp_path)},
+        floor=bare_python(tmp_path),
+        rounds=7,
+    )
+    assert said == b"[b'paid']\n"
+
+
+def test_start_existing_store(measured: Measured, laid_out: Callable[[int], Path], tmp_path: Path) -> None:
+    """A small store that is there already, one record read, start to exit; beside `import numpy` as the one above."""
+    root = laid_out(1)
+
+    def story() -> bytes:
+        run([sys.executable, "-c", READING, str(root)], tmp_path / "ours.txt", tmp_path)
+        return (tmp_path / "ours.txt").read_bytes()
+
+    said = measured(
+        story,
+        title="an existing store of a partition opened and read, start to exit",
+        peers={"import numpy": numpy_alone(tmp_path)},
+        floor=bare_python(tmp_path),
+        rounds=7,
+    )
+    assert said == b"100\n"
+
+
+def test_start_txns_list(measured: Measured, tmp_path: Path) -> None:
+    """All partitions of a store, those of the coordinators' topics too."""
+    with logstore.open(tmp_path / "data") as store:
+        store.create_topic("orders", LISTED_COUNT - 50)  # beside the 50 of `__transaction_state`
+        producer = store.producer(transactional_id="billing")
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"paid")
+        producer.flush()
+
+        def listed() -> bytes:
+            run([*LOGSTORE, "txns", "list", str(tmp_path / "data")], tmp_path / "ours.txt", tmp_path)
+            return (tmp_path / "ours.txt").read_bytes()
+
+        text = measured(
+            listed,
+            title=f"`logstore txns list` over {LISTED_COUNT} partitions, start to exit",
+            count=LISTED_COUNT,
+            unit="partitions",
+            peers={"import numpy": numpy_alone(tmp_path)},
+            floor=bare_python(tmp_path),
+            rounds=7,
+            hashed=lambda text: b"billing" in text,
+        )
+        producer.abort_transaction()
+    assert b"billing" in text

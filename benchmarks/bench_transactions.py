@@ -1,4 +1,7 @@
-"""Transactions of an embedded store: begin, send, commit; beside the Java client with a real local broker."""
+"""Transactions: of an embedded store beside the Java client with a real local broker; of one log, while other producers
+have transactions open, beside Kafka's; and commits in a store with many open transactions and groups beside the same in
+one with next to nothing. Both of these keep house meanwhile, as a program's store does.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,31 @@ from pathlib import Path
 import pytest
 
 import logstore
-from benchmarks.floors import writing_each
-from benchmarks.logs import values
-from benchmarks.measured import Growth, Measured
-from benchmarks.peers.local_broker import LocalBroker
-from benchmarks.peers.warm_kafka import WarmKafka
-from benchmarks.sizes import scaled
-from benchmarks.written import sizes_of_one, written
+from benchmarks.peers.kafka import HeldLog, LocalBroker, WarmKafka
+from benchmarks.support.data import SEGMENT, scaled, steps, values, write_producers
+from benchmarks.support.floors import writing_each
+from benchmarks.support.logs import NAME, opened, sizes_of_one, twin, written
+from benchmarks.support.measure import Growth, Measured, timed
 from logstore.client.store import Store
+from logstore.clock import now_ms
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata
+from logstore.coordinator.groups.offsets import OffsetAndMetadata
+from logstore.log.partition_log import PartitionLog
+from logstore.topics.transaction_state import TransactionState
 
 VALUE_SIZE, RECORD_SIZE = 100, 107
 KAFKA_CALLS = {1: 200, 10: 150, 1000: 30}  # transactions a round, by records each
+KAFKA_CALL_COUNT = 500
+PRODUCER_ID = 2_000_000_000
+WRITTEN_SIZES = (172, 78)  # bytes of a batch with one record of 100, and of a marker
+OPEN_COUNT = scaled(20, 10_000)  # transactional ids with a transaction that goes on
+GROUP_COUNT = scaled(50, 100_000)
+TIMEOUT_MS = 900_000  # nothing is aborted meanwhile
+HOUSEKEEPING = {"log.initial.task.delay.ms": 0}  # by default nothing is done in the 30 seconds that all is measured in
+GROUP, PLACE = "bench", ("orders", 0)
+BESIDE_ONE = "beside one"
+
+Opened = tuple[PartitionLog, int, Path]
 
 
 @pytest.fixture
@@ -71,3 +88,154 @@ def test_transaction(
         hashed=lambda count: (count, *written(log, record_count + 1)),
     )
     assert log.last_stable_offset == log.log_end_offset == count * (record_count + 1)
+
+
+@pytest.fixture(scope="module", params=steps(1, 1000, 1_000_000))
+def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    """A log with so many open transactions, and a copy of its directory for Kafka."""
+    directory = tmp_path_factory.mktemp("markers") / NAME
+    directory.mkdir()
+    write_producers(directory / SEGMENT, request.param, is_transactional=True, now_ms=now_ms())
+    copy = twin(directory)
+    log = opened(directory, was_clean=False)
+    yield log, request.param, copy
+    log.close()
+
+
+def test_transaction_beside_open_ones(measured: Measured, kafka: WarmKafka, log: Opened, tmp_path: Path) -> None:
+    opened_log, open_count, directory = log
+    batch, sequence = values(1), 0
+
+    def transact() -> int:
+        nonlocal sequence
+        opened_log.append_records(
+            batch, producer_id=PRODUCER_ID, producer_epoch=0, base_sequence=sequence, is_transactional=True
+        )
+        opened_log.append_end_transaction(PRODUCER_ID, 0, is_commit=True, coordinator_epoch=0, transaction_version=1)
+        sequence += 1
+        return opened_log.last_stable_offset
+
+    kafkas = HeldLog(kafka, directory, PRODUCER_ID)
+
+    def kafkas_transaction() -> float:
+        # the first open transaction began at offset 0: it is the last stable offset however many end
+        return kafkas.seconds("mark", KAFKA_CALL_COUNT, expected_count=0)
+
+    stable = measured(
+        transact,
+        title=f"transaction, marker and LSO beside {open_count:,} open ones",
+        size=sum(WRITTEN_SIZES),
+        count=1,
+        unit="transactions",
+        peers={"Kafka": kafkas_transaction},
+        floor=writing_each(tmp_path / "floor", WRITTEN_SIZES, 1000),
+        growth=Growth("open transactions", "transaction, marker, LSO", open_count),
+        hashed=lambda stable: (stable, *written(opened_log, 2)),
+    )
+    kafkas.release()
+    assert stable == 0
+    assert opened_log.log_end_offset == open_count + 2 * sequence
+
+
+def test_last_stable_offset_of_transactions(measured: Measured, log: Opened) -> None:
+    opened_log, open_count, _ = log
+    growth = Growth("open transactions", "LSO", open_count)
+    title = f"LSO of {open_count:,} open transactions"
+    look = {"count": 1, "unit": "looks", "growth": growth, "floor": "a word of memory: less than a call"}
+    assert measured(lambda: opened_log.last_stable_offset, title=title, **look) == 0
+    assert opened_log.producers.state.transactions.ongoing_count == open_count
+
+
+def filled(root: Path, open_count: int, group_count: int) -> Store:
+    store = logstore.open(root, config=HOUSEKEEPING)
+    store.create_topic("orders", partitions=1)
+    transactions, log, place = store.transactions, store.log("orders", 0), ("orders", 0)
+    for number in range(open_count):
+        name = f"open-{number}"
+        identity = transactions.init_producer_id(name, TIMEOUT_MS)
+        guard = transactions.begin_append(name, identity, place, sequence=0)
+        log.append_records(
+            [b"pending"],
+            producer_id=identity.producer_id,
+            producer_epoch=identity.producer_epoch,
+            base_sequence=0,
+            is_transactional=True,
+            guard=guard,
+        )
+    for number in range(group_count):
+        store.groups.commit(ConsumerGroupMetadata(f"group-{number}"), {place: OffsetAndMetadata(number)})
+    return store
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
+    """One with many, one with one of each."""
+    places = tmp_path_factory.mktemp("stores")
+    with filled(places / "many", OPEN_COUNT, GROUP_COUNT) as many, filled(places / "one", 1, 1) as one:
+        yield many, one
+
+
+class Commits:
+    """Commits in one store, each of the offset that follows on the one before."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.log = store.log(*PLACE)
+        self.count = 0
+
+    def commit(self) -> int:
+        """The offset of a group; it is returned."""
+        self.count += 1
+        self.store.groups.commit(ConsumerGroupMetadata(GROUP), {PLACE: OffsetAndMetadata(self.count)})
+        return self.count
+
+    def found(self) -> int:
+        """The offset that the group has."""
+        committed = self.store.groups.fetch(GROUP, [PLACE])[PLACE]
+        assert committed is not None
+        return committed.offset
+
+
+class CommitsInTransactions(Commits):
+    """The same, in transactions of one record."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.producer = store.producer(transactional_id=GROUP)
+        self.producer.init_transactions()
+        self.first_offset = self.log.log_end_offset
+
+    def commit(self) -> int:
+        self.count += 1
+        self.producer.begin_transaction()
+        self.producer.send("orders", b"v" * 100)
+        self.producer.send_offsets_to_transaction({PLACE: self.count}, GROUP)
+        self.producer.commit_transaction()
+        return self.count
+
+    def found(self) -> int:
+        record_count = (self.log.log_end_offset - self.first_offset) // 2  # each with its marker
+        assert record_count == super().found()
+        return record_count
+
+
+@pytest.mark.parametrize("what", ["transaction", "group"])
+def test_transaction_commit_beside_many(measured: Measured, stores: tuple[Store, Store], what: str) -> None:
+    made = {"transaction": CommitsInTransactions, "group": Commits}[what]
+    many, one = map(made, stores)
+    words = {"transaction": "a transaction of a record and an offset", "group": "commit an offset of a group"}
+    measured(
+        many.commit,
+        title=f"{words[what]} beside {OPEN_COUNT:,} open transactions and {GROUP_COUNT:,} groups",
+        count=1,
+        unit="commits",
+        peers={BESIDE_ONE: timed(one.commit)},
+        floor="the one beside one is what it is measured against",
+        hashed=lambda count: count - many.found(),  # 0: each has been written, however many there were
+    )
+    assert many.found() == many.count
+    assert not one.count or one.found() == one.count
+    store = stores[0]
+    assert sum(each.state is TransactionState.ONGOING for each in store.transactions) == OPEN_COUNT
+    assert sum(1 for _ in store.groups.group_ids()) > GROUP_COUNT
+    assert not store.failures  # of what keeps house

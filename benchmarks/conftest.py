@@ -1,23 +1,67 @@
-"""Fixtures of the benchmarks: what measures, the real Kafka in a JVM that stays warm, and a real broker."""
+"""How pytest-benchmark runs here, and what the benchmarks are given: what measures, and the real Kafka."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from benchmarks.measured import Measured
-from benchmarks.peers.local_broker import LocalBroker
-from benchmarks.peers.warm_kafka import WarmKafka
+from benchmarks.peers.kafka import LocalBroker, WarmKafka
+from benchmarks.support.data import DEFAULT_SCALE, scale
+from benchmarks.support.measure import Measured, Plan, has_peers
+from benchmarks.support.report import machine
+
+MEASURING = ("only", "enable", "save", "autosave", "compare", "json", "histogram")  # options that ask for figures
+
+
+def is_measuring(config: pytest.Config) -> bool:
+    """Whether an option of pytest-benchmark asks for figures; else benchmarks are tests, each of which runs once."""
+    return any(config.getoption(f"benchmark_{name}") for name in MEASURING)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before pytest-benchmark looks at its options."""
+    if is_measuring(config):
+        os.environ.setdefault("LOGSTORE_BENCH_SCALE", str(DEFAULT_SCALE))
+    else:
+        config.option.benchmark_disable = True
+    if config.getoption("benchmark_compare") and config.getoption("benchmark_group_by") == "group":
+        config.option.benchmark_group_by = "fullname"  # a benchmark beside itself of before
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The machinery and its tests have no figures."""
+    is_machinery = collection_path.parent == Path(__file__).parent and collection_path.name in ("support", "tests")
+    return True if is_machinery and is_measuring(config) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A table of pytest-benchmark for each file."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.benchmark(group=item.path.stem.removeprefix("bench_")))
+
+
+def pytest_benchmark_update_json(output_json: dict[str, Any]) -> None:
+    """What `support/report.py` says of a run."""
+    output_json["logstore"] = {"machine": machine(), "load": LOAD, "scale": scale(), "has_peers": has_peers()}
+
+
+LOAD = os.getloadavg()[0]  # at the start
 
 
 @pytest.fixture
-def measured(benchmark: BenchmarkFixture) -> Iterator[Measured]:
-    """`measured(ours, title=…, peers=…, floor=…)`, see `benchmarks.measured`."""
+def measured(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Iterator[Measured]:
+    """`measured(ours, title=…, peers=…, floor=…)`, see `benchmarks.support.measure`."""
+    seconds = float(request.config.getoption("benchmark_max_time"))
+    plan = Plan(seconds, int(request.config.getoption("benchmark_min_rounds")), has_peers())
     with ExitStack() as files:
-        yield Measured(benchmark, files)
+        yield Measured(benchmark, files, plan)
 
 
 @pytest.fixture(scope="session")

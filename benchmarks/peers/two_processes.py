@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.decoding import decode_all
-from benchmarks.measured import Side
-from benchmarks.page_cache import held, read_again
+from benchmarks.support.logs import decode_all
+from benchmarks.support.measure import Side
+from benchmarks.support.page_cache import held, read_again
 from logstore.columns.batch_table import scan
 
 PROCESS_COUNT = 2

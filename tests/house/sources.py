@@ -40,7 +40,7 @@ def product_modules() -> tuple[Module, ...]:
 @cache
 def test_modules() -> tuple[Module, ...]:
     """All modules whose functions pytest runs."""
-    paths = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benchmarks").rglob("bench_*.py")]
+    paths = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benchmarks").rglob("[bt]e*_*.py")]
     return tuple(_module(path, path.relative_to(ROOT).parts[0]) for path in sorted(paths))
 
 

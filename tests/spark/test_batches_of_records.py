@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.segments import write_segment
+from benchmarks.support.data import write_segment
 from tests.spark.planned import Planned
 
 

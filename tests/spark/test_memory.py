@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.segments import write_segment
+from benchmarks.support.data import write_segment
 
 MIB = 2**20
 IS_LARGE = os.environ.get("LOGSTORE_LARGE", "0") not in ("", "0")

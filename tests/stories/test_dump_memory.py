@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.segments import write_segment
+from benchmarks.support.data import write_segment
 from tests.naive.encoder import Batch, Rec, record_bytes
 
 MIB = 2**20

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -38,10 +37,9 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 /**
  * Times the real log in process. One order a line on stdin, one answer a line on stdout; the process stays warm:
  *
- *   {"op": "append", "dir": path, "records": per batch, "count": appends, "build": bool, "idempotent": bool,
- *    "keySize": n, "valueSize": n, "compression": name}            a new log in dir; build: the batch is made inside the time
+ *   {"op": "append", "dir": path, "records": per batch, "count": appends, "valueSize": n}
+ *                                                                 a new log in dir; batches are made inside the time
  *   {"op": "open", "dirs": [path], "clean": bool, "config": {…}}  opens (recovers) all of them; then closes them, not timed
- *   {"op": "close", …}                                            the same, of which only closing is timed
  *   {"op": "read", "file": path}                                  every batch checked, every record iterated
  *   {"op": "clean", "dir": path, "slots": n, "config": {…}}       cleans all but the active segment
  *   and those of RecordBench, HeldLog and HeldClients
@@ -58,8 +56,7 @@ public class LogBench {
             JsonNode order = JSON.readTree(line);
             ObjectNode answer = switch (order.get("op").asText()) {
                 case "append" -> append(order);
-                case "open" -> reopen(order, false);
-                case "close" -> reopen(order, true);
+                case "open" -> reopen(order);
                 case "read" -> read(order);
                 case "clean" -> clean(order);
                 case "crc" -> RecordBench.crc(order);
@@ -86,23 +83,13 @@ public class LogBench {
         File directory = new File(order.get("dir").asText(), "t-0");
         Files.createDirectories(directory.toPath());
         UnifiedLog log = open(directory, order, true);
-        Compression compression = Compression.of(order.path("compression").asText("none")).build();
-        boolean isBuilt = order.get("build").asBoolean();
-        boolean isIdempotent = order.path("idempotent").asBoolean();
         int recordCount = order.get("records").asInt();
-        long now = System.currentTimeMillis();
-        SimpleRecord[] records = records(recordCount, order.get("keySize").asInt(), order.get("valueSize").asInt(), now);
-        MemoryRecords made = batch(compression, records, isIdempotent, 0);
-        ByteBuffer original = made.buffer();
+        SimpleRecord[] records = records(recordCount, order.get("valueSize").asInt(), System.currentTimeMillis());
         int count = order.get("count").asInt();
-        ByteBuffer[] copies = new ByteBuffer[isBuilt ? 0 : count];
-        for (int i = 0; i < copies.length; i++) copies[i] = copyOf(isIdempotent ? batch(compression, records, true, i * recordCount).buffer() : original);
         RequestLocal requestLocal = RequestLocal.withThreadConfinedCaching();
         long start = System.nanoTime();
         for (int i = 0; i < count; i++) {
-            MemoryRecords batch = isBuilt
-                ? batch(compression, records, isIdempotent, i * recordCount)
-                : MemoryRecords.readableRecords(copies[i]);
+            MemoryRecords batch = MemoryRecords.withIdempotentRecords(Compression.NONE, 7L, (short) 0, i * recordCount, records);
             log.appendAsLeader(batch, 0, AppendOrigin.CLIENT, requestLocal, VerificationGuard.SENTINEL, (short) 2);
             log.updateHighWatermark(log.logEndOffsetMetadata());
         }
@@ -112,31 +99,17 @@ public class LogBench {
         return answer;
     }
 
-    static MemoryRecords batch(Compression compression, SimpleRecord[] records, boolean isIdempotent, int sequence) {
-        return isIdempotent
-            ? MemoryRecords.withIdempotentRecords(compression, 7L, (short) 0, sequence, records)
-            : MemoryRecords.withRecords(compression, records);
-    }
-
-    static ByteBuffer copyOf(ByteBuffer buffer) {
-        ByteBuffer copy = ByteBuffer.allocate(buffer.remaining());
-        copy.put(buffer.duplicate());
-        copy.flip();
-        return copy;
-    }
-
-    static SimpleRecord[] records(int count, int keySize, int valueSize, long now) {
+    static SimpleRecord[] records(int count, int valueSize, long now) {
         SimpleRecord[] records = new SimpleRecord[count];
         for (int i = 0; i < count; i++) {
-            byte[] key = keySize == 0 ? null : String.format("%0" + keySize + "d", i).getBytes(StandardCharsets.UTF_8);
             byte[] value = new byte[valueSize];
             for (int j = 0; j < valueSize; j++) value[j] = (byte) ('a' + (i * 31 + j * 7) % 26);
-            records[i] = new SimpleRecord(now, key, value);
+            records[i] = new SimpleRecord(now, null, value);
         }
         return records;
     }
 
-    static ObjectNode reopen(JsonNode order, boolean isClosing) throws Exception {
+    static ObjectNode reopen(JsonNode order) throws Exception {
         boolean isClean = order.get("clean").asBoolean();
         LogConfig config = startFor(order); // a broker has its threads, its metrics and its configuration before it loads logs
         List<File> directories = new ArrayList<>();
@@ -151,11 +124,9 @@ public class LogBench {
             count += log.logEndOffset();
             bytes += log.size();
         }
-        start = System.nanoTime();
         for (UnifiedLog log : logs) log.close();
-        long closedNs = System.nanoTime() - start;
         scheduler.shutdown(); // a checkpoint that is written later would meet the next log of this directory
-        return RecordBench.answer(isClosing ? closedNs : openedNs, count, bytes);
+        return RecordBench.answer(openedNs, count, bytes);
     }
 
     static ObjectNode read(JsonNode order) throws Exception {

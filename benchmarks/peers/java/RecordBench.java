@@ -13,7 +13,7 @@ import org.apache.kafka.storage.internals.log.TimeIndex;
  * Orders of LogBench that need no log:
  *
  *   {"op": "crc", "file": path, "count": n}                       of all its bytes, from memory; answers the checksum
- *   {"op": "encode", "records": per batch, "count": batches, "keySize": n, "valueSize": n, "compression": name}
+ *   {"op": "encode", "records": per batch, "count": batches, "valueSize": n, "compression": name}
  *   {"op": "searchOffsets" or "searchTimes", "file": index, "first": n, "span": n, "count": n}
  *                                                                 answers the sum of what is found
  */
@@ -30,8 +30,8 @@ class RecordBench {
     }
 
     static ObjectNode encode(JsonNode order) {
-        SimpleRecord[] records = LogBench.records(order.get("records").asInt(), order.get("keySize").asInt(),
-            order.get("valueSize").asInt(), System.currentTimeMillis());
+        SimpleRecord[] records = LogBench.records(order.get("records").asInt(), order.get("valueSize").asInt(),
+            System.currentTimeMillis());
         Compression compression = Compression.of(order.path("compression").asText("none")).build();
         int count = order.get("count").asInt();
         long bytes = 0;

@@ -1,0 +1,186 @@
+"""A log cleaned by key beside the real Cleaner.
+
+Both have a map with room for all keys, and one thread; what they leave is compared byte for byte. What a key costs must
+not grow with their number by more than memory does. Opening and closing the log is in neither side's time.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from benchmarks.peers.kafka import WarmKafka
+from benchmarks.support.data import MIB, scaled
+from benchmarks.support.floors import writing
+from benchmarks.support.logs import NAME
+from benchmarks.support.measure import Growth, Measured
+from benchmarks.support.page_cache import read_again
+from logstore.columns.record_building import build_batches
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+
+NOW_MS = 1_700_000_000_000
+KEY_SIZE, VALUE_SIZE = 16, 70  # with the rest of a record some 100 bytes
+BATCH_SIZE = 16_384
+RECORDS_AT_ONCE = 500_000
+DIGITS = 10 ** np.arange(KEY_SIZE - 1, -1, -1)
+SEGMENT_SIZE = 128 << 20
+CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(1 << 30)}
+RECORDS_AND_KEYS = {
+    "small": (scaled(4000, 1_000_000), scaled(2000, 500_000)),
+    "large": (scaled(5600, 11_200_000), scaled(5000, 10_000_000)),  # a GiB of ten million keys
+}
+LARGE_ROUND_COUNT = 1  # of the large one: it takes Kafka half a minute
+
+
+def records(rng: np.random.Generator, numbers: npt.NDArray[np.int64]) -> RecordColumns:
+    """Of the keys with these numbers; values are noise."""
+    count = len(numbers)
+    keys = (numbers[:, None] // DIGITS % 10 + ord("0")).astype(np.uint8).reshape(-1)
+    values = np.frombuffer(rng.bytes(count * VALUE_SIZE), np.uint8)
+    return RecordColumns(
+        count,
+        BytesColumn.of_offsets(keys, np.arange(count + 1) * KEY_SIZE),
+        BytesColumn.of_offsets(values, np.arange(count + 1) * VALUE_SIZE),
+        np.full(count, NOW_MS, np.int64),
+    )
+
+
+def write_log(directory: Path, record_count: int, key_count: int) -> int:
+    """Segments of records, and an active one behind them; the bytes of the segments.
+
+    Every key is there, in no order; those that are there again are drawn by chance.
+    """
+    directory.mkdir(parents=True)
+    rng = np.random.default_rng(20231114)
+    numbers = np.concatenate([np.arange(key_count), rng.integers(0, key_count, record_count - key_count)])
+    rng.shuffle(numbers)
+    offset, path = 0, directory / f"{0:020d}.log"
+    while offset < record_count:
+        part = numbers[offset : offset + RECORDS_AT_ONCE]
+        built = build_batches(records(rng, part), batch_size=BATCH_SIZE, base_offset=offset)
+        if path.exists() and path.stat().st_size + built.data.size > SEGMENT_SIZE:
+            path = directory / f"{offset:020d}.log"
+        with path.open("ab") as file:
+            file.write(built.data.data)
+        offset += len(part)
+    size = sum(each.stat().st_size for each in directory.glob("*.log"))
+    last = build_batches(records(rng, numbers[:1]), batch_size=BATCH_SIZE, base_offset=offset)
+    (directory / f"{offset:020d}.log").write_bytes(last.data.tobytes())
+    opened(directory, was_clean=False).close()
+    for segment in directory.glob("*.log"):
+        read_again(segment)
+    return size
+
+
+def opened(directory: Path, *, was_clean: bool) -> PartitionLog:
+    """The log, to be cleaned at NOW_MS."""
+    settings = LoadSettings(
+        was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=parse_config(CONFIG)
+    )
+    return opening.open_log(str(directory), settings, now_ms=lambda: NOW_MS)
+
+
+def buffer_size(record_count: int) -> int:
+    """Bytes of a map with room for the keys of all records at a load of 0.8: nobody knows how many are the same."""
+    return 24 * (record_count * 5 // 4 + 1000)
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether the segments hold the same bytes."""
+    names = sorted(path.name for path in one.glob("*.log"))
+    return names == sorted(path.name for path in other.glob("*.log")) and all(
+        filecmp.cmp(one / name, other / name, shallow=False) for name in names
+    )
+
+
+class Cleaning:
+    """A log that each side cleans a copy of; what ours has open is closed before the next copy."""
+
+    def __init__(self, place: Path, record_count: int, key_count: int) -> None:
+        self.place, self.record_count = place, record_count
+        self.size = write_log(place / "source" / NAME, record_count, key_count)
+        self.active = max(path.name for path in (place / "source" / NAME).glob("*.log"))
+        self.log: PartitionLog | None = None
+
+    def copy(self, side: str) -> Path:
+        """Where a side cleans."""
+        return self.place / side / NAME
+
+    def fresh(self, side: str) -> Path:
+        """The log as it was written."""
+        shutil.rmtree(self.copy(side), ignore_errors=True)
+        return Path(shutil.copytree(self.place / "source" / NAME, self.copy(side), copy_function=self._linked))
+
+    def _linked(self, source: str, copy: str) -> None:
+        """Segments are linked, which nobody writes to, but for the active one."""
+        is_closed = source.endswith(".log") and not source.endswith(self.active)
+        (os.link if is_closed else shutil.copy2)(source, copy)
+
+    def open(self) -> None:
+        """Open a fresh copy, for ours."""
+        self.close()
+        self.log = opened(self.fresh("ours"), was_clean=True)
+
+    def close(self) -> None:
+        """Close it."""
+        if self.log is not None:
+            self.log.close()
+
+    def clean(self) -> int:
+        """The offset up to which the log is clean then."""
+        assert self.log is not None
+        chosen = self.log.cleanable(None, NOW_MS)
+        return self.log.clean(chosen, NOW_MS, buffer_size=buffer_size(self.record_count))
+
+    def kafkas(self, kafka: WarmKafka) -> float:
+        """Seconds of Kafka's cleaner, without opening and closing the log."""
+        slots, fresh = buffer_size(self.record_count) // 24, str(self.fresh("kafka"))
+        return kafka.seconds(op="clean", dir=fresh, slots=slots, config=CONFIG)
+
+    def segments(self) -> list[bytes]:
+        """What ours has left."""
+        return [path.read_bytes() for path in sorted(self.copy("ours").glob("*.log"))]
+
+
+@pytest.mark.parametrize(
+    ("record_count", "key_count", "rounds"),
+    [
+        pytest.param(*RECORDS_AND_KEYS["small"], None, id="small"),  # first: it makes the JVM warm for the other
+        pytest.param(*RECORDS_AND_KEYS["large"], LARGE_ROUND_COUNT, id="large"),
+    ],
+)
+def test_clean_log(
+    measured: Measured, kafka: WarmKafka, tmp_path: Path, record_count: int, key_count: int, rounds: int | None
+) -> None:
+    cleaning = Cleaning(tmp_path, record_count, key_count)
+    kept_size = cleaning.size * key_count // record_count
+    end_offset = measured(
+        cleaning.clean,
+        title=f"clean {cleaning.size / MIB:.4g} MiB, {record_count:,} records of {key_count:,} keys",
+        size=cleaning.size,
+        count=record_count,
+        prepare=cleaning.open,
+        peers={"Kafka": lambda: cleaning.kafkas(kafka)},
+        floor=writing(tmp_path / "floor", kept_size),
+        rounds=rounds,
+        reads=(tmp_path / "source" / NAME).glob("*.log"),
+        written_size=kept_size,
+        growth=Growth("records of a cleaning", "clean", record_count),
+        hashed=lambda end_offset: [end_offset, *cleaning.segments()],
+    )
+    assert cleaning.log is not None
+    assert end_offset == cleaning.log.active.base_offset > 0
+    cleaning.close()
+    assert 0 < sum(map(len, cleaning.segments())) < cleaning.size
+    assert not cleaning.copy("kafka").exists() or is_same(cleaning.copy("ours"), cleaning.copy("kafka"))
+    shutil.rmtree(tmp_path)  # gigabytes

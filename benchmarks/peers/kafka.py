@@ -1,0 +1,219 @@
+"""The real Kafka as a peer: its log in one JVM that is kept warm, and a broker, both started when first asked.
+
+What is not asked is stopped (SIGSTOP), so that its compiler, its collector and its flushes work in its own time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from benchmarks.support.measure import PeerAbsentError, Side
+from tests.kafka.broker import Broker
+from tests.kafka.oracle import Oracle, OracleUnavailableError
+
+# KAFKA_HEAP_OPTS of kafka-server-start.sh and KAFKA_JVM_PERFORMANCE_OPTS of kafka-run-class.sh 4.3.1
+BROKER_JVM_OPTIONS = (
+    "-XX:-UseSerialGC",
+    "-XX:TieredStopAtLevel=4",
+    "-Xmx1G",
+    "-Xms1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+# what a broker has if nothing is said, where the brokers of the tests have less, to start quickly
+SETTINGS = {
+    "num.network.threads": "3",
+    "num.io.threads": "8",
+    "background.threads": "10",
+    "offsets.topic.num.partitions": "50",
+    "transaction.state.log.num.partitions": "50",
+    "log.segment.bytes": "1073741824",
+    "log.index.size.max.bytes": "10485760",
+    "log.cleaner.dedupe.buffer.size": "134217728",
+    "broker.session.timeout.ms": "600000",  # it stands still while others are measured
+}
+_LOADED = re.compile(r"Loaded (\d+) logs in (\d+)ms")
+
+
+def oracle() -> Oracle:
+    """The jars of the real Kafka.
+
+    Raises:
+        PeerAbsentError: they, Java or Maven are not there.
+    """
+    try:
+        return Oracle()
+    except OracleUnavailableError as unavailable:
+        raise PeerAbsentError(str(unavailable)) from unavailable
+
+
+class WarmKafka:
+    """A JVM with Kafka's log in it: orders in, times out (`java/LogBench.java`)."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def measure(self, **order: Any) -> dict[str, int]:
+        """{"ns", "count", "bytes"} of one order.
+
+        Raises:
+            PeerAbsentError: the real Kafka cannot run here.
+        """
+        if self._process is None:
+            command = oracle().command("LogBench", options=BROKER_JVM_OPTIONS)
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.send_signal(signal.SIGCONT)
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        self._process.send_signal(signal.SIGSTOP)
+        if not answer:
+            raise RuntimeError(f"the JVM ended on {order}")
+        measured: dict[str, int] = json.loads(answer)
+        return measured
+
+    def seconds(self, *, call_count: int = 1, expected_count: int | None = None, **order: Any) -> float:
+        """Of one of `call_count` calls that the order is for.
+
+        Raises:
+            PeerAbsentError: the real Kafka cannot run here.
+            RuntimeError: it did not come to `expected_count`, so it did something else than we.
+        """
+        answer = self.measure(**order)
+        if expected_count is not None and answer["count"] != expected_count:
+            raise RuntimeError(f"Kafka counted {answer['count']} instead of {expected_count} for {order}")
+        return answer["ns"] / 1e9 / call_count
+
+    def close(self) -> None:
+        """End the JVM."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+
+class HeldLog:
+    """Kafka's log over a directory, held open in the JVM from the first order on."""
+
+    def __init__(self, kafka: WarmKafka, directory: Path, producer_id: int) -> None:
+        self.kafka = kafka
+        self.directory = directory
+        self.producer_id = producer_id
+        self.sequence = 0  # of that producer, which goes on
+
+    def seconds(self, op: str, count: int = 1, expected_count: int | None = None) -> float:
+        """Of one of `count` transactions or snapshots of that producer."""
+        if self.sequence == 0:
+            self.kafka.measure(op="hold", dir=str(self.directory), clean=False)
+        order = {"op": op, "count": count, "id": self.producer_id, "sequence": self.sequence}
+        self.sequence += count
+        return self.kafka.seconds(**order, call_count=count, expected_count=expected_count)
+
+    def release(self) -> None:
+        """Close it."""
+        if self.sequence:
+            self.kafka.measure(op="release")
+
+
+def default_broker(directory: Path, *, is_formatted: bool = False) -> Broker:
+    """A broker as its own scripts start it, with a broker's own defaults.
+
+    Raises:
+        PeerAbsentError: the real Kafka cannot run here.
+    """
+    return Broker(oracle(), directory, SETTINGS, [], is_formatted=is_formatted, jvm_options=BROKER_JVM_OPTIONS)
+
+
+class LocalBroker:
+    """One broker over a new directory."""
+
+    def __init__(self, place: Path) -> None:
+        self.directory = place / "data"
+        self._stack = contextlib.ExitStack()
+        self._bootstrap: str | None = None
+        self._broker: Broker | None = None
+        self._topics: set[str] = set()
+        self.filled: set[str] = set()  # topics that a benchmark has written what it reads to
+
+    @property
+    def bootstrap(self) -> str:
+        """Its address.
+
+        Raises:
+            PeerAbsentError: the real Kafka cannot run here.
+        """
+        if self._bootstrap is None:
+            self._broker = default_broker(self.directory)
+            self._bootstrap = self._stack.enter_context(self._broker.running(signal.SIGTERM))
+        return self._bootstrap
+
+    def topic(self, name: str, partition_count: int = 1) -> str:
+        """The name of a topic that is there now."""
+        if name not in self._topics:
+            words = ["--create", "--topic", name, "--partitions", str(partition_count)]
+            command = "org.apache.kafka.tools.TopicCommand"
+            oracle().run(command, *words, "--bootstrap-server", self.bootstrap, cwd=self.directory.parent)
+            self._topics.add(name)
+        return name
+
+    def asked(self, side: Side) -> Side:
+        """The side, after which the broker stands still (SIGSTOP) until it is asked again, or `go_on`.
+
+        So what it does in its own time takes nothing from those that are measured after it, as with `WarmKafka`.
+        """
+
+        def run() -> float:
+            self.go_on()
+            try:
+                return side()
+            finally:
+                self._send(signal.SIGSTOP)
+
+        return run
+
+    def go_on(self) -> None:
+        """Let it run."""
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._broker is not None and self._broker.process is not None:
+            self._broker.process.send_signal(number)
+
+    def close(self) -> None:
+        """Stop it."""
+        self.go_on()
+        self._stack.close()
+
+
+def broker_loading(directory: Path, log_count: int) -> Side:
+    """Seconds for all logs of a copy of `directory`, which a store has closed and each round closes in order again.
+
+    Only what `LogManager` measures: not the start of the JVM, not the metadata, not the network.
+    """
+    copy = directory.with_name("of-the-broker")
+
+    def side() -> float:
+        if not copy.exists():
+            shutil.copytree(directory, copy)
+        broker = default_broker(copy, is_formatted=True)
+        with broker.running(signal.SIGTERM):
+            pass
+        found = _LOADED.search(broker.log.read_text())
+        if found is None or int(found[1]) != log_count:
+            raise RuntimeError(f"the broker loaded {found and found[0]}, not {log_count} logs")
+        return int(found[2]) / 1000
+
+    return side

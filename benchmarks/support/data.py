@@ -1,0 +1,168 @@
+"""What is measured on: segments, the same bytes every time, and how large they are.
+
+LOGSTORE_BENCH_SCALE is the part of the real size: 0 tiny, as in `make test`; 0.01 to see quickly that all runs; 1 real,
+as in `make bench`; 4 for a dump of a GiB. Unset it is 0, and DEFAULT_SCALE where pytest-benchmark measures.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.support.page_cache import read_again
+from logstore.columns.record_building import build_batches
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.kernels.scan.crc32c import crc32c
+from logstore.model import Codec
+
+KIB, MIB = 2**10, 2**20
+DEFAULT_SCALE = 0.01  # of `pytest benchmarks --benchmark-only`, which takes three minutes
+SEGMENT = f"{0:020d}.log"
+BASE_TIMESTAMP_MS = 1_700_000_000_000
+TEMPLATE_COUNT = 64
+TRANSACTIONAL = 0x10  # of a batch's attributes
+WORD_COUNT, WORD_SIZE = 2000, 6
+RECORDS_AT_ONCE = 100_000
+WRITE_SIZE = 1 << 20  # bytes
+_ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
+
+
+def scale() -> float:
+    """The part of the real sizes."""
+    return float(os.environ.get("LOGSTORE_BENCH_SCALE") or 0)
+
+
+def scaled(tiny: int, real: int, scale_max: float = 1000) -> int:
+    """`real` times the scale, which is `scale_max` at most, and never less than `tiny`."""
+    return max(tiny, round(real * min(scale(), scale_max)))
+
+
+def steps(*sizes: int) -> list[int]:
+    """Sizes to show growth over: those that fit the scale, and always the first two."""
+    largest = max(sizes[1], round(sizes[-1] * scale()))
+    kept = [size for size in sizes if size <= largest]
+    return kept if kept[-1] == largest or largest > sizes[-1] else [*kept, largest]
+
+
+def segment_of(directory: Path, size: int) -> npt.NDArray[np.uint8]:
+    """The bytes of a segment of uncompressed batches."""
+    write_segment(directory / SEGMENT, size)
+    return np.fromfile(directory / SEGMENT, np.uint8)
+
+
+def write_segment(path: Path, size: int, *, value_size: int = 100, batch_size: int = 16 * 1024) -> int:
+    """Write about `size` bytes of uncompressed v2 batches with null keys, as a producer's benchmark does.
+
+    Args:
+        path: the `.log` to write.
+        size: bytes; the file ends with the last whole batch.
+        value_size: bytes of each value, printable.
+        batch_size: bytes that a batch does not exceed.
+
+    Returns:
+        The number of records.
+    """
+    rng = random.Random(20231114)
+    templates = [_records(rng, value_size, batch_size - 61) for _ in range(TEMPLATE_COUNT)]
+    record_count = batch_count = written = 0
+    with path.open("wb", buffering=WRITE_SIZE) as file:
+        while True:
+            body, count = templates[batch_count % TEMPLATE_COUNT]
+            batch = _batch(body, count, record_count, BASE_TIMESTAMP_MS + batch_count)
+            if written + len(batch) > size:
+                break
+            file.write(batch)
+            written += len(batch)
+            record_count += count
+            batch_count += 1
+    read_again(path)
+    return record_count
+
+
+def write_producers(path: Path, producer_count: int, *, is_transactional: bool, now_ms: int) -> int:
+    """Write a batch of one record for each producer from 0 on, so that all are known, or all have one open transaction.
+
+    Returns:
+        The number of records.
+    """
+    body, _ = _records(random.Random(1), 8, 30)
+    with path.open("wb", buffering=WRITE_SIZE) as file:
+        for producer_id in range(producer_count):
+            attributes = TRANSACTIONAL if is_transactional else 0
+            file.write(_batch(body, 1, producer_id, now_ms, attributes=attributes, producer=(producer_id, 0, 0)))
+    read_again(path)
+    return producer_count
+
+
+def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size: int = 16 * 1024) -> int:
+    """Write batches of records of 100 bytes, half words and half noise, of about `size` bytes before compression.
+
+    Returns:
+        The number of records.
+    """
+    rng = np.random.default_rng(20261121)
+    words = rng.integers(97, 123, (WORD_COUNT, WORD_SIZE), np.uint8)
+    words[:, -1] = ord(" ")
+    record_count = offset = size // 100
+    with path.open("wb", buffering=WRITE_SIZE) as file:
+        for start in range(0, record_count, RECORDS_AT_ONCE):
+            offset, count = start, min(RECORDS_AT_ONCE, record_count - start)
+            text = words[rng.integers(0, WORD_COUNT, (count, 60 // WORD_SIZE))].reshape(count, 60)
+            noise = rng.integers(33, 127, (count, 30), np.uint8)
+            values = np.ascontiguousarray(np.concatenate([text, noise], axis=1)).reshape(-1)
+            columns = RecordColumns(
+                count,
+                None,
+                BytesColumn.of_offsets(values, np.arange(count + 1) * 90),
+                np.full(count, BASE_TIMESTAMP_MS, np.int64),
+            )
+            built = build_batches(columns, batch_size=batch_size, base_offset=offset, codec=codec)
+            file.write(built.data.data)
+    read_again(path)
+    return record_count
+
+
+def _records(rng: random.Random, value_size: int, size_max: int) -> tuple[bytes, int]:
+    records, count = bytearray(), 0
+    while True:
+        value = bytes(rng.choices(_ALPHABET, k=value_size))
+        fields = b"\x00\x00" + _varint(count) + _varint(-1) + _varint(value_size) + value + b"\x00"
+        record = _varint(len(fields)) + fields
+        if len(records) + len(record) > size_max:
+            return bytes(records), count
+        records += record
+        count += 1
+
+
+def _batch(
+    body: bytes,
+    count: int,
+    base_offset: int,
+    timestamp_ms: int,
+    *,
+    attributes: int = 0,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> bytes:
+    times = (timestamp_ms, timestamp_ms)
+    checked = struct.pack(">hiqqqhii", attributes, count - 1, *times, *producer, count) + body
+    return struct.pack(">qiibI", base_offset, 9 + len(checked), 0, 2, crc32c(checked)) + checked
+
+
+def _varint(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    encoded = bytearray()
+    while value > 127:
+        encoded.append(value & 127 | 128)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def values(count: int, size: int = 100) -> list[bytes]:
+    """Values that differ, the same every time."""
+    return [bytes(97 + (number * 31 + place * 7) % 26 for place in range(size)) for number in range(count)]

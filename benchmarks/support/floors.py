@@ -1,0 +1,267 @@
+"""The least that an operation can take on this machine, measured in the same round: memory read, memory copied, bytes
+given to the system, and the libraries that decompress and compress, with nothing around them.
+
+What is small is handled many times in one call, so that no floor is the time of a call of numpy's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import cramjam
+import numpy as np
+import numpy.typing as npt
+import zstandard
+from isal import igzip_lib
+
+from benchmarks.support.measure import Floor, Side, seconds_of, timed
+from logstore.codec import decompress
+from logstore.disk.mapped import MappedFile
+from logstore.disk.seam import SEAM
+from logstore.kernels.scan.crc32c import crc32c_range
+from logstore.model import Codec
+
+Bytes = npt.NDArray[np.uint8]
+Int64Array = npt.NDArray[np.int64]
+T = TypeVar("T")
+PART_SIZE = 1 << 20
+PART_COUNT = 3
+NEAR_SIZE = 1 << 18  # bytes that the nearer caches hold, and that take much longer than a call
+SNAPPY_HEADER_SIZE, LZ4_HEADER_SIZE = 16, 7
+LZ4_PLAIN = 1 << 31  # of a block's size: it is not compressed
+STREAM_SIZE_MAX, BLOCK_SIZE_MAX = 1 << 30, 1 << 16
+
+
+def reading(data: npt.NDArray[np.uint8 | np.int64]) -> Floor:
+    """Every byte read once, by numpy."""
+    content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+    words = content[: content.size // 8 * 8]
+    if words.ctypes.data % 8:
+        words = words.copy()
+    times = max(1, NEAR_SIZE // max(content.size, 1))
+    whole = np.tile(words.view(np.int64), times) if times > 1 else words.view(np.int64)
+    return Floor("memory read", _part(least(np.bitwise_or.reduce, whole), times))
+
+
+def mapped(path: Path, thread_count: int = 1) -> Floor:
+    """A file mapped anew, and the checksum of every byte, a MiB at a time; page cache warm."""
+
+    def check_all() -> None:
+        data = MappedFile(str(path)).data
+        check = lambda start: crc32c_range(data, start, min(start + PART_SIZE, data.size))  # noqa: E731
+        run_shared(check, range(0, data.size, PART_SIZE), thread_count)
+
+    return Floor(_on("CRC of a mapped file", thread_count), least(check_all))
+
+
+def touching(data: Bytes, positions: Int64Array) -> Floor:
+    """A byte of each batch read, and with it a cache line: what a walk that reads headers cannot leave out."""
+    times = max(1, NEAR_SIZE // 64 // positions.size)
+    places = np.tile(positions, times)
+    out = np.empty(places.size, np.uint8)
+    read = least(lambda: np.take(data, places, out=out, mode="clip"))
+    return Floor("a cache line of each batch", _part(read, times))
+
+
+def touching_file(path: Path, positions: Int64Array) -> Floor:
+    """The same of a file that is mapped anew: its pages too."""
+    return Floor("a mapped page of each batch", least(lambda: np.take(MappedFile(str(path)).data, positions)))
+
+
+def copying(size: int) -> Floor:
+    """So many bytes copied from memory to memory."""
+    times = max(1, NEAR_SIZE // max(size, 1))
+    source, target = np.ones(size * times, np.uint8), np.ones(size * times, np.uint8)
+    return Floor("memory copied", _part(least(np.copyto, target, source), times))
+
+
+def writing(path: Path, size: int, call_count: int = 1) -> Floor:
+    """So many bytes handed to the system in one call, to a file that grows into space that is reserved (no sync)."""
+    return writing_each(path, [size], call_count)
+
+
+def writing_each(path: Path, sizes: Sequence[int], call_count: int = 1) -> Floor:
+    """Writes of these sizes, one behind the other, as `writing` has one; by machine code, as a log's own."""
+    data, each = np.zeros(max(sizes), np.uint8), np.array(sizes, np.int64)
+    name = "bare write" if len(sizes) == 1 else f"{len(sizes)} bare writes"
+    return Floor(name, _growing(path, sum(sizes), call_count, lambda file: write_each(file, data, each, call_count)))
+
+
+def writing_in_parts(path: Path, size: int) -> Floor:
+    """So many bytes handed to the system, a MiB a call, to a file that grows: nothing is reserved, as of a stdout."""
+    data, sizes = np.zeros(PART_SIZE, np.uint8), [PART_SIZE] * (size // PART_SIZE) + [size % PART_SIZE]
+    each = np.array(sizes, np.int64)
+    return Floor("bare write", _growing(path, 0, 1, lambda file: write_each(file, data, each, 1)))
+
+
+def appending(path: Path, size: int, call_count: int = 1, part_size: int = PART_SIZE) -> Floor:
+    """So many bytes copied once, a part at a time, checksummed, and handed to the system as by `writing`.
+
+    That much every append of records does: they lie somewhere else than they are written from, and a batch has a CRC.
+    """
+    source, part = np.ones(size, np.uint8), np.empty(min(size, part_size), np.uint8)
+    pieces = [source[begin : begin + part_size] for begin in range(0, size, part_size)]
+    work = [(piece, part[: piece.size], np.array([piece.size])) for piece in pieces]
+
+    def append_all(descriptor: int) -> None:
+        for _ in range(call_count):
+            for piece, copied, each in work:
+                np.copyto(copied, piece)
+                crc32c_range(copied, 0, copied.size)
+                write_each(descriptor, copied, each, 1)
+
+    return Floor("copy, CRC and write", _growing(path, size, call_count, append_all))
+
+
+def _growing(path: Path, size: int, call_count: int, write_all: Callable[[int], object]) -> Side:
+    """Seconds of one of so many calls that `write_all` does, to a new file that has `size` bytes reserved for each."""
+
+    def side() -> float:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        write_each(descriptor, np.zeros(1, np.uint8), np.zeros(0, np.int64), 1)  # the first one compiles
+        if size:
+            SEAM.reserve(descriptor, 0, size * call_count)
+        seconds = seconds_of(1, write_all, descriptor) / call_count
+        os.close(descriptor)
+        path.unlink()
+        return seconds
+
+    return side
+
+
+def library(name: str, function: Callable[..., object], *arguments: object) -> Floor:
+    """The library that does the work, called with nothing around it."""
+    return Floor(name, least(function, *arguments))
+
+
+def library_over(name: str, function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> Floor:
+    """The same for many inputs, shared among threads."""
+    return Floor(_on(name, thread_count), least(run_shared, function, inputs, thread_count))
+
+
+def run_shared(function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> None:
+    """Each thread has every `thread_count`th."""
+
+    def work(part: Sequence[T]) -> None:
+        for each in part:
+            function(each)
+
+    if thread_count == 1:
+        work(inputs)
+        return
+    with ThreadPoolExecutor(thread_count) as threads:
+        list(threads.map(work, [inputs[number::thread_count] for number in range(thread_count)]))
+
+
+def least(function: Callable[..., object], *arguments: object) -> Side:
+    """Seconds of a call, the least of some parts of a round."""
+    return timed(function, *arguments, part_count=PART_COUNT)
+
+
+def _part(side: Side, times: int) -> Side:
+    return lambda: side() / times
+
+
+def _on(name: str, thread_count: int) -> str:
+    return name if thread_count == 1 else f"{name}, {thread_count} threads"
+
+
+def decompressing(codec: Codec, streams: Sequence[bytes]) -> Floor:
+    """The library alone: a call a stream, or a block of one where the framing is not the library's."""
+    if codec is Codec.NONE:
+        return copying(sum(map(len, streams)))
+    if codec in (Codec.GZIP, Codec.ZSTD):
+        size = max(_size_of(codec, stream) for stream in streams)
+        if codec is Codec.GZIP:
+            return library_over(
+                "isal", lambda each: igzip_lib.decompress(each, igzip_lib.DECOMP_GZIP, 15, size), streams, 1
+            )
+        context = zstandard.ZstdDecompressor()
+        return library_over("zstandard", lambda each: context.decompress(each, max_output_size=size), streams, 1)
+    blocks_of = _snappy_blocks if codec is Codec.SNAPPY else _lz4_blocks
+    into = cramjam.snappy.decompress_raw_into if codec is Codec.SNAPPY else cramjam.lz4.decompress_block_into
+    out = np.ones(BLOCK_SIZE_MAX, np.uint8)
+    blocks = [block for stream in streams for block in blocks_of(stream)]
+    return library_over("cramjam", lambda block: into(block, out), blocks, 1)
+
+
+def _size_of(codec: Codec, stream: bytes) -> int:
+    return len(decompress(codec, memoryview(stream), 2, STREAM_SIZE_MAX).data)
+
+
+def _snappy_blocks(stream: bytes) -> list[bytes]:
+    blocks, position = [], SNAPPY_HEADER_SIZE
+    while position < len(stream):
+        (size,) = struct.unpack_from(">i", stream, position)
+        blocks.append(stream[position + 4 : position + 4 + size])
+        position += 4 + size
+    return blocks
+
+
+def _lz4_blocks(stream: bytes) -> list[bytes]:
+    """Those that are compressed."""
+    position = LZ4_HEADER_SIZE
+    blocks: list[bytes] = []
+    while True:
+        (size,) = struct.unpack_from("<I", stream, position)
+        if size == 0:
+            return blocks
+        if not size & LZ4_PLAIN:
+            blocks.append(stream[position + 4 : position + 4 + size])
+        position += 4 + (size & ~LZ4_PLAIN)
+
+
+def compressing(codec: Codec, stream: bytes) -> Floor:
+    """The library that is called, at the level that Kafka has by default."""
+    if codec is Codec.NONE:
+        return copying(len(stream))
+    if codec is Codec.GZIP:
+        return library("zlib", zlib.compress, stream)
+    if codec is Codec.SNAPPY:
+        return library("cramjam", cramjam.snappy.compress_raw, stream)
+    if codec is Codec.LZ4:
+        return library("cramjam", cramjam.lz4.compress_block, stream)
+    return library("cramjam", _zstd_stream, stream)
+
+
+def _zstd_stream(stream: bytes) -> None:
+    compressor = cramjam.zstd.Compressor(level=3)
+    compressor.compress(stream)
+    compressor.finish()
+
+
+def write_each(descriptor: int, data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64], times: int) -> None:
+    """So many times one `write` of each of the sizes, from the beginning of `data`, by machine code as a log's own.
+
+    Raises:
+        OSError: not all of it was written.
+    """
+    written = _writing()(descriptor, data.ctypes.data, sizes, times)
+    if written != int(sizes.sum()) * times:
+        raise OSError(f"{written} bytes were written instead of {int(sizes.sum()) * times}")
+
+
+@cache
+def _writing() -> Callable[..., int]:
+    import numba
+
+    write = ctypes.CDLL(None).write
+    write.argtypes, write.restype = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_ssize_t
+
+    def write_all(descriptor: Any, address: Any, sizes: Any, times: Any) -> Any:
+        total = 0
+        for _ in range(times):
+            for size in sizes:
+                total += write(descriptor, address, size)
+        return total
+
+    compiled: Callable[..., int] = numba.njit("i8(i8, i8, i8[::1], i8)")(write_all)
+    return compiled

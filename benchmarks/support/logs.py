@@ -1,0 +1,125 @@
+"""Partitions that are measured: opened as they are or as after a crash, decoded, and what was written to them.
+
+What was written is hashed when all rounds are done: of how many calls, and when, must not show.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.support.page_cache import read_again
+from logstore.clock import now_ms
+from logstore.columns.batch_table import BatchTable, scan
+from logstore.columns.in_order import in_order
+from logstore.columns.record_windows import RecordWindow
+from logstore.disk.mapped import MappedFile
+from logstore.kernels.scan import batches as fields
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.view.read import Fetched, OffsetMetadata, ReadBounds
+from logstore.view.window_decoder import WindowDecoder
+
+NAME = "t-0"
+WITHOUT_CLOCK = [fields.SIZE, fields.RECORD_COUNT, fields.LAST_OFFSET_DELTA, fields.ATTRIBUTES, fields.MAGIC]
+INT64_MAX = 2**63 - 1
+
+
+def settings_of(*, was_clean: bool, config: dict[str, str] | None = None) -> LoadSettings:
+    """Of a load from the beginning, now."""
+    return LoadSettings(
+        was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=now_ms(), config=parse_config(config or {})
+    )
+
+
+def opened(directory: Path, *, was_clean: bool = True, config: dict[str, str] | None = None) -> PartitionLog:
+    """The log of a partition directory, made if it is not there; transactions need no verification."""
+    settings = settings_of(was_clean=was_clean, config=config)
+    return opening.open_log(str(directory), settings, requires_verification=False)
+
+
+def twin(directory: Path) -> Path:
+    """A copy for the other side, in a place of its own; the one of before is removed. Both are read from the disk."""
+    copy = directory.parent.with_name(f"{directory.parent.name}-twin") / directory.name
+    shutil.rmtree(copy.parent, ignore_errors=True)
+    shutil.copytree(directory, copy)
+    for segment in (*directory.glob("*.log"), *copy.glob("*.log")):
+        read_again(segment)
+    return copy
+
+
+def tables(directory: Path) -> list[BatchTable]:
+    """The batches of each segment of a partition.
+
+    Raises:
+        ValueError: a checksum is wrong, or something else than batches is there.
+    """
+    found = []
+    for path in sorted(directory.glob("*.log")):
+        data = MappedFile(str(path)).data
+        table = scan(data, check_crc=True)
+        if table.next_position != data.size or not (table.is_valid == 1).all():
+            raise ValueError(f"{path} holds something else than whole batches")
+        found.append(table)
+    return found
+
+
+def kinds_of_batches(directory: Path) -> Any:
+    """The batches of a partition, each kind once: their sizes and counts. All checksums are right."""
+    rows = [table.matrix[WITHOUT_CLOCK, : len(table)] for table in tables(directory)]
+    return np.unique(np.concatenate(rows, axis=1), axis=1)
+
+
+def last_values(log: PartitionLog, count: int) -> list[Any]:
+    """The values of the last records at so many offsets, as bytes; markers have none."""
+    start = max(log.log_start_offset, log.log_end_offset - count)
+    return [value for chunk in log.records(start).chunks() for value in chunk.to_lists()[4]]
+
+
+def written(log: PartitionLog, count: int) -> tuple[Any, list[Any]]:
+    """Kinds of all batches, and values at the last `count` offsets, of a log that is open."""
+    return kinds_of_batches(Path(log.directory.path)), last_values(log, count)
+
+
+def sizes_of_one(directory: Path, call: Callable[[], object]) -> Sequence[int]:
+    """Bytes of each batch that a call adds to the partitions of a data directory: so many writes it takes at least."""
+    before = {path: path.stat().st_size for path in directory.rglob("*.log")}
+    call()
+    sizes: list[int] = []
+    for path in sorted(directory.rglob("*.log")):
+        table = scan(MappedFile(str(path)).data)
+        sizes += table.size[table.position >= before.get(path, 0)].tolist()
+    return sizes
+
+
+def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
+    """The records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
+
+    A helper decodes beside the reader, or all is done in turn.
+    """
+    data = MappedFile(str(path)).data
+    bounds = ReadBounds("t-0", 0, INT64_MAX, INT64_MAX, INT64_MAX)
+    fetched = Fetched(data, OffsetMetadata(0, 0, 0), str(path), False, None, bounds)
+    decoder = WindowDecoder(fetched, 0, None, is_committed=False, check_crc=True)
+    parts = in_order(decoder.next_window, decoder.decode) if is_ahead else decoder.decoded()
+    return (window for part in parts for window in part.windows if isinstance(window, RecordWindow))
+
+
+def decode_all(path: Path, *, is_ahead: bool = False) -> int:
+    """The number of records."""
+    return sum(len(window.records) for window in windows_of(path, is_ahead=is_ahead))
+
+
+def sums_of(path: Path, *, is_ahead: bool) -> tuple[int, int]:
+    """(records, bytes of values and how many offsets are odd), as `LogBench.java` has them."""
+    count = size = 0
+    for window in windows_of(path, is_ahead=is_ahead):
+        count += len(window.records)
+        size += int((window.records.value_size + window.records.offset % 2).sum())
+    return count, size

@@ -1,0 +1,120 @@
+"""From the JSON file of a run to its table, its pictures and pages; and what is said of two checkouts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.support import compare, report
+from benchmarks.support.report import BEGIN, END, Measurement
+
+SVG = "{http://www.w3.org/2000/svg}"
+NAME = "consumer::test_consume[polled]"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A file as pytest-benchmark writes it: three rounds, and a benchmark without a floor."""
+    peers = {"confluent-kafka": {"times_s": [0.2, 0.6, 1.2]}, "aiokafka": {"absent": "not installed"}}
+    info = {"title": "records | polled", "bytes": 1000, "count": 10, "unit": "records", "hash": "ab", "peers": peers}
+    floor = {"name": "copy", "times_s": [0.01, 0.02, 0.03]}
+    line = {"picture": "records", "series": "poll", "size": 10}
+    path, test = "benchmarks/bench_consumer.py", "test_consume[polled]"
+    full = {"stats": {"data": [0.1, 0.2, 0.3]}, "extra_info": {**info, "floor": floor, "growth": line}}
+    plain = {
+        "stats": {"data": [1.0]},
+        "extra_info": {**info, "title": "other", "peers": {}, "floor": {"none": "short"}},
+    }
+    content = {
+        "commit_info": {"id": "0123456789abcdef", "dirty": True},
+        "logstore": {"machine": "2 × Fast", "load": 0.5, "scale": 1.0},
+        "benchmarks": [{"fullname": f"{path}::{test}", **full}, {"fullname": f"{path}::test_other", **plain}],
+    }
+    found = tmp_path / "results.json"
+    found.write_text(json.dumps(content))
+    return found
+
+
+def test_a_run_has_a_table_and_pictures(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (results.parent / "growth-old.svg").write_text("of an earlier run")
+    assert report.main([str(results)]) == 0
+    table = (results.parent / "table.md").read_text()
+    assert capsys.readouterr().out == table
+    assert "Commit 0123456789ab, with changes, 2 × Fast, load 0.5 at the start, scale 1." in table
+    row = "| 200 ms | 100 ms | 0.000 GB/s, 50.0 records/s | confluent-kafka 3.0× (2.0 to 4.0) | 5.00 % of copy | ab |"
+    assert "### consumer\n\n| benchmark |" in table
+    assert f"| records / polled {row}" in table
+    assert "- aiokafka: not installed (1 benchmarks)" in table
+    (picture,) = results.parent.glob("*.svg")
+    root = ElementTree.fromstring(picture.read_text())
+    lines = {text.text for text in root.iter(f"{SVG}text")} & {"poll", "poll, confluent-kafka"}
+    assert (picture.name, len(root.findall(f"{SVG}circle")), len(lines)) == ("growth-records.svg", 2, 2)
+
+
+def test_pages_show_a_run_between_their_markers(results: Path, tmp_path: Path) -> None:
+    page, summary, other = (tmp_path / name for name in ("page.md", "summary.md", "other.md"))
+    for each in (page, summary):
+        each.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    other.write_text("no markers")
+    for _ in range(2):  # the second time nothing changes
+        assert report.main([str(results), "--page", str(page), "--summary", str(summary)]) == 0
+        assert "| records / polled |" in page.read_text()
+        assert summary.read_text().startswith(f"before\n{BEGIN}\nCommit 0123456789ab")
+        assert "| records by `poll` | confluent-kafka | **3.0× (2.0 to 4.0)** |" in summary.read_text()
+        assert summary.read_text().endswith(f"|\n{END}\nafter\n")
+        assert "old" not in page.read_text() + summary.read_text()
+    with pytest.raises(ValueError, match=r"other\.md has no lines"):
+        report.main([str(results), "--page", str(other)])
+
+
+def test_every_row_of_the_summary_is_a_benchmark() -> None:
+    for identity, *_ in report.SUMMARY:
+        operation, test = identity.partition("[")[0].split("::")
+        assert f"def {test}(" in (compare.ROOT / "benchmarks" / f"bench_{operation}.py").read_text()
+
+
+def test_a_run_in_which_nothing_is_measured_fails(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text("")
+    assert report.main([str(tmp_path / "empty.json")]) == report.main([str(tmp_path / "none.json")]) == 1
+
+
+def of(*medians_s: float, digest: str = "a", name: str = NAME) -> list[dict[str, Measurement]]:
+    return [{name: Measurement(name, "t", [each], digest=digest)} for each in medians_s]
+
+
+def test_a_ratio_is_of_one_round_and_has_its_spread() -> None:
+    text = compare.changes(of(1.0, 2.0, 1.0), of(1.5, 3.0, 1.6))
+    assert f"| {NAME} | 1.00 s | 1.60 s | **1.50** (1.50 to 1.60) | slower |" in text
+    assert "**1.02** (1.02 to 1.03) |  |" in compare.changes(of(1.0, 1.0, 1.0), of(1.02, 1.03, 1.02))
+    assert "**1.00** (0.90 to 1.10) |  |" in compare.changes(of(1.0, 1.0, 1.0), of(0.9, 1.1, 1.0))
+    assert "**0.50** (0.50 to 0.50) | faster, another result |" in compare.changes(of(1.0), of(0.5, digest="b"))
+
+
+BENCHMARK = """
+import time
+import logstore
+
+def test_speed(benchmark):
+    benchmark.pedantic(time.sleep, args=(logstore.SECONDS,), rounds=3)
+    benchmark.extra_info.update(title="sleep", hash="a", bytes=0, count=0, unit="records", peers={}, floor={})
+"""
+
+
+def test_a_slower_checkout_is_seen_beside_the_commit_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"tools/__init__.py": "", "tests/__init__.py": "", "pytest.ini": "[pytest]\npython_files = bench_*.py"}
+    files |= {"logstore/__init__.py": "SECONDS = 0.02", "tools/kernels_command.py": "def command(words): pass"}
+    for name, text in {**files, "benchmarks/bench_speed.py": BENCHMARK}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]
+    for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "before"]):
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "logstore/__init__.py").write_text("SECONDS = 0.04")
+    assert compare.main(["HEAD", "--only", "speed", "--rounds", "1"], tmp_path) == 0
+    assert capsys.readouterr().out.splitlines()[2].endswith("| slower |")
+    worktrees = subprocess.run(["git", "worktree", "list"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert worktrees.stdout.count("\n") == 1
