@@ -67,7 +67,7 @@ def test_consume(
         size = measured(
             way,
             consumer,
-            title=f"{RECORD_COUNT:,} records",
+            title=f"{RECORD_COUNT:,} records, {way.__name__}",
             count=RECORD_COUNT,
             peers={"confluent-kafka": broker.asked(confluents)},
             floor=copying(RECORD_COUNT * 100),

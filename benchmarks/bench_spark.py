@@ -222,7 +222,7 @@ def test_sum_of_few(measured: Measured, topic: Topic) -> None:
         topic.sum(topic.values(options))
     found = measured(
         lambda: topic.sum(topic.values(options)),
-        title="the same of 1 % of the offsets",
+        title=f"`{SUM}` of 1 % of the offsets, values of {topic.value_size} bytes",
         count=count,
         peers={
             "full read": lambda: seconds_of(1, lambda: topic.answered(topic.values(IN_TASKS))),
@@ -242,7 +242,7 @@ def test_all_columns_of_few(measured: Measured, topic: Topic) -> None:
         read_whole(topic.records(options))
     measured(
         lambda: read_whole(topic.records(options)),
-        title=f"1 % of the offsets, all columns, values of {topic.value_size} bytes",
+        title=f"all columns of 1 % of the offsets, values of {topic.value_size} bytes",
         count=count,
         peers={"full read": lambda: seconds_of(1, lambda: read_whole(topic.records(IN_TASKS)))},
         floor=Floor("one ready record", topic.one_record_whole),
