@@ -36,15 +36,19 @@ WHERE = "import logstore, logstore_tools; print(logstore.__file__, logstore_tool
 Round = dict[str, Measurement]  # by identity
 
 
-def python(checkout: Path, *words: str, environment: dict[str, str] | None = None) -> str:
+def environment() -> dict[str, str]:
+    """That of this process for a pytest of its own, which is no worker of pytest-xdist: workers measure nothing."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST_")}
+
+
+def python(checkout: Path, *words: str, **variables: str) -> str:
     """What Python prints in a checkout, which comes before anything that is installed.
 
     Raises:
         RuntimeError: it failed; with its words.
     """
     own = {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1", "LOGSTORE_BENCH_PEERS": "off"}
-    variables = {**os.environ, **own, **(environment or {})}
-    command = [sys.executable, *words]
+    command, variables = [sys.executable, *words], {**environment(), **own, **variables}
     done = subprocess.run(command, cwd=checkout, env=variables, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{checkout}: {' '.join(words)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
@@ -83,9 +87,9 @@ def _git(root: Path, *words: str) -> None:
 def measured_round(checkout: Path, files: Sequence[str], scale: float, results: Path) -> Round:
     """All that a checkout can run of some files of benchmarks."""
     options = ["--benchmark-only", "--benchmark-quiet", f"--benchmark-json={results}", "-q", "-p", "no:cacheprovider"]
-    sizes = {"LOGSTORE_BENCH_SCALE": str(scale)}
     with contextlib.suppress(RuntimeError):  # of a benchmark that this commit has nothing for: it is left out
-        python(checkout, "-m", "pytest", *options, "--continue-on-collection-errors", *files, environment=sizes)
+        options = [*options, "--continue-on-collection-errors", *files]
+        python(checkout, "-m", "pytest", *options, LOGSTORE_BENCH_SCALE=str(scale))
     if not results.exists() or results.stat().st_size == 0:
         raise RuntimeError(f"nothing was measured in {checkout}")
     return {each.identity: each for each in read_results(results)}

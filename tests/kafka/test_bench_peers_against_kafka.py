@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers.kafka import WarmKafka
+from benchmarks.support.compare import environment
 from benchmarks.support.report import read_results
 from tests.kafka.oracle import Oracle
 
@@ -25,7 +25,7 @@ def test_kafka_runs_beside_ours_in_every_round(oracle: Oracle, tmp_path: Path) -
     files = [f"benchmarks/bench_{operation}.py" for operation in OPERATIONS]
     command = [sys.executable, "-m", "pytest", *options, f"--benchmark-json={results}", *files]
     sizes = {"LOGSTORE_BENCH_PEERS": "on", "LOGSTORE_BENCH_SCALE": "0.0001"}
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **sizes}, check=True)
+    subprocess.run(command, cwd=ROOT, env={**environment(), **sizes}, check=True)
     found = read_results(results)
     beside = [each for each in found if "Kafka" in each.peers]
     assert {each.identity.partition("::")[0] for each in beside} == set(OPERATIONS)
