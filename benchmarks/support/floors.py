@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import struct
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,9 +34,8 @@ T = TypeVar("T")
 PART_SIZE = 1 << 20
 PART_COUNT = 3
 NEAR_SIZE = 1 << 18  # bytes that the nearer caches hold, and that take much longer than a call
-SNAPPY_HEADER_SIZE, LZ4_HEADER_SIZE = 16, 7
-LZ4_PLAIN = 1 << 31  # of a block's size: it is not compressed
-STREAM_SIZE_MAX, BLOCK_SIZE_MAX = 1 << 30, 1 << 16
+SNAPPY_HEADERS_SIZE = 20  # bytes of a stream before its first block
+STREAM_SIZE_MAX = 1 << 30
 
 
 def reading(data: npt.NDArray[np.uint8 | np.int64]) -> Floor:
@@ -175,67 +173,30 @@ def _on(name: str, thread_count: int) -> str:
 
 
 def decompressing(codec: Codec, streams: Sequence[bytes]) -> Floor:
-    """The library alone: a call a stream, or a block of one where the framing is not the library's."""
-    if codec is Codec.NONE:
-        return copying(sum(map(len, streams)))
-    if codec in (Codec.GZIP, Codec.ZSTD):
-        size = max(_size_of(codec, stream) for stream in streams)
-        if codec is Codec.GZIP:
-            return library_over(
-                "isal", lambda each: igzip_lib.decompress(each, igzip_lib.DECOMP_GZIP, 15, size), streams, 1
-            )
-        context = zstandard.ZstdDecompressor()
-        return library_over("zstandard", lambda each: context.decompress(each, max_output_size=size), streams, 1)
-    blocks_of = _snappy_blocks if codec is Codec.SNAPPY else _lz4_blocks
-    into = cramjam.snappy.decompress_raw_into if codec is Codec.SNAPPY else cramjam.lz4.decompress_block_into
-    out = np.ones(BLOCK_SIZE_MAX, np.uint8)
-    blocks = [block for stream in streams for block in blocks_of(stream)]
-    return library_over("cramjam", lambda block: into(block, out), blocks, 1)
-
-
-def _size_of(codec: Codec, stream: bytes) -> int:
-    return len(decompress(codec, memoryview(stream), 2, STREAM_SIZE_MAX).data)
-
-
-def _snappy_blocks(stream: bytes) -> list[bytes]:
-    blocks, position = [], SNAPPY_HEADER_SIZE
-    while position < len(stream):
-        (size,) = struct.unpack_from(">i", stream, position)
-        blocks.append(stream[position + 4 : position + 4 + size])
-        position += 4 + size
-    return blocks
-
-
-def _lz4_blocks(stream: bytes) -> list[bytes]:
-    """Those that are compressed."""
-    position = LZ4_HEADER_SIZE
-    blocks: list[bytes] = []
-    while True:
-        (size,) = struct.unpack_from("<I", stream, position)
-        if size == 0:
-            return blocks
-        if not size & LZ4_PLAIN:
-            blocks.append(stream[position + 4 : position + 4 + size])
-        position += 4 + (size & ~LZ4_PLAIN)
+    """The library alone, a call a stream. Of snappy a stream is one block, behind the headers of its framing."""
+    size = max(len(decompress(codec, memoryview(stream), 2, STREAM_SIZE_MAX).data) for stream in streams)
+    out, context = np.ones(size, np.uint8), zstandard.ZstdDecompressor()
+    libraries: dict[Codec, tuple[str, Callable[[bytes], object]]] = {
+        Codec.GZIP: ("isal", lambda stream: igzip_lib.decompress(stream, igzip_lib.DECOMP_GZIP, 15, size)),
+        Codec.SNAPPY: ("cramjam", lambda stream: cramjam.snappy.decompress_raw_into(stream[SNAPPY_HEADERS_SIZE:], out)),
+        Codec.LZ4: ("cramjam", lambda stream: cramjam.lz4.decompress_into(stream, out)),
+        Codec.ZSTD: ("zstandard", lambda stream: context.decompress(stream, max_output_size=size)),
+    }
+    name, function = libraries[codec]
+    return library_over(name, function, streams, 1)
 
 
 def compressing(codec: Codec, stream: bytes) -> Floor:
     """The library that is called, at the level that Kafka has by default."""
     if codec is Codec.NONE:
         return copying(len(stream))
-    if codec is Codec.GZIP:
-        return library("zlib", zlib.compress, stream)
-    if codec is Codec.SNAPPY:
-        return library("cramjam", cramjam.snappy.compress_raw, stream)
-    if codec is Codec.LZ4:
-        return library("cramjam", cramjam.lz4.compress_block, stream)
-    return library("cramjam", _zstd_stream, stream)
-
-
-def _zstd_stream(stream: bytes) -> None:
-    compressor = cramjam.zstd.Compressor(level=3)
-    compressor.compress(stream)
-    compressor.finish()
+    libraries: dict[Codec, tuple[str, Callable[[bytes], object]]] = {
+        Codec.GZIP: ("zlib", zlib.compress),
+        Codec.SNAPPY: ("cramjam", cramjam.snappy.compress_raw),
+        Codec.LZ4: ("cramjam", cramjam.lz4.compress_block),
+        Codec.ZSTD: ("cramjam", lambda stream: cramjam.zstd.compress(stream, level=3)),
+    }
+    return library(*libraries[codec], stream)
 
 
 def write_each(descriptor: int, data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64], times: int) -> None:
