@@ -21,7 +21,6 @@ from benchmarks.support.floors import writing
 from benchmarks.support.logs import NAME
 from benchmarks.support.measure import Growth, Measured
 from benchmarks.support.page_cache import read_again
-from logstore.columns.record_building import build_batches
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.log.config import parse_config
 from logstore.log.load import opening
@@ -34,7 +33,7 @@ BATCH_SIZE = 16_384
 RECORDS_AT_ONCE = 500_000
 DIGITS = 10 ** np.arange(KEY_SIZE - 1, -1, -1)
 SEGMENT_SIZE = 128 << 20
-CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(1 << 30)}
+CONFIG = {"cleanup.policy": "compact"}
 RECORDS_AND_KEYS = {
     "small": (scaled(4000, 1_000_000), scaled(2000, 500_000)),
     "large": (scaled(5600, 11_200_000), scaled(5000, 10_000_000)),  # a GiB of ten million keys
@@ -60,33 +59,26 @@ def write_log(directory: Path, record_count: int, key_count: int) -> int:
 
     Every key is there, in no order; those that are there again are drawn by chance.
     """
-    directory.mkdir(parents=True)
     rng = np.random.default_rng(20231114)
     numbers = np.concatenate([np.arange(key_count), rng.integers(0, key_count, record_count - key_count)])
     rng.shuffle(numbers)
-    offset, path = 0, directory / f"{0:020d}.log"
-    while offset < record_count:
-        part = numbers[offset : offset + RECORDS_AT_ONCE]
-        built = build_batches(records(rng, part), batch_size=BATCH_SIZE, base_offset=offset)
-        if path.exists() and path.stat().st_size + built.data.size > SEGMENT_SIZE:
-            path = directory / f"{offset:020d}.log"
-        with path.open("ab") as file:
-            file.write(built.data.data)
-        offset += len(part)
+    directory.mkdir(parents=True)
+    log = opened(directory, segment_size=SEGMENT_SIZE)
+    for start in range(0, record_count, RECORDS_AT_ONCE):
+        log.append_columns(records(rng, numbers[start : start + RECORDS_AT_ONCE]), batch_size=BATCH_SIZE)
+    log.roll()
     size = sum(each.stat().st_size for each in directory.glob("*.log"))
-    last = build_batches(records(rng, numbers[:1]), batch_size=BATCH_SIZE, base_offset=offset)
-    (directory / f"{offset:020d}.log").write_bytes(last.data.tobytes())
-    opened(directory, was_clean=False).close()
+    log.append_columns(records(rng, numbers[:1]))
+    log.close()
     for segment in directory.glob("*.log"):
         read_again(segment)
     return size
 
 
-def opened(directory: Path, *, was_clean: bool) -> PartitionLog:
-    """The log, to be cleaned at NOW_MS."""
-    settings = LoadSettings(
-        was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=parse_config(CONFIG)
-    )
+def opened(directory: Path, segment_size: int = 1 << 30) -> PartitionLog:
+    """The log, at NOW_MS."""
+    config = parse_config({**CONFIG, "segment.bytes": str(segment_size)})
+    settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=NOW_MS, config=config)
     return opening.open_log(str(directory), settings, now_ms=lambda: NOW_MS)
 
 
@@ -129,7 +121,7 @@ class Cleaning:
     def open(self) -> None:
         """Open a fresh copy, for ours."""
         self.close()
-        self.log = opened(self.fresh("ours"), was_clean=True)
+        self.log = opened(self.fresh("ours"))
 
     def close(self) -> None:
         """Close it."""
