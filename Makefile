@@ -79,8 +79,9 @@ bench: .venv/.bench ## measure everything beside its peers, a quarter of an hour
 bench-compare: setup ## what changed since BASE=commit; ONLY="operation …", SCALE=part
 	$(BIN)/python -m benchmarks.support.compare $(BASE) $(foreach operation,$(ONLY),--only $(operation)) $(if $(SCALE),--scale $(SCALE))
 
-bench-docs: ## show the last `make bench` in PAGE and in SUMMARY
-	$(BIN)/python -m benchmarks.support.report bench-out/results.json --page $(or $(PAGE),docs/explanation/benchmarks.md) --summary $(or $(SUMMARY),README.md)
+bench-docs: setup ## keep what the last `make bench` found, in the page of benchmarks and the README
+	$(BIN)/python -m benchmarks.support.report bench-out/results.json --keep docs/explanation/benchmarks.json
+	$(BIN)/python -m docs.generators
 
 bench-dump: ## time the dump of 1 GiB against kafka-dump-log
 	@$(MAKE) --no-print-directory bench ONLY=dump SCALE=4
@@ -103,7 +104,7 @@ wheel: setup ## build the wheel for this system, with the kernels of each level 
 docs: .venv/.docs ## build the documentation into site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
 
-reference: setup ## write docs/reference anew from the code
+reference: setup ## write docs/reference anew from the code, and the figures in pages
 	$(BIN)/python -m docs.generators
 
 lock: setup ## renew requirements.lock

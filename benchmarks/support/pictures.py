@@ -12,10 +12,17 @@ from xml.sax.saxutils import escape
 
 from benchmarks.support.report import Measurement, time_text
 
-WIDTH, HEIGHT = 720, 420
-LEFT, RIGHT, TOP, BOTTOM = 84, 200, 44, 52
+WIDTH, HEIGHT = 760, 420
+LEFT, RIGHT, TOP, BOTTOM = 84, 210, 44, 52
 COLORS = ("#1b6ca8", "#c8553d", "#4f772d", "#8e5ea2", "#b8860b", "#2a9d8f")
-TEXT, GRID = "#24292f", "#d8dee4"
+STYLE = """<style>
+text { fill: #24292f }
+.grid { stroke: #d8dee4 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 }
+.grid { stroke: #373e47 }
+}
+</style>"""
 
 Point = tuple[float, float]
 Lines = dict[str, list[Point]]
@@ -39,8 +46,8 @@ def file_name(picture: str) -> str:
     return f"growth-{picture.replace(' ', '-')}.svg"
 
 
-def drawn(picture: str, lines: Mapping[str, Sequence[Point]]) -> str:
-    """A picture: `picture` names what the sizes count."""
+def drawn(title: str, sizes: str, lines: Mapping[str, Sequence[Point]]) -> str:
+    """A picture; `sizes` says what they count."""
     points = [point for each in lines.values() for point in each]
     x_axis, y_axis = (_decades([point[axis] for point in points]) for axis in (0, 1))
 
@@ -50,11 +57,11 @@ def drawn(picture: str, lines: Mapping[str, Sequence[Point]]) -> str:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'font-family="system-ui, sans-serif" font-size="12" fill="{TEXT}">',
-        f"<title>Time against {escape(picture)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        f'<text x="{LEFT}" y="24" font-size="15" font-weight="600">Time against {escape(picture)}</text>',
-        *_grid(picture, x_axis, y_axis, place),
+        f'aria-label="{escape(title)}" font-family="system-ui, sans-serif" font-size="12">',
+        STYLE,
+        f"<title>{escape(title)}</title>",
+        f'<text x="{LEFT}" y="24" font-size="15" font-weight="600">{escape(title)}</text>',
+        *_grid(sizes, x_axis, y_axis, place),
     ]
     label_ys = _spread([place(each[-1])[1] for each in lines.values()])
     for number, (series, each) in enumerate(lines.items()):
@@ -62,18 +69,18 @@ def drawn(picture: str, lines: Mapping[str, Sequence[Point]]) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _grid(picture: str, x_axis: range, y_axis: range, place: Callable[[Point], Point]) -> list[str]:
+def _grid(sizes: str, x_axis: range, y_axis: range, place: Callable[[Point], Point]) -> list[str]:
     parts = []
     for power in x_axis:
         x, bottom = place((10.0**power, 10.0 ** y_axis[0]))
-        parts.append(f'<path d="M{x:.1f} {TOP}V{bottom:.1f}" stroke="{GRID}"/>')
+        parts.append(f'<path d="M{x:.1f} {TOP}V{bottom:.1f}" class="grid"/>')
         parts.append(f'<text x="{x:.1f}" y="{bottom + 18:.1f}" text-anchor="middle">{10**power:,}</text>')
     for power in y_axis:
         x, y = place((10.0 ** x_axis[0], 10.0**power))
-        parts.append(f'<path d="M{x:.1f} {y:.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>')
+        parts.append(f'<path d="M{x:.1f} {y:.1f}H{WIDTH - RIGHT}" class="grid"/>')
         parts.append(f'<text x="{x - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{_round_time(power)}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
-    return [*parts, f'<text x="{middle:.0f}" y="{HEIGHT - 12}" text-anchor="middle">{escape(picture)}</text>']
+    return [*parts, f'<text x="{middle:.0f}" y="{HEIGHT - 12}" text-anchor="middle">{escape(sizes)}</text>']
 
 
 def _line(series: str, places: list[Point], points: Sequence[Point], color: str, label_y: float) -> list[str]:
@@ -82,7 +89,8 @@ def _line(series: str, places: list[Point], points: Sequence[Point], color: str,
     for (x, y), (size, seconds) in zip(places, points, strict=True):
         note = escape(f"{series}: {time_text(seconds)} at {size:,.0f}")
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color}"><title>{note}</title></circle>')
-    parts.append(f'<text x="{WIDTH - RIGHT + 12}" y="{label_y + 4:.1f}" fill="{color}">{escape(series)}</text>')
+    parts.append(f'<circle cx="{WIDTH - RIGHT + 14}" cy="{label_y:.1f}" r="4" fill="{color}"/>')
+    parts.append(f'<text x="{WIDTH - RIGHT + 23}" y="{label_y + 4:.1f}">{escape(series)}</text>')
     return parts
 
 

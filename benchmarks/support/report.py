@@ -1,9 +1,9 @@
-"""The report of a run, from pytest-benchmark's JSON: a table, pictures of growth, and what pages show of it.
+"""The report of a run, from pytest-benchmark's JSON: a table, and pictures of growth.
 
     python -m benchmarks.support.report RESULTS.json              # table.md and growth-….svg beside it
-    python -m benchmarks.support.report RESULTS.json --page docs/benchmarks.md --summary README.md
+    python -m benchmarks.support.report RESULTS.json --keep PATH  # what the documentation is made of, into PATH
 
-`--page` puts all rows, and `--summary` six of them, between the page's markers BEGIN and END.
+`docs/generators/benchmarks.py` makes pages of what is kept.
 """
 
 from __future__ import annotations
@@ -19,17 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 DIGEST_SIZE = 8  # hexadecimal digits that are shown; all are in the JSON file
 TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-SUMMARY = (  # of the README: a benchmark, in its words, and the peer beside it
-    ("producer::test_send[value]", "`send`, flush included", "confluent-kafka"),
-    ("consumer::test_consume[polled]", "records by `poll`", "confluent-kafka"),
-    ("transactions::test_transaction[10]", "transactions of 10 records", "broker"),
-    ("recover::test_recover_crashed_log[one thread]", "recovery after a crash, one thread", "Kafka"),
-    ("dump::test_dump_command[--print-data-log]", "`dump --print-data-log`", "kafka-dump-log"),
-    ("spark::test_sum_of_lengths[100]", "`sum(length(value))` on Spark", "Spark's Kafka source"),
-)
+KEPT_DIGITS = 4  # of a time that is kept
 
 
 @dataclass(frozen=True)
@@ -165,7 +157,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def result_tables(measurements: Sequence[Measurement]) -> str:
-    """A table for each operation, with a row for each of its benchmarks."""
+    """A heading and a table for each operation, with a row for each of its benchmarks."""
     operations: dict[str, list[Measurement]] = {}
     for each in measurements:
         operations.setdefault(each.identity.partition("::")[0], []).append(each)
@@ -186,17 +178,6 @@ def result_tables(measurements: Sequence[Measurement]) -> str:
         ]
         parts += [f"### {operation}", markdown_table(head, rows)]
     return "\n\n".join(parts)
-
-
-def summary_table(measurements: Sequence[Measurement]) -> str:
-    """The rows of SUMMARY that were measured beside their peer."""
-    found = {each.identity: each for each in measurements}
-    rows = []
-    for identity, words, peer in SUMMARY:
-        each = found.get(identity)
-        if each is not None and peer in each.peers:
-            rows.append([words, peer, f"**{each.peers[peer]}**"])
-    return markdown_table(["what", "beside", "which takes"], rows)
 
 
 def absent_list(measurements: Sequence[Measurement]) -> str:
@@ -221,24 +202,43 @@ def circumstances(results: Path) -> str:
     content = json.loads(results.read_text())
     commit, run = content["commit_info"], content["logstore"]
     dirty = ", with changes" if commit.get("dirty") else ""
+    sizes = "real sizes" if run["scale"] >= 1 else f"{run['scale']:g} of the real sizes, at which a JVM is hardly warm"
     return (
-        f"Commit {str(commit.get('id'))[:12]}{dirty}, {run['machine']}, load {run['load']:.1f} at the start, "
-        f"scale {run['scale']:g}. A ratio is how many times as long the other side takes: the median of the rounds, "
-        "with the smallest and the largest in brackets."
+        f"Commit {str(commit.get('id'))[:12]}{dirty}, {run['machine']}, load {run['load']:.1f} at the start, {sizes}. "
+        "A ratio is how many times as long the other side takes: the median of the rounds, with the smallest and the "
+        "largest in brackets."
     )
 
 
-def fill(page: Path, text: str) -> None:
-    """Put text between the markers of a page.
+def keep(results: Path, path: Path) -> None:
+    """Write what the report reads of a run, a line a benchmark."""
+    content = json.loads(results.read_text())
+    commit = {name: content["commit_info"][name] for name in ("id", "dirty")}
+    head = json.dumps({"commit_info": commit, "logstore": content["logstore"]})
+    lines = [
+        json.dumps(
+            {
+                "fullname": each["fullname"],
+                "stats": {"data": _rounded(each["stats"]["data"])},
+                "extra_info": _rounded(each["extra_info"]),
+            }
+        )
+        for each in content["benchmarks"]
+    ]
+    path.write_text(f'{head[:-1]}, "benchmarks": [\n' + ",\n".join(lines) + "\n]}\n")
 
-    Raises:
-        ValueError: it has not one of each.
+
+def _rounded(value: Any) -> Any:
+    """The same with KEPT_DIGITS digits of each float.
+
+    >>> _rounded({"times_s": [0.0123456, 2], "hash": "ab"})
+    {'times_s': [0.01235, 2], 'hash': 'ab'}
     """
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{page} has no lines {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return float(f"{value:.{KEPT_DIGITS}g}") if isinstance(value, float) else value
 
 
 def write_report(results: Path) -> str:
@@ -250,7 +250,7 @@ def write_report(results: Path) -> str:
     for old in results.parent.glob("growth-*.svg"):
         old.unlink()
     for picture, lines in pictures.items():
-        (results.parent / file_name(picture)).write_text(drawn(picture, lines))
+        (results.parent / file_name(picture)).write_text(drawn(f"Time against {picture}", picture, lines))
     parts = [circumstances(results), result_tables(measurements)]
     if pictures:
         images = [f"![Time against {picture}]({file_name(picture)})" for picture in pictures]
@@ -266,19 +266,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="what pytest's --benchmark-json has written")
-    parser.add_argument("--page", type=Path, help="a Markdown page that shows all rows")
-    parser.add_argument("--summary", type=Path, help="a Markdown page that shows six")
+    parser.add_argument("--keep", type=Path, metavar="PATH", help="where to keep what the documentation is made of")
     options = parser.parse_args(argv)
     results: Path = options.results
     if not results.exists() or not json.loads(results.read_text() or "{}").get("benchmarks"):
         sys.stderr.write("nothing was measured\n")
         return 1
-    if options.page is None and options.summary is None:
+    if options.keep is not None:
+        keep(results, options.keep)
+    else:
         sys.stdout.write(write_report(results))
-    measurements = read_results(results)
-    for page, table in ((options.page, result_tables), (options.summary, summary_table)):
-        if page is not None:
-            fill(page, f"{circumstances(results)}\n\n{table(measurements)}")
     return 0
 
 

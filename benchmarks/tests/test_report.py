@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.support import compare, report
-from benchmarks.support.report import BEGIN, END, Measurement
+from benchmarks.support.report import Measurement
+from docs.generators import benchmarks as pages
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAME = "consumer::test_consume[polled]"
@@ -44,7 +45,7 @@ def test_a_run_has_a_table_and_pictures(results: Path, capsys: pytest.CaptureFix
     assert report.main([str(results)]) == 0
     table = (results.parent / "table.md").read_text()
     assert capsys.readouterr().out == table
-    assert "Commit 0123456789ab, with changes, 2 × Fast, load 0.5 at the start, scale 1." in table
+    assert "Commit 0123456789ab, with changes, 2 × Fast, load 0.5 at the start, real sizes. A" in table
     row = "| 200 ms | 100 ms | 0.000 GB/s, 50.0 records/s | confluent-kafka 3.0× (2.0 to 4.0) | 5.00 % of copy | ab |"
     assert "### consumer\n\n| benchmark |" in table
     assert f"| records / polled {row}" in table
@@ -52,29 +53,27 @@ def test_a_run_has_a_table_and_pictures(results: Path, capsys: pytest.CaptureFix
     (picture,) = results.parent.glob("*.svg")
     root = ElementTree.fromstring(picture.read_text())
     lines = {text.text for text in root.iter(f"{SVG}text")} & {"poll", "poll, confluent-kafka"}
-    assert (picture.name, len(root.findall(f"{SVG}circle")), len(lines)) == ("growth-records.svg", 2, 2)
+    assert (picture.name, len(root.findall(f"{SVG}circle/{SVG}title")), len(lines)) == ("growth-records.svg", 2, 2)
 
 
-def test_pages_show_a_run_between_their_markers(results: Path, tmp_path: Path) -> None:
-    page, summary, other = (tmp_path / name for name in ("page.md", "summary.md", "other.md"))
-    for each in (page, summary):
-        each.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    other.write_text("no markers")
-    for _ in range(2):  # the second time nothing changes
-        assert report.main([str(results), "--page", str(page), "--summary", str(summary)]) == 0
-        assert "| records / polled |" in page.read_text()
-        assert summary.read_text().startswith(f"before\n{BEGIN}\nCommit 0123456789ab")
-        assert "| records by `poll` | confluent-kafka | **3.0× (2.0 to 4.0)** |" in summary.read_text()
-        assert summary.read_text().endswith(f"|\n{END}\nafter\n")
-        assert "old" not in page.read_text() + summary.read_text()
-    with pytest.raises(ValueError, match=r"other\.md has no lines"):
-        report.main([str(results), "--page", str(other)])
+def test_what_is_kept_of_a_run_gives_the_same_tables(results: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    assert report.main([str(results), "--keep", str(kept)]) == 0
+    assert report.circumstances(kept) == report.circumstances(results)
+    assert report.read_results(kept) == report.read_results(results)
 
 
-def test_every_row_of_the_summary_is_a_benchmark() -> None:
-    for identity, *_ in report.SUMMARY:
-        operation, test = identity.partition("[")[0].split("::")
-        assert f"def {test}(" in (compare.ROOT / "benchmarks" / f"bench_{operation}.py").read_text()
+def test_pages_show_a_run_between_their_markers(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- benchmarks: begin -->\nold\n<!-- benchmarks: end -->\nafter\n")
+    monkeypatch.setattr(pages, "_SUMMARY", [(NAME, "confluent-kafka")])
+    text = pages.filled(page, lambda: pages.summary(results))
+    assert text.startswith("before\n<!-- benchmarks: begin -->\n\nCommit 0123456789ab, ")
+    assert "| records / polled | confluent-kafka | 3.0× (2.0 to 4.0) |" in text
+    assert text.endswith("|\n\n<!-- benchmarks: end -->\nafter\n")
+    page.write_text("no markers")
+    with pytest.raises(ValueError, match=r"page\.md has no lines"):
+        pages.filled(page, str)
 
 
 def test_a_run_in_which_nothing_is_measured_fails(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Generators of the pages in `docs/reference/`, each from what the product itself says.
+"""Generators of the pages in `docs/reference/`, each from what the product itself says, and of the figures in pages.
 
     python -m docs.generators              # write the pages anew: `make reference`
 
@@ -15,7 +15,7 @@ REFERENCE = Path(__file__).parents[1] / "reference"
 
 def pages() -> dict[Path, Callable[[], str]]:
     """Return the text of each generated page, by its path."""
-    from . import api, commands, configurations, errors, findings
+    from . import api, benchmarks, commands, configurations, errors, findings
 
     makers = {
         "api": api.page,
@@ -24,4 +24,4 @@ def pages() -> dict[Path, Callable[[], str]]:
         "errors": errors.page,
         "findings": findings.page,
     }
-    return {REFERENCE / f"{name}.md": make for name, make in makers.items()}
+    return {REFERENCE / f"{name}.md": make for name, make in makers.items()} | benchmarks.pages()

@@ -1,4 +1,4 @@
-"""Writes the pages of `docs/reference/` anew."""
+"""Writes all that is generated anew."""
 
 from __future__ import annotations
 
