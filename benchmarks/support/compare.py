@@ -29,6 +29,7 @@ from benchmarks.support.report import Measurement, markdown_table, read_results,
 ROOT = Path(__file__).parents[2]
 CHANGE_MIN = 0.03
 ASKING = ("benchmarks", "tests")  # folders that ask, the same for both
+PYTEST_SETTINGS = "pyproject.toml"  # of who asks, too
 KERNELS = Path("logstore", "jit", "lib")
 COMPILE = "from logstore_tools.kernels_command import command; command(())"
 WHERE = "import logstore, logstore_tools; print(logstore.__file__, logstore_tools.__file__)"
@@ -67,6 +68,7 @@ def checkout_of(root: Path, place: Path, commit: str) -> Iterator[Path]:
         for folder in ASKING:
             shutil.rmtree(place / folder, ignore_errors=True)
             shutil.copytree(root / folder, place / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copyfile(root / PYTEST_SETTINGS, place / PYTEST_SETTINGS)
         (place / "logstore_tools").symlink_to("tools")
         if (root / KERNELS).exists():  # those with the same sources: their names hold a hash of them
             shutil.copytree(root / KERNELS, place / KERNELS, dirs_exist_ok=True)
@@ -87,11 +89,12 @@ def _git(root: Path, *words: str) -> None:
 def measured_round(checkout: Path, files: Sequence[str], scale: float, results: Path) -> Round:
     """All that a checkout can run of some files of benchmarks."""
     options = ["--benchmark-only", "--benchmark-quiet", f"--benchmark-json={results}", "-q", "-p", "no:cacheprovider"]
-    with contextlib.suppress(RuntimeError):  # of a benchmark that this commit has nothing for: it is left out
-        options = [*options, "--continue-on-collection-errors", *files]
+    options = [*options, "--continue-on-collection-errors", *files]
+    try:
         python(checkout, "-m", "pytest", *options, LOGSTORE_BENCH_SCALE=str(scale))
-    if not results.exists() or results.stat().st_size == 0:
-        raise RuntimeError(f"nothing was measured in {checkout}")
+    except RuntimeError as error:  # a benchmark that this commit has nothing for is left out
+        if not results.exists() or results.stat().st_size == 0:
+            raise RuntimeError(f"nothing was measured in {checkout}") from error
     return {each.identity: each for each in read_results(results)}
 
 

@@ -104,7 +104,8 @@ def test_speed(benchmark):
 
 
 def test_a_slower_checkout_is_seen_beside_the_commit_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = {"tools/__init__.py": "", "tests/__init__.py": "", "pytest.ini": "[pytest]\npython_files = bench_*.py"}
+    settings = "[tool.pytest.ini_options]\naddopts = '--benchmark-disable'"  # of before: those of now count
+    files = {"tools/__init__.py": "", "tests/__init__.py": "", "pyproject.toml": settings}
     files |= {"logstore/__init__.py": "SECONDS = 0.02", "tools/kernels_command.py": "def command(words): pass"}
     for name, text in {**files, "benchmarks/bench_speed.py": BENCHMARK}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -113,6 +114,7 @@ def test_a_slower_checkout_is_seen_beside_the_commit_before(tmp_path: Path, caps
     for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "before"]):
         subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "logstore/__init__.py").write_text("SECONDS = 0.04")
+    (tmp_path / "pyproject.toml").write_text("")
     assert compare.main(["HEAD", "--only", "speed", "--rounds", "1"], tmp_path) == 0
     assert capsys.readouterr().out.splitlines()[2].endswith("| slower |")
     worktrees = subprocess.run(["git", "worktree", "list"], cwd=tmp_path, check=True, capture_output=True, text=True)
