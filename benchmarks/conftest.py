@@ -20,12 +20,12 @@ MEASURING = ("only", "enable", "save", "autosave", "compare", "json", "histogram
 
 
 def is_measuring(config: pytest.Config) -> bool:
-    """Whether an option of pytest-benchmark asks for figures; else benchmarks are tests, each of which runs once."""
+    """Return whether an option of pytest-benchmark asks for figures; else benchmarks are tests that run once."""
     return any(config.getoption(f"benchmark_{name}") for name in MEASURING)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before pytest-benchmark looks at its options."""
+    """Set the scale, and pytest-benchmark's options before it looks at them."""
     if is_measuring(config):
         os.environ.setdefault("LOGSTORE_BENCH_SCALE", str(DEFAULT_SCALE))
     else:
@@ -35,20 +35,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The machinery and its tests have no figures."""
+    """Leave out the machinery and its tests, which have no figures."""
     is_machinery = collection_path.parent == Path(__file__).parent and collection_path.name in ("support", "tests")
     return True if is_machinery and is_measuring(config) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A table of pytest-benchmark for each file."""
+    """Give each file a table of pytest-benchmark."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.benchmark(group=item.path.stem.removeprefix("bench_")))
 
 
 def pytest_benchmark_update_json(output_json: dict[str, Any]) -> None:
-    """What `support/report.py` says of a run."""
+    """Add what `support/report.py` says of a run."""
     output_json["logstore"] = {"machine": machine(), "load": LOAD, "scale": scale(), "has_peers": has_peers()}
 
 
@@ -57,7 +57,7 @@ LOAD = os.getloadavg()[0]  # at the start
 
 @pytest.fixture
 def measured(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Iterator[Measured]:
-    """`measured(ours, title=…, peers=…, floor=…)`, see `benchmarks.support.measure`."""
+    """Yield `measured(ours, title=…, peers=…, floor=…)`, see `benchmarks.support.measure`."""
     seconds = float(request.config.getoption("benchmark_max_time"))
     plan = Plan(seconds, int(request.config.getoption("benchmark_min_rounds")), has_peers())
     with ExitStack() as files:
@@ -66,7 +66,7 @@ def measured(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> Ite
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[WarmKafka]:
-    """Kafka's own log in a JVM, started when a benchmark first asks it."""
+    """Yield Kafka's own log in a JVM, started when a benchmark first asks it."""
     kafka = WarmKafka()
     yield kafka
     kafka.close()
@@ -74,7 +74,7 @@ def kafka() -> Iterator[WarmKafka]:
 
 @pytest.fixture(scope="session")
 def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
-    """The one of `broker`."""
+    """Yield the broker of `broker`."""
     broker = LocalBroker(tmp_path_factory.mktemp("broker"))
     yield broker
     broker.close()
@@ -82,6 +82,6 @@ def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBr
 
 @pytest.fixture(scope="module")
 def broker(session_broker: LocalBroker) -> Iterator[LocalBroker]:
-    """A real broker, started when a benchmark first asks it; it runs again when those of a module are done."""
+    """Yield a real broker, started when a benchmark first asks it; it runs again when those of a module are done."""
     yield session_broker
     session_broker.go_on()

@@ -64,14 +64,14 @@ def run(command: Sequence[str], output: Path, cwd: Path) -> Run:
 
 
 def printed(command: Sequence[str], cwd: Path) -> bytes:
-    """What a command prints, as `run` runs it."""
+    """Run a command, as `run` does, and return what it prints."""
     output = cwd / "printed.txt"
     run(command, output, cwd)
     return output.read_bytes()
 
 
 def _watch(pid: int) -> int:
-    """Most bytes resident until the process ends; 0 where only the kernel's sum is there.
+    """Return the most bytes resident until the process ends; 0 where only the kernel's sum is there.
 
     That sum (`ru_maxrss`) begins with the memory of the process that starts another: here a large one.
     """
@@ -96,7 +96,7 @@ def _resident_max(pid: int) -> int:
 
 
 def kafka_dump_log(argv: Sequence[str], output: Path, cwd: Path) -> Side:
-    """Seconds of the tool from start to exit, what it prints going to `output`."""
+    """Return a side: seconds of the tool from start to exit, what it prints going to `output`."""
 
     def side() -> float:
         return run(oracle().command(DUMP_CLASS, *argv, options=JVM_OPTIONS), output, cwd).wall_s
@@ -105,5 +105,5 @@ def kafka_dump_log(argv: Sequence[str], output: Path, cwd: Path) -> Side:
 
 
 def bare_python(cwd: Path) -> Floor:
-    """Python that starts and ends."""
+    """Start Python and let it end."""
     return Floor("bare Python", lambda: run([sys.executable, "-c", "pass"], cwd / "python.txt", cwd).wall_s)

@@ -47,7 +47,7 @@ _LOADED = re.compile(r"Loaded (\d+) logs in (\d+)ms")
 
 
 def oracle() -> Oracle:
-    """The jars of the real Kafka.
+    """Return the real Kafka.
 
     Raises:
         PeerAbsentError: they, Java or Maven are not there.
@@ -65,7 +65,7 @@ class WarmKafka:
         self._process: subprocess.Popen[str] | None = None
 
     def measure(self, **order: Any) -> dict[str, int]:
-        """{"ns", "count", "bytes"} of one order.
+        """Give one order and return {"ns", "count", "bytes"}.
 
         Raises:
             PeerAbsentError: the real Kafka cannot run here.
@@ -87,7 +87,7 @@ class WarmKafka:
         return measured
 
     def seconds(self, *, call_count: int = 1, expected_count: int | None = None, **order: Any) -> float:
-        """Of one of `call_count` calls that the order is for.
+        """Return the seconds of one of `call_count` calls that the order is for.
 
         Raises:
             PeerAbsentError: the real Kafka cannot run here.
@@ -115,7 +115,7 @@ class HeldLog:
         self.sequence = 0  # of that producer, which goes on
 
     def seconds(self, op: str, count: int = 1, expected_count: int | None = None) -> float:
-        """Of one of `count` transactions or snapshots of that producer."""
+        """Return the seconds of one of `count` transactions or snapshots of that producer."""
         if self.sequence == 0:
             self.kafka.measure(op="hold", dir=str(self.directory), clean=False)
         order = {"op": op, "count": count, "id": self.producer_id, "sequence": self.sequence}
@@ -129,7 +129,7 @@ class HeldLog:
 
 
 def default_broker(directory: Path, *, is_formatted: bool = False) -> Broker:
-    """A broker as its own scripts start it, with a broker's own defaults.
+    """Return a broker as its own scripts start it, with a broker's own defaults.
 
     Raises:
         PeerAbsentError: the real Kafka cannot run here.
@@ -150,7 +150,7 @@ class LocalBroker:
 
     @property
     def bootstrap(self) -> str:
-        """Its address.
+        """The address of the broker, which is started.
 
         Raises:
             PeerAbsentError: the real Kafka cannot run here.
@@ -161,7 +161,7 @@ class LocalBroker:
         return self._bootstrap
 
     def topic(self, name: str, partition_count: int = 1) -> str:
-        """The name of a topic that is there now."""
+        """Create a topic unless it is there, and return its name."""
         if name not in self._topics:
             words = ["--create", "--topic", name, "--partitions", str(partition_count)]
             command = "org.apache.kafka.tools.TopicCommand"
@@ -170,7 +170,7 @@ class LocalBroker:
         return name
 
     def asked(self, side: Side) -> Side:
-        """The side, after which the broker stands still (SIGSTOP) until it is asked again, or `go_on`.
+        """Return the side, after which the broker stands still (SIGSTOP) until it is asked again, or `go_on`.
 
         So what it does in its own time takes nothing from those that are measured after it, as with `WarmKafka`.
         """
@@ -199,7 +199,7 @@ class LocalBroker:
 
 
 def broker_loading(directory: Path, log_count: int) -> Side:
-    """Seconds for all logs of a copy of `directory`, which a store has closed and each round closes in order again.
+    """Return a side: seconds for all logs of a copy of `directory`, which a store closed and each round closes again.
 
     Only what `LogManager` measures: not the start of the JVM, not the metadata, not the network.
     """

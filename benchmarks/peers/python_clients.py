@@ -22,7 +22,7 @@ BUILDERS = {"kafka-python": "kafka.record.default_records", "aiokafka": "aiokafk
 
 
 def module(name: str) -> Any:
-    """The module.
+    """Import a module.
 
     Raises:
         PeerAbsentError: it is not installed; what of it is missing, and how to get it.
@@ -43,7 +43,7 @@ def confluent_sends(
     key: bytes | None = None,
     headers: list[tuple[str, bytes]] | None = None,
 ) -> Side:
-    """Seconds of one `produce` call with its share of the flush at the end; idempotent, defaults else.
+    """Return a side: seconds of one `produce` call with its share of the flush at the end; idempotent, defaults else.
 
     One producer for all rounds, as its users have: to connect and to ask for a producer id takes longer than a round.
     The side raises RuntimeError when the topic's only partition has not as many records more afterwards.
@@ -86,7 +86,7 @@ def confluent_sends(
 
 
 def confluent_consumes(bootstrap: Callable[[], str], topic: Callable[[], str], record_count: int) -> Side:
-    """Seconds of one record of `consume`, from the start of the topic's only partition; defaults else.
+    """Return a side: seconds of one record of `consume`, from the start of the topic's only partition; defaults else.
 
     One consumer for all rounds, which seeks to the start before each.
     The side raises RuntimeError when not as many records come.
@@ -116,7 +116,7 @@ def confluent_consumes(bootstrap: Callable[[], str], topic: Callable[[], str], r
 
 
 def parse_all(parser: str, content: bytes) -> int:
-    """The number of records, each made an object, in batches one after the other."""
+    """Make an object of each record, batch by batch, and return how many there are."""
     records = module(PARSERS[parser]).MemoryRecords(content)
     count = 0
     while records.has_next():
@@ -126,7 +126,7 @@ def parse_all(parser: str, content: bytes) -> int:
 
 
 def length_of_values(parser: str, content: bytes) -> int:
-    """Bytes of all values, as a parser finds them."""
+    """Return the bytes of all values, as a parser finds them."""
     records = module(PARSERS[parser]).MemoryRecords(content)
     length = 0
     while records.has_next():
@@ -135,7 +135,7 @@ def length_of_values(parser: str, content: bytes) -> int:
 
 
 def parsed(parser: str, content: bytes, record_count: int, value_length: int) -> Side:
-    """Seconds of `parse_all`.
+    """Return a side: seconds of `parse_all`.
 
     RuntimeError when it does not come to `record_count`, or values, outside the time, to so many bytes.
     """
@@ -157,7 +157,7 @@ def parsed(parser: str, content: bytes, record_count: int, value_length: int) ->
 
 
 def build_one(builder: str, values: Sequence[bytes], timestamp_ms: int) -> bytes:
-    """An uncompressed batch of values without keys."""
+    """Build an uncompressed batch of values without keys."""
     made = module(BUILDERS[builder]).DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
     for offset, value in enumerate(values):
         made.append(offset, timestamp_ms, None, value, [])
@@ -165,7 +165,7 @@ def build_one(builder: str, values: Sequence[bytes], timestamp_ms: int) -> bytes
 
 
 def built(builder: str, values: Sequence[bytes], timestamp_ms: int) -> Side:
-    """Seconds of `build_one`; RuntimeError when its batch is not right, or holds something else."""
+    """Return a side: seconds of `build_one`; RuntimeError when its batch is not right, or holds something else."""
 
     def side() -> float:
         batch = np.frombuffer(build_one(builder, values, timestamp_ms), np.uint8)
@@ -178,7 +178,7 @@ def built(builder: str, values: Sequence[bytes], timestamp_ms: int) -> Side:
 
 
 def crc32c_package(data: Any) -> Side:
-    """Its checksum of the data."""
+    """Return a side: seconds of its checksum of the data."""
 
     def side() -> float:
         function: Callable[[Any], int] = module("crc32c").crc32c

@@ -21,7 +21,7 @@ BATCH_SIZE = 4 * 1024 * 1024  # bytes of values in an Arrow batch of the source 
 
 
 def kafka_source_jars() -> str:
-    """Comma separated paths, for `spark.jars`.
+    """Return comma separated paths, for `spark.jars`.
 
     Raises:
         OracleUnavailableError: Maven is missing or cannot resolve them.
@@ -46,7 +46,7 @@ def produce(
 
 
 def kafka_frame(spark: SparkSession, bootstrap: str, topic: str) -> DataFrame:
-    """The topic through Spark's Kafka source, two tasks."""
+    """Return the topic through Spark's Kafka source, two tasks."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap)
     return reader.option("subscribe", topic).option("minPartitions", 2).load()
 

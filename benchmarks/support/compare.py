@@ -38,15 +38,15 @@ Round = dict[str, Measurement]  # by identity
 
 
 def environment() -> dict[str, str]:
-    """That of this process for a pytest of its own, which is no worker of pytest-xdist: workers measure nothing."""
+    """Return the environment for a pytest of its own: without pytest-xdist's, for a worker measures nothing."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST_")}
 
 
 def python(checkout: Path, *words: str, **variables: str) -> str:
-    """What Python prints in a checkout, which comes before anything that is installed.
+    """Run Python in a checkout, which is imported before anything installed, and return what it prints.
 
     Raises:
-        RuntimeError: it failed; with its words.
+        RuntimeError: it failed; the message ends with what it printed.
     """
     own = {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1", "LOGSTORE_BENCH_PEERS": "off"}
     command, variables = [sys.executable, *words], {**environment(), **own, **variables}
@@ -58,7 +58,7 @@ def python(checkout: Path, *words: str, **variables: str) -> str:
 
 @contextlib.contextmanager
 def checkout_of(root: Path, place: Path, commit: str) -> Iterator[Path]:
-    """A work tree of a commit, with its own kernels and the benchmarks of `root`; removed at the end.
+    """Make a work tree of a commit, with its own kernels and the benchmarks of `root`; remove it at the end.
 
     Raises:
         RuntimeError: no such commit, or its kernels do not compile.
@@ -87,7 +87,7 @@ def _git(root: Path, *words: str) -> None:
 
 
 def measured_round(checkout: Path, files: Sequence[str], scale: float, results: Path) -> Round:
-    """All that a checkout can run of some files of benchmarks."""
+    """Measure what a checkout can run of some files of benchmarks."""
     options = ["--benchmark-only", "--benchmark-quiet", f"--benchmark-json={results}", "-q", "-p", "no:cacheprovider"]
     options = [*options, "--continue-on-collection-errors", *files]
     try:
@@ -99,7 +99,7 @@ def measured_round(checkout: Path, files: Sequence[str], scale: float, results: 
 
 
 def change_row(name: str, before: Sequence[Measurement], after: Sequence[Measurement]) -> list[str]:
-    """Of one benchmark: the times, and their ratio round by round."""
+    """Return the cells of one benchmark: its times, and their ratio round by round."""
     times = [(one.median_s, other.median_s) for one, other in zip(before, after, strict=True)]
     ratios = [other / one for one, other in times]
     middle, lowest, highest = statistics.median(ratios), min(ratios), max(ratios)
@@ -112,7 +112,7 @@ def change_row(name: str, before: Sequence[Measurement], after: Sequence[Measure
 
 
 def changes(before: Sequence[Round], after: Sequence[Round]) -> str:
-    """Markdown: what both ran in every round, and what only one side did."""
+    """Return Markdown: a row for what both ran in every round, and the names of what only one side did."""
     rounds = [*before, *after]
     shared = [name for name in after[0] if all(name in each for each in rounds)]
     rows = [change_row(name, [each[name] for each in before], [each[name] for each in after]) for name in shared]
@@ -122,7 +122,7 @@ def changes(before: Sequence[Round], after: Sequence[Round]) -> str:
 
 
 def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", help="the commit before")
     parser.add_argument("--only", action="append", metavar="OPERATION", help="a file bench_….py; may be repeated")

@@ -35,24 +35,24 @@ _ALPHABET = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/"
 
 
 def scale() -> float:
-    """The part of the real sizes."""
+    """Return the part of the real sizes."""
     return float(os.environ.get("LOGSTORE_BENCH_SCALE") or 0)
 
 
 def scaled(tiny: int, real: int, scale_max: float = 1000) -> int:
-    """`real` times the scale, which is `scale_max` at most, and never less than `tiny`."""
+    """Return `real` times the scale, which is `scale_max` at most, and never less than `tiny`."""
     return max(tiny, round(real * min(scale(), scale_max)))
 
 
 def steps(*sizes: int) -> list[int]:
-    """Sizes to show growth over: those that fit the scale, and always the first two."""
+    """Return sizes to show growth over: those that fit the scale, and always the first two."""
     largest = max(sizes[1], round(sizes[-1] * scale()))
     kept = [size for size in sizes if size <= largest]
     return kept if kept[-1] == largest or largest > sizes[-1] else [*kept, largest]
 
 
 def segment_of(directory: Path, size: int) -> npt.NDArray[np.uint8]:
-    """The bytes of a segment of uncompressed batches."""
+    """Write a segment of uncompressed batches and return its bytes."""
     write_segment(directory / SEGMENT, size)
     return np.fromfile(directory / SEGMENT, np.uint8)
 
@@ -102,7 +102,7 @@ def write_producers(path: Path, producer_count: int, *, is_transactional: bool, 
 
 
 def compressible(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint8]:
-    """So many rows of VALUE_SIZE bytes, two thirds words and one noise."""
+    """Return so many rows of VALUE_SIZE bytes, two thirds words and one noise."""
     words = np.random.default_rng(20261121).integers(97, 123, (WORD_COUNT, WORD_SIZE), np.uint8)
     words[:, -1] = ord(" ")
     text = words[rng.integers(0, WORD_COUNT, (count, TEXT_SIZE // WORD_SIZE))].reshape(count, TEXT_SIZE)
@@ -166,12 +166,12 @@ def _varint(value: int) -> bytes:
 
 
 def values(count: int, size: int = 100) -> list[bytes]:
-    """Values that differ, the same every time."""
+    """Return values that differ, the same every time."""
     return [bytes(97 + (number * 31 + place * 7) % 26 for place in range(size)) for number in range(count)]
 
 
 def columns_of(value_size: int, *, count: int, has_keys: bool = False) -> RecordColumns:
-    """The same bytes every time: values, and keys of 8 bytes, out of one buffer of noise."""
+    """Return values, and keys of 8 bytes, out of one buffer of noise, the same every time."""
     noise = np.random.default_rng(20261121).integers(32, 127, count * value_size + 8, np.uint8)
     values = BytesColumn.of_offsets(noise, np.arange(count + 1) * value_size)
     keys = BytesColumn(noise, values.starts, values.starts + 8) if has_keys else None

@@ -39,7 +39,7 @@ STREAM_SIZE_MAX = 1 << 30
 
 
 def reading(data: npt.NDArray[np.uint8 | np.int64]) -> Floor:
-    """Every byte read once, by numpy."""
+    """Read every byte once, by numpy."""
     content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
     words = content[: content.size // 8 * 8]
     if words.ctypes.data % 8:
@@ -50,7 +50,7 @@ def reading(data: npt.NDArray[np.uint8 | np.int64]) -> Floor:
 
 
 def mapped(path: Path, thread_count: int = 1) -> Floor:
-    """A file mapped anew, and the checksum of every byte, a MiB at a time; page cache warm."""
+    """Map a file anew and check every byte, a MiB at a time; page cache warm."""
 
     def check_all() -> None:
         data = MappedFile(str(path)).data
@@ -61,7 +61,7 @@ def mapped(path: Path, thread_count: int = 1) -> Floor:
 
 
 def touching(data: Bytes, positions: Int64Array) -> Floor:
-    """A byte of each batch read, and with it a cache line: what a walk that reads headers cannot leave out."""
+    """Read a byte of each batch, and with it a cache line: what a walk that reads headers cannot leave out."""
     times = max(1, NEAR_SIZE // 64 // positions.size)
     places = np.tile(positions, times)
     out = np.empty(places.size, np.uint8)
@@ -70,40 +70,40 @@ def touching(data: Bytes, positions: Int64Array) -> Floor:
 
 
 def touching_file(path: Path, positions: Int64Array) -> Floor:
-    """The same of a file that is mapped anew: its pages too."""
+    """Do the same in a file that is mapped anew: its pages too."""
     return Floor("a mapped page of each batch", least(lambda: np.take(MappedFile(str(path)).data, positions)))
 
 
 def copying(size: int) -> Floor:
-    """So many bytes copied from memory to memory."""
+    """Copy so many bytes from memory to memory."""
     times = max(1, NEAR_SIZE // max(size, 1))
     source, target = np.ones(size * times, np.uint8), np.ones(size * times, np.uint8)
     return Floor("memory copied", _part(least(np.copyto, target, source), times))
 
 
 def writing(path: Path, size: int, call_count: int = 1) -> Floor:
-    """So many bytes handed to the system in one call, to a file that grows into space that is reserved (no sync)."""
+    """Write so many bytes in one call, to a file that grows into reserved space (no sync)."""
     return writing_each(path, [size], call_count)
 
 
 def writing_each(path: Path, sizes: Sequence[int], call_count: int = 1) -> Floor:
-    """Writes of these sizes, one behind the other, as `writing` has one; by machine code, as a log's own."""
+    """Do writes of these sizes, one after the other, as `writing` does one; by machine code, as a log's own."""
     data, each = np.zeros(max(sizes), np.uint8), np.array(sizes, np.int64)
     name = "bare write" if len(sizes) == 1 else f"{len(sizes)} bare writes"
     return Floor(name, _growing(path, sum(sizes), call_count, lambda file: write_each(file, data, each, call_count)))
 
 
 def writing_in_parts(path: Path, size: int) -> Floor:
-    """So many bytes handed to the system, a MiB a call, to a file that grows: nothing is reserved, as of a stdout."""
+    """Write so many bytes, a MiB a call, to a file that grows: nothing is reserved, as for a standard output."""
     data, sizes = np.zeros(PART_SIZE, np.uint8), [PART_SIZE] * (size // PART_SIZE) + [size % PART_SIZE]
     each = np.array(sizes, np.int64)
     return Floor("bare write", _growing(path, 0, 1, lambda file: write_each(file, data, each, 1)))
 
 
 def appending(path: Path, size: int, call_count: int = 1, part_size: int = PART_SIZE) -> Floor:
-    """So many bytes copied once, a part at a time, checksummed, and handed to the system as by `writing`.
+    """Copy so many bytes once, a part at a time, checksum and write them, as `writing` does.
 
-    That much every append of records does: they lie somewhere else than they are written from, and a batch has a CRC.
+    Every append of records does that much: they lie elsewhere than they are written from, and a batch has a CRC.
     """
     source, part = np.ones(size, np.uint8), np.empty(min(size, part_size), np.uint8)
     pieces = [source[begin : begin + part_size] for begin in range(0, size, part_size)]
@@ -120,7 +120,7 @@ def appending(path: Path, size: int, call_count: int = 1, part_size: int = PART_
 
 
 def _growing(path: Path, size: int, call_count: int, write_all: Callable[[int], object]) -> Side:
-    """Seconds of one of so many calls that `write_all` does, to a new file that has `size` bytes reserved for each."""
+    """Return a side: seconds of one of the calls of `write_all`, to a file with `size` bytes reserved for each."""
 
     def side() -> float:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -136,17 +136,17 @@ def _growing(path: Path, size: int, call_count: int, write_all: Callable[[int], 
 
 
 def library(name: str, function: Callable[..., object], *arguments: object) -> Floor:
-    """The library that does the work, called with nothing around it."""
+    """Call the library that does the work, with nothing around it."""
     return Floor(name, least(function, *arguments))
 
 
 def library_over(name: str, function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> Floor:
-    """The same for many inputs, shared among threads."""
+    """Do the same for many inputs, shared among threads."""
     return Floor(_on(name, thread_count), least(run_shared, function, inputs, thread_count))
 
 
 def run_shared(function: Callable[[T], object], inputs: Sequence[T], thread_count: int) -> None:
-    """Each thread has every `thread_count`th."""
+    """Call a function with each of the inputs; each thread has every `thread_count`th."""
 
     def work(part: Sequence[T]) -> None:
         for each in part:
@@ -160,7 +160,7 @@ def run_shared(function: Callable[[T], object], inputs: Sequence[T], thread_coun
 
 
 def least(function: Callable[..., object], *arguments: object) -> Side:
-    """Seconds of a call, the least of some parts of a round."""
+    """Return a side: seconds of a call, the least of some parts of a round."""
     return timed(function, *arguments, part_count=PART_COUNT)
 
 
@@ -173,7 +173,7 @@ def _on(name: str, thread_count: int) -> str:
 
 
 def decompressing(codec: Codec, streams: Sequence[bytes]) -> Floor:
-    """The library alone, a call a stream. Of snappy a stream is one block, behind the headers of its framing."""
+    """Call the library alone, once a stream. Of snappy a stream is one block, behind the headers of its framing."""
     size = max(len(decompress(codec, memoryview(stream), 2, STREAM_SIZE_MAX).data) for stream in streams)
     out, context = np.ones(size, np.uint8), zstandard.ZstdDecompressor()
     libraries: dict[Codec, tuple[str, Callable[[bytes], object]]] = {
@@ -187,7 +187,7 @@ def decompressing(codec: Codec, streams: Sequence[bytes]) -> Floor:
 
 
 def compressing(codec: Codec, stream: bytes) -> Floor:
-    """The library that is called, at the level that Kafka has by default."""
+    """Call the library that ours calls, at the level that Kafka has by default."""
     if codec is Codec.NONE:
         return copying(len(stream))
     libraries: dict[Codec, tuple[str, Callable[[bytes], object]]] = {
@@ -200,7 +200,7 @@ def compressing(codec: Codec, stream: bytes) -> Floor:
 
 
 def write_each(descriptor: int, data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.int64], times: int) -> None:
-    """So many times one `write` of each of the sizes, from the beginning of `data`, by machine code as a log's own.
+    """Call `write` so many times for each of the sizes, from the beginning of `data`, by machine code as a log's own.
 
     Raises:
         OSError: not all of it was written.

@@ -32,20 +32,20 @@ INT64_MAX = 2**63 - 1
 
 
 def settings_of(*, was_clean: bool, config: dict[str, str] | None = None) -> LoadSettings:
-    """Of a load from the beginning, now."""
+    """Return the settings of a load from the beginning, now."""
     return LoadSettings(
         was_clean=was_clean, recovery_point=0, log_start_offset=0, now_ms=now_ms(), config=parse_config(config or {})
     )
 
 
 def opened(directory: Path, *, was_clean: bool = True, config: dict[str, str] | None = None) -> PartitionLog:
-    """The log of a partition directory, made if it is not there; transactions need no verification."""
+    """Open the log of a partition directory, made if it is not there; transactions need no verification."""
     settings = settings_of(was_clean=was_clean, config=config)
     return opening.open_log(str(directory), settings, requires_verification=False)
 
 
 def twin(directory: Path) -> Path:
-    """A copy for the other side, in a place of its own; the one of before is removed. Both are read from the disk."""
+    """Copy a partition for the other side, in place of an older copy, and read both from the disk."""
     copy = directory.parent.with_name(f"{directory.parent.name}-twin") / directory.name
     shutil.rmtree(copy.parent, ignore_errors=True)
     shutil.copytree(directory, copy)
@@ -55,7 +55,7 @@ def twin(directory: Path) -> Path:
 
 
 def tables(directory: Path) -> list[BatchTable]:
-    """The batches of each segment of a partition.
+    """Scan the batches of each segment of a partition.
 
     Raises:
         ValueError: a checksum is wrong, or something else than batches is there.
@@ -71,24 +71,24 @@ def tables(directory: Path) -> list[BatchTable]:
 
 
 def kinds_of_batches(directory: Path) -> Any:
-    """The batches of a partition, each kind once: their sizes and counts. All checksums are right."""
+    """Return the kinds of batches of a partition, each once: sizes and counts. All checksums are right."""
     rows = [table.matrix[WITHOUT_CLOCK, : len(table)] for table in tables(directory)]
     return np.unique(np.concatenate(rows, axis=1), axis=1)
 
 
 def last_values(log: PartitionLog, count: int) -> list[Any]:
-    """The values of the last records at so many offsets, as bytes; markers have none."""
+    """Return the values of the records at the last `count` offsets; markers have none."""
     start = max(log.log_start_offset, log.log_end_offset - count)
     return [value for chunk in log.records(start).chunks() for value in chunk.to_lists()[4]]
 
 
 def written(log: PartitionLog, count: int) -> tuple[Any, list[Any]]:
-    """Kinds of all batches, and values at the last `count` offsets, of a log that is open."""
+    """Return the kinds of all batches, and the values at the last `count` offsets, of an open log."""
     return kinds_of_batches(Path(log.directory.path)), last_values(log, count)
 
 
 def sizes_of_one(directory: Path, call: Callable[[], object]) -> Sequence[int]:
-    """Bytes of each batch that a call adds to the partitions of a data directory: so many writes it takes at least."""
+    """Return the bytes of each batch that a call adds to a data directory: it takes so many writes at least."""
     before = {path: path.stat().st_size for path in directory.rglob("*.log")}
     call()
     sizes: list[int] = []
@@ -99,7 +99,7 @@ def sizes_of_one(directory: Path, call: Callable[[], object]) -> Sequence[int]:
 
 
 def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
-    """The records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
+    """Decode the records of a segment that is opened anew, as `FileRecords` is: every checksum, every record.
 
     A helper decodes beside the reader, or all is done in turn.
     """
@@ -112,12 +112,12 @@ def windows_of(path: Path, *, is_ahead: bool) -> Iterator[RecordWindow]:
 
 
 def decode_all(path: Path, *, is_ahead: bool = False) -> int:
-    """The number of records."""
+    """Decode a segment and return the number of its records."""
     return sum(len(window.records) for window in windows_of(path, is_ahead=is_ahead))
 
 
 def sums_of(path: Path, *, is_ahead: bool) -> tuple[int, int]:
-    """(records, bytes of values and how many offsets are odd), as `LogBench.java` has them."""
+    """Return (records, bytes of values plus the number of odd offsets), as `LogBench.java` counts them."""
     count = size = 0
     for window in windows_of(path, is_ahead=is_ahead):
         count += len(window.records)

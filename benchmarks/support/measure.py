@@ -49,7 +49,7 @@ class PeerAbsentError(Exception):
 
 @dataclass(frozen=True)
 class Floor:
-    """What no way of doing it can be faster than."""
+    """The bare work: no way of doing it can be faster."""
 
     name: str
     side: Side
@@ -57,7 +57,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Growth:
-    """A point of a picture: `size` of what its `picture` is named after, on the line `series`."""
+    """A point of a picture: `size` counts what the `picture` is named after; `series` is its line."""
 
     picture: str
     series: str
@@ -74,7 +74,7 @@ class Plan:
 
 
 def has_peers() -> bool:
-    """Whether peers are asked for."""
+    """Return whether peers are asked for."""
     return os.environ.get("LOGSTORE_BENCH_PEERS") == "on"
 
 
@@ -92,7 +92,7 @@ class Sides:
         self.slowest_s = 0.0  # that a peer took when it was asked, with all around it
 
     def run(self, make_ready: Callable[[], object] = lambda: None) -> None:
-        """One round; a peer that cannot run is not asked again."""
+        """Run one round; a peer that cannot run is not asked again."""
         sides: list[str | None] = list(self.peers)
         if self.plan.has_peers and isinstance(self.floor, Floor):
             sides.append(None)
@@ -115,14 +115,14 @@ class Sides:
         self.slowest_s = max(self.slowest_s, perf_counter() - start_s)
 
     def warm_up(self, make_ready: Callable[[], object]) -> None:
-        """Rounds that do not count: one, and of each peer as many as make it faster, as a JVM that compiles becomes."""
+        """Run rounds that do not count: one, and of each peer as many as make it faster, as a JVM that compiles."""
         self.run(make_ready)
         for name in self.peers:
             self._settle(name, perf_counter() + self.plan.seconds - self.slowest_s)
         self.forget()
 
     def forget(self) -> None:
-        """The rounds so far do not count."""
+        """Drop the rounds so far."""
         for times in [*self.times.values(), self.floor_times]:
             times.clear()
         self.round_count = 0
@@ -135,7 +135,7 @@ class Sides:
             steady_count = 0 if is_faster else steady_count + 1
 
     def info(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """Return what the JSON file has of them."""
         peers: dict[str, Any] = {name: {"times_s": self.times[name]} for name in self.peers}
         peers |= {name: {"absent": reason} for name, reason in self.reasons.items()}
         if isinstance(self.floor, str):
@@ -144,7 +144,7 @@ class Sides:
 
 
 class Measured:
-    """What the fixture is."""
+    """The fixture `measured`; see the module."""
 
     def __init__(self, benchmark: BenchmarkFixture, files: ExitStack, plan: Plan) -> None:
         self.benchmark = benchmark
@@ -227,7 +227,7 @@ class Measured:
         call_count: int,
         before_round: Callable[[], None],
     ) -> Result:
-        """Let pytest-benchmark run the rounds; its `teardown` is what comes before the next one."""
+        """Let pytest-benchmark run the rounds; its `teardown` prepares the next one."""
         left = round_count
 
         def after_round(*_: Any) -> None:
@@ -242,7 +242,7 @@ class Measured:
         return result
 
     def _round_count(self, sides: Sides, before_round: Callable[[], None], one_round: Callable[[], object]) -> int:
-        """How many rounds fit the time, after one that does not count."""
+        """Return how many rounds fit the time, after one that does not count."""
         if sides.slowest_s > 2 * self.plan.seconds:
             return self.plan.round_count_min
         start_s = perf_counter()
@@ -264,7 +264,7 @@ def title_of(test: str) -> str:
 
 
 def seconds_of(call_count: int, function: Callable[..., object], *arguments: Any) -> float:
-    """Of so many calls together."""
+    """Return the seconds of so many calls together."""
     start_s = perf_counter()
     for _ in range(call_count):
         function(*arguments)
@@ -272,7 +272,7 @@ def seconds_of(call_count: int, function: Callable[..., object], *arguments: Any
 
 
 def calls_of_a_round(function: Callable[..., object], *arguments: Any, least_s: float = ROUND_SECONDS_MIN) -> int:
-    """How many calls last long enough to be measured.
+    """Return how many calls last long enough to be measured.
 
     The fastest of some tries says it: first calls load, compile and allocate, and any may be interrupted.
     """
@@ -289,7 +289,7 @@ def calls_of_a_round(function: Callable[..., object], *arguments: Any, least_s: 
 
 
 def timed(function: Callable[..., object], *arguments: Any, part_count: int = 1) -> Side:
-    """A side that is Python in this process: the mean of as many calls as last long enough.
+    """Return a side that is Python in this process: the mean of as many calls as last long enough.
 
     Of several parts of a round the fastest one counts, as for a floor: what has its processor taken away is no limit.
     """
@@ -305,7 +305,7 @@ def timed(function: Callable[..., object], *arguments: Any, part_count: int = 1)
 
 
 def digest(value: Any) -> str:
-    """XXH64 of a result, in hexadecimal; the same for the same bytes, numbers and text.
+    """Return the XXH64 of a result, in hexadecimal; the same for the same bytes, numbers and text.
 
     >>> digest(b"abc") == digest(np.frombuffer(b"abc", np.uint8)), digest((1, "a")) == digest((1, "b"))
     (True, False)

@@ -25,7 +25,7 @@ _RESIDENT = 1  # of a page, as `mincore` tells it
 
 
 def read_again(path: Path) -> None:
-    """Let the page cache have a file from the disk, where the system can be asked to."""
+    """Drop a file from the page cache and read it again from the disk, where the system can be asked to."""
     if not hasattr(os, "posix_fadvise") or path.stat().st_size < READ_SIZE:
         return
     with path.open("rb", buffering=0) as file:
@@ -36,7 +36,7 @@ def read_again(path: Path) -> None:
 
 
 def make_ready(size: int) -> None:
-    """Let what is written next, so many bytes, find memory that has just been written to.
+    """Pre-fault memory for the next `size` bytes that are written.
 
     A virtual machine gives free memory back to its host after some seconds (free page reporting); who asks for it next,
     a page cache above all, waits ten times as long as for the write itself, and whose round that is, is chance.
@@ -49,7 +49,7 @@ def make_ready(size: int) -> None:
 
 @contextmanager
 def held(paths: Iterable[Path]) -> Iterator[None]:
-    """While it lasts the page cache has all of these files, where the system lets memory be locked."""
+    """Keep all of these files in the page cache, where the system lets memory be locked."""
     with ExitStack() as locks:
         for path in paths:
             if path.stat().st_size >= READ_SIZE:
@@ -74,7 +74,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def resident_size(path: Path) -> int:
-    """Bytes of the file that the page cache has."""
+    """Return how many bytes of the file the page cache has."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         data = np.frombuffer(mapped, np.uint8)
         pages = np.zeros(-(-data.size // mmap.PAGESIZE), np.uint8)

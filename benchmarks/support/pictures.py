@@ -29,7 +29,7 @@ Lines = dict[str, list[Point]]
 
 
 def growth(measurements: Iterable[Measurement]) -> dict[str, Lines]:
-    """By picture and line: points of (size, seconds), by size."""
+    """Return the points of each line of each picture: (size, seconds), by size."""
     pictures: dict[str, Lines] = {}
     for measurement in measurements:
         if measurement.growth is not None:
@@ -42,12 +42,12 @@ def growth(measurements: Iterable[Measurement]) -> dict[str, Lines]:
 
 
 def file_name(picture: str) -> str:
-    """Of a picture of growth."""
+    """Return the file name of a picture of growth."""
     return f"growth-{picture.replace(' ', '-')}.svg"
 
 
 def drawn(title: str, sizes: str, lines: Mapping[str, Sequence[Point]]) -> str:
-    """A picture; `sizes` says what they count."""
+    """Draw a picture; `sizes` says what the sizes count."""
     points = [point for each in lines.values() for point in each]
     x_axis, y_axis = (_decades([point[axis] for point in points]) for axis in (0, 1))
 
@@ -95,7 +95,7 @@ def _line(series: str, places: list[Point], points: Sequence[Point], color: str,
 
 
 def _spread(ys: list[float], distance: float = 15) -> list[float]:
-    """The same heights, moved down where labels would cover each other.
+    """Move heights down where labels would cover each other.
 
     >>> _spread([10, 100, 12])
     [10, 100, 25]
@@ -108,7 +108,7 @@ def _spread(ys: list[float], distance: float = 15) -> list[float]:
 
 
 def _decades(values: Sequence[float]) -> range:
-    """Powers of ten around all of them.
+    """Return the powers of ten around all of them.
 
     >>> list(_decades([1, 1000])), list(_decades([0.02])), list(_decades([5, 60]))
     ([0, 1, 2, 3], [-2, -1], [0, 1, 2])

@@ -26,7 +26,7 @@ KEPT_DIGITS = 4  # of a time that is kept
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long another side takes, each in the same round."""
+    """How many times as long another side takes, round by round."""
 
     median: float
     lowest: float
@@ -35,7 +35,7 @@ class Ratio:
 
     @classmethod
     def of(cls, others: Sequence[float], ours: Sequence[float]) -> Ratio:
-        """Of the times of all rounds."""
+        """Return the ratio of the times of all rounds."""
         rounds = [other / our for other, our in zip(others, ours, strict=True)]
         return cls(statistics.median(rounds), min(rounds), max(rounds), len(rounds))
 
@@ -74,7 +74,7 @@ class Measurement:
 
     @classmethod
     def read(cls, benchmark: dict[str, Any]) -> Measurement:
-        """One of the JSON file."""
+        """Read a benchmark of the JSON file."""
         info, times_s = benchmark["extra_info"], benchmark["stats"]["data"]
         floor, growth, peers = info["floor"], info.get("growth"), info["peers"]
         ran = {name: peer["times_s"] for name, peer in peers.items() if "times_s" in peer}
@@ -97,12 +97,12 @@ class Measurement:
 
     @property
     def median_s(self) -> float:
-        """Of one call."""
+        """Return the median of one call."""
         return statistics.median(self.times_s)
 
     @property
     def speed(self) -> str:
-        """Bytes and units a second."""
+        """Return bytes and units a second."""
         parts = []
         if self.size:
             parts.append(f"{_three_digits(self.size / self.median_s / 1e9)} GB/s")
@@ -114,7 +114,7 @@ class Measurement:
 
     @property
     def floor_text(self) -> str:
-        """The share of the floor: 100 % when nothing is lost; or why there is none."""
+        """Return the share of the floor, 100 % when nothing is lost, or why there is none."""
         if self.floor is None:
             return self.floorless
         name, share = self.floor
@@ -122,7 +122,7 @@ class Measurement:
 
 
 def read_results(path: Path) -> list[Measurement]:
-    """All, in the order of the run."""
+    """Read all benchmarks of a JSON file, in the order of the run."""
     return [Measurement.read(each) for each in json.loads(path.read_text())["benchmarks"]]
 
 
@@ -151,13 +151,13 @@ def _three_digits(value: float) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells in lines; a bar in a cell would end it."""
+    """Return a table; a bar would end a cell and becomes a slash."""
     lines = [head, ["---"] * len(head), *([cell.replace("|", "/") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def result_tables(measurements: Sequence[Measurement]) -> str:
-    """A heading and a table for each operation, with a row for each of its benchmarks."""
+    """Return a heading and a table for each operation, with a row for each of its benchmarks."""
     operations: dict[str, list[Measurement]] = {}
     for each in measurements:
         operations.setdefault(each.identity.partition("::")[0], []).append(each)
@@ -181,7 +181,7 @@ def result_tables(measurements: Sequence[Measurement]) -> str:
 
 
 def absent_list(measurements: Sequence[Measurement]) -> str:
-    """The peers that did not run and why, each once."""
+    """Return a list of the peers that did not run, with the reasons."""
     reasons: dict[tuple[str, str], int] = {}
     for measurement in measurements:
         for absent in measurement.absent.items():
@@ -190,7 +190,7 @@ def absent_list(measurements: Sequence[Measurement]) -> str:
 
 
 def machine() -> str:
-    """The processor and how many there are of it."""
+    """Return the name of the processor and how many there are."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
@@ -198,7 +198,7 @@ def machine() -> str:
 
 
 def circumstances(results: Path) -> str:
-    """Commit, machine and size of a run, as `conftest.py` has put them into its JSON."""
+    """Return commit, machine and size of a run, as `conftest.py` has put them into its JSON."""
     content = json.loads(results.read_text())
     commit, run = content["commit_info"], content["logstore"]
     dirty = ", with changes" if commit.get("dirty") else ""
@@ -229,7 +229,7 @@ def keep(results: Path, path: Path) -> None:
 
 
 def _rounded(value: Any) -> Any:
-    """The same with KEPT_DIGITS digits of each float.
+    """Round each float to KEPT_DIGITS digits.
 
     >>> _rounded({"times_s": [0.0123456, 2], "hash": "ab"})
     {'times_s': [0.01235, 2], 'hash': 'ab'}
@@ -242,7 +242,7 @@ def _rounded(value: Any) -> Any:
 
 
 def write_report(results: Path) -> str:
-    """The table and the pictures beside the JSON; returns the table."""
+    """Write the table and the pictures beside the JSON; return the table."""
     from benchmarks.support.pictures import drawn, file_name, growth
 
     measurements = read_results(results)
@@ -263,7 +263,7 @@ def write_report(results: Path) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, help="what pytest's --benchmark-json has written")
     parser.add_argument("--keep", type=Path, metavar="PATH", help="where to keep what the documentation is made of")
