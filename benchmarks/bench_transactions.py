@@ -1,6 +1,6 @@
 """Transactions: of an embedded store beside the Java client with a real local broker; of one log, while other producers
-have transactions open, beside Kafka's; and commits in a store with many open transactions and groups beside the same in
-one with next to nothing. Both of these keep house meanwhile, as a program's store does.
+have transactions open, beside Kafka's; and commits in a store with few and with many open transactions and groups,
+which keeps house meanwhile, as a program's store does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.peers.kafka import HeldLog, LocalBroker, WarmKafka
 from benchmarks.support.data import SEGMENT, scaled, steps, values, write_producers
 from benchmarks.support.floors import writing_each
 from benchmarks.support.logs import NAME, opened, sizes_of_one, twin, written
-from benchmarks.support.measure import Growth, Measured, timed
+from benchmarks.support.measure import Growth, Measured
 from logstore.client.store import Store
 from logstore.clock import now_ms
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
@@ -28,12 +28,10 @@ KAFKA_CALLS = {1: 200, 10: 150, 1000: 30}  # transactions a round, by records ea
 KAFKA_CALL_COUNT = 500
 PRODUCER_ID = 2_000_000_000
 WRITTEN_SIZES = (172, 78)  # bytes of a batch with one record of 100, and of a marker
-OPEN_COUNT = scaled(20, 10_000)  # transactional ids with a transaction that goes on
-GROUP_COUNT = scaled(50, 100_000)
+GROUPS_PER_TRANSACTION = 10  # in a store
 TIMEOUT_MS = 900_000  # nothing is aborted meanwhile
 HOUSEKEEPING = {"log.initial.task.delay.ms": 0}  # by default nothing is done in the 30 seconds that all is measured in
 GROUP, PLACE = "bench", ("orders", 0)
-BESIDE_ONE = "beside one"
 
 Opened = tuple[PartitionLog, int, Path]
 
@@ -146,96 +144,81 @@ def test_last_stable_offset_of_transactions(measured: Measured, log: Opened) -> 
     assert opened_log.producers.state.transactions.ongoing_count == open_count
 
 
-def filled(root: Path, open_count: int, group_count: int) -> Store:
-    store = logstore.open(root, config=HOUSEKEEPING)
-    store.create_topic("orders", partitions=1)
-    transactions, log, place = store.transactions, store.log("orders", 0), ("orders", 0)
-    for number in range(open_count):
-        name = f"open-{number}"
-        identity = transactions.init_producer_id(name, TIMEOUT_MS)
-        guard = transactions.begin_append(name, identity, place, sequence=0)
-        log.append_records(
-            [b"pending"],
-            producer_id=identity.producer_id,
-            producer_epoch=identity.producer_epoch,
-            base_sequence=0,
-            is_transactional=True,
-            guard=guard,
-        )
-    for number in range(group_count):
-        store.groups.commit(ConsumerGroupMetadata(f"group-{number}"), {place: OffsetAndMetadata(number)})
-    return store
+@pytest.fixture(scope="module", params=steps(1, 100, 10_000))
+def crowded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, int]]:
+    """A store that keeps house, with so many open transactions and ten times as many groups; and how many."""
+    open_count: int = request.param
+    with logstore.open(tmp_path_factory.mktemp("crowded") / "data", config=HOUSEKEEPING) as store:
+        store.create_topic("orders", partitions=1)
+        transactions, log = store.transactions, store.log(*PLACE)
+        for number in range(open_count):
+            name = f"open-{number}"
+            identity = transactions.init_producer_id(name, TIMEOUT_MS)
+            log.append_records(
+                [b"pending"],
+                producer_id=identity.producer_id,
+                producer_epoch=identity.producer_epoch,
+                base_sequence=0,
+                is_transactional=True,
+                guard=transactions.begin_append(name, identity, PLACE, sequence=0),
+            )
+        for number in range(GROUPS_PER_TRANSACTION * open_count):
+            store.groups.commit(ConsumerGroupMetadata(f"group-{number}"), {PLACE: OffsetAndMetadata(number)})
+        yield store, open_count
+        assert sum(each.state is TransactionState.ONGOING for each in store.transactions) == open_count
+        assert not store.failures  # of what keeps house
 
 
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
-    """One with many, one with one of each."""
-    places = tmp_path_factory.mktemp("stores")
-    with filled(places / "many", OPEN_COUNT, GROUP_COUNT) as many, filled(places / "one", 1, 1) as one:
-        yield many, one
+def committed_offset(store: Store) -> int:
+    """The offset that the group has."""
+    committed = store.groups.fetch(GROUP, [PLACE])[PLACE]
+    assert committed is not None
+    return committed.offset
 
 
-class Commits:
-    """Commits in one store, each of the offset that follows on the one before."""
+def test_transaction_commit_beside_open_ones(measured: Measured, crowded: tuple[Store, int], tmp_path: Path) -> None:
+    """One record and one offset, in a store that has many transactions open."""
+    store, open_count = crowded
+    producer, log, count = store.producer(transactional_id=GROUP), store.log(*PLACE), 0
+    producer.init_transactions()
+    first_offset = log.log_end_offset
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.log = store.log(*PLACE)
-        self.count = 0
+    def commit() -> None:
+        nonlocal count
+        count += 1
+        producer.begin_transaction()
+        producer.send("orders", b"v" * 100)
+        producer.send_offsets_to_transaction({PLACE: count}, GROUP)
+        producer.commit_transaction()
 
-    def commit(self) -> int:
-        """The offset of a group; it is returned."""
-        self.count += 1
-        self.store.groups.commit(ConsumerGroupMetadata(GROUP), {PLACE: OffsetAndMetadata(self.count)})
-        return self.count
-
-    def found(self) -> int:
-        """The offset that the group has."""
-        committed = self.store.groups.fetch(GROUP, [PLACE])[PLACE]
-        assert committed is not None
-        return committed.offset
-
-
-class CommitsInTransactions(Commits):
-    """The same, in transactions of one record."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.producer = store.producer(transactional_id=GROUP)
-        self.producer.init_transactions()
-        self.first_offset = self.log.log_end_offset
-
-    def commit(self) -> int:
-        self.count += 1
-        self.producer.begin_transaction()
-        self.producer.send("orders", b"v" * 100)
-        self.producer.send_offsets_to_transaction({PLACE: self.count}, GROUP)
-        self.producer.commit_transaction()
-        return self.count
-
-    def found(self) -> int:
-        record_count = (self.log.log_end_offset - self.first_offset) // 2  # each with its marker
-        assert record_count == super().found()
-        return record_count
-
-
-@pytest.mark.parametrize("what", ["transaction", "group"])
-def test_transaction_commit_beside_many(measured: Measured, stores: tuple[Store, Store], what: str) -> None:
-    made = {"transaction": CommitsInTransactions, "group": Commits}[what]
-    many, one = map(made, stores)
-    words = {"transaction": "a transaction of a record and an offset", "group": "commit an offset of a group"}
+    commit()  # the first one adds more
     measured(
-        many.commit,
-        title=f"{words[what]} beside {OPEN_COUNT:,} open transactions and {GROUP_COUNT:,} groups",
+        commit,
+        title=f"a transaction of a record and an offset, in a store with {open_count:,} open ones",
+        count=1,
+        unit="transactions",
+        floor=writing_each(tmp_path / "floor", sizes_of_one(Path(store.path), commit), 100),
+        growth=Growth("open transactions", "commit of a store", open_count),
+    )
+    assert committed_offset(store) == count
+    assert log.log_end_offset - first_offset == 2 * count  # each with its marker
+
+
+def test_group_commit_beside_others(measured: Measured, crowded: tuple[Store, int], tmp_path: Path) -> None:
+    store, open_count = crowded
+    group_count, count = GROUPS_PER_TRANSACTION * open_count, 0
+
+    def commit() -> None:
+        nonlocal count
+        count += 1
+        store.groups.commit(ConsumerGroupMetadata(GROUP), {PLACE: OffsetAndMetadata(count)})
+
+    measured(
+        commit,
+        title=f"an offset of a group, in a store with {group_count:,} groups",
         count=1,
         unit="commits",
-        peers={BESIDE_ONE: timed(one.commit)},
-        floor="the one beside one is what it is measured against",
-        hashed=lambda count: count - many.found(),  # 0: each has been written, however many there were
+        floor=writing_each(tmp_path / "floor", sizes_of_one(Path(store.path), commit), 100),
+        growth=Growth("groups", "commit of an offset", group_count),
     )
-    assert many.found() == many.count
-    assert not one.count or one.found() == one.count
-    store = stores[0]
-    assert sum(each.state is TransactionState.ONGOING for each in store.transactions) == OPEN_COUNT
-    assert sum(1 for _ in store.groups.group_ids()) > GROUP_COUNT
-    assert not store.failures  # of what keeps house
+    assert committed_offset(store) == count

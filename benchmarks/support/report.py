@@ -70,7 +70,6 @@ class Measurement:
     floor: tuple[str, float] | None = None
     floorless: str = ""
     growth: tuple[str, str, int] | None = None
-    figures: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, benchmark: dict[str, Any]) -> Measurement:
@@ -92,7 +91,6 @@ class Measurement:
             floor=(floor["name"], min(floor_times_s) / statistics.median(times_s)) if floor_times_s else None,
             floorless=floor.get("none", ""),
             growth=(growth["picture"], growth["series"], growth["size"]) if growth else None,
-            figures=info.get("figures", {}),
         )
 
     @property
@@ -110,7 +108,7 @@ class Measurement:
             rate = self.count / self.median_s
             value, letter = (rate / 1e6, "M ") if rate >= 1e6 else (rate, "")
             parts.append(f"{_three_digits(value)} {letter}{self.unit}/s")
-        return ", ".join([*parts, *(f"{name} {value:.1f}" for name, value in self.figures.items())])
+        return ", ".join(parts)
 
     @property
     def floor_text(self) -> str:
