@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -57,12 +59,26 @@ def test_what_was_written_is_found_whenever_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="a user may not lock that much memory")
-def test_a_file_stays_in_the_page_cache_while_it_is_held(tmp_path: Path) -> None:
-    path, size = tmp_path / "large", 3 * READ_SIZE + 5
-    path.write_bytes(b"1" * size)
-    with path.open("rb") as file, held([path]):
+def test_a_file_stays_in_the_page_cache_while_it_is_held() -> None:
+    with TemporaryDirectory(dir="/var/tmp") as place:  # on a disk, which `tmp_path` may not be
+        path, size = Path(place) / "large", 3 * READ_SIZE + 5
+        path.write_bytes(b"1" * size)
+        forget(path)
+        if resident_size(path) == size:
+            pytest.skip("this file system keeps every page")
+        with held([path]):
+            forget(path)
+            assert resident_size(path) == size
+
+
+def forget(path: Path) -> None:
+    """Ask the system to drop the file from the page cache."""
+    with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        assert resident_size(path) == size
+
+
+def test_memory_is_made_ready_without_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     make_ready(10)
-    assert [each.name for each in tmp_path.iterdir()] == ["large"]
+    assert list(tmp_path.iterdir()) == []

@@ -106,7 +106,7 @@ def test_speed(benchmark):
 def test_a_slower_checkout_is_seen_beside_the_commit_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = "[tool.pytest.ini_options]\naddopts = '--benchmark-disable'"  # of before: those of now count
     files = {"tools/__init__.py": "", "tests/__init__.py": "", "pyproject.toml": settings}
-    files |= {"logstore/__init__.py": "SECONDS = 0.02", "tools/kernels_command.py": "def command(words): pass"}
+    files |= {"logstore/__init__.py": "SECONDS = 0.02", "tools/main.py": "def main(): pass"}
     for name, text in {**files, "benchmarks/bench_speed.py": BENCHMARK}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
