@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PARTITION_COUNT = 2
-VALUE_SIZES = [
-    pytest.param(size, marks=pytest.mark.long) for size in (100, 1000)
-]  # tiny, they say what tests/spark says
+# when all is tiny they say what tests/spark says
+VALUE_SIZES = [pytest.param(size, marks=pytest.mark.long) for size in (100, 1000)]
 WARM_UP_COUNT = scaled(0, 20)  # queries, while the JVM compiles what plans and schedules them
 SIZE = scaled(MIB, 1024 * MIB, 1)  # what the ratios are asked for: next to it a query's own cost is less
 SUM = "sum(length(value))"
