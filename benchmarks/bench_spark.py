@@ -25,8 +25,8 @@ from benchmarks.support.measure import Floor, Measured, PeerAbsentError, Side, h
 from benchmarks.support.page_cache import read_again
 from logstore.errors import UsageError
 from logstore.log.load.recover import recover_partition
-from tests.kafka.oracle import OracleUnavailableError
 from tests.spark.planned import Planned
+from tests.support.oracle import OracleUnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.support.measure import PeerAbsentError, Side
-from tests.kafka.broker import Broker
-from tests.kafka.oracle import Oracle, OracleUnavailableError
+from tests.support.broker import Broker
+from tests.support.oracle import Oracle, OracleUnavailableError
 
 # KAFKA_HEAP_OPTS of kafka-server-start.sh and KAFKA_JVM_PERFORMANCE_OPTS of kafka-run-class.sh 4.3.1
 BROKER_JVM_OPTIONS = (

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from tests.kafka.oracle import Oracle, filling, oracle_cache, resolve_by_maven
+from tests.support.oracle import Oracle, filling, oracle_cache, resolve_by_maven
 
 POM = Path(__file__).parent / "spark_kafka" / "pom.xml"
 NOT_IN_PYSPARK = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")

@@ -10,8 +10,9 @@ import struct
 from collections.abc import Callable
 
 from tests.naive.checksum import crc32c
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
+Bytes = bytes | bytearray
 Damage = Callable[[bytearray, Dice], bytes]
 
 LENGTH_AT = 8
@@ -37,7 +38,7 @@ STRANGERS = (
 )
 
 
-def batch_positions(data: bytes) -> list[int]:
+def batch_positions(data: Bytes) -> list[int]:
     """Where the batches (or legacy records) begin, as far as their lengths make sense."""
     positions, position = [], 0
     while position + MAGIC_AT < len(data):
@@ -276,10 +277,10 @@ def damaged(content: bytes, suffix: str, kind: str, seed: str) -> bytes:
     return KINDS[suffix][kind](bytearray(content), dice)
 
 
-def _batch(data: bytes, dice: Dice) -> int:
+def _batch(data: Bytes, dice: Dice) -> int:
     return dice.choose(batch_positions(data) or [0])
 
 
-def _batches(data: bytes) -> list[bytes]:
+def _batches(data: Bytes) -> list[bytes]:
     starts = batch_positions(data) or [0]
     return [bytes(data[start:end]) for start, end in zip(starts, [*starts[1:], len(data)], strict=True)]

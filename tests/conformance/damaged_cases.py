@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conformance.damage import KINDS, damaged
 from tests.golden.archive import GOLDEN
 from tests.golden.matrix import decoder_of
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
 ANSWERS = GOLDEN / "damaged.dump.jsonl.xz"
 DIRECTORIES = (

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from logstore.audit.directory_audit import audit_directory
 from logstore_tools.check_commands import audit as command
-from tests.unit.audit_twenty_faults import twenty_faults
+from tests.support.audit_twenty_faults import twenty_faults
 
 
 def test_twenty_faults_are_reported_as_exactly_these_twenty(tmp_path: Path) -> None:

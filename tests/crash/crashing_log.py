@@ -15,8 +15,8 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
-from tests.naive.dice import Dice
-from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.dice import Dice
+from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 OFFSET_MAX = 2**63 - 1
 OTHER_THREAD = ("none", "late", "never")  # who syncs segments that were closed: nobody beside, or somebody who may wait

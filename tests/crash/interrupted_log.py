@@ -13,7 +13,7 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from tests.crash.acknowledged import Transaction
 from tests.crash.interrupted_world import World, records_of
-from tests.naive.encoder import SOME_TIME, Batch, Rec
+from tests.support.encoder import SOME_TIME, Batch, Rec
 
 PLACE = ("t", 0)
 CONFIG = {"segment.index.bytes": "65536", "index.interval.bytes": "200"}

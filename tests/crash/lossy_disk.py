@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from logstore.disk.seam import Seam, Writable
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
 OUTCOMES = ("kept", "lost", "torn")
 ALL_OUTCOMES = (*OUTCOMES, "reordered")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.lossy_disk import OUTCOMES, Inode, InodeSeam
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
 #: by path from the root: the content of a file, None for a directory
 Survivor = frozenset[tuple[str, bytes | None]]

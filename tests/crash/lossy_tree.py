@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.crash.lossy_disk import OUTCOMES, Inode, InodeSeam
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
 #: file contents by directory name and file name
 Survivor = frozenset[tuple[str, str, bytes]]

@@ -12,7 +12,7 @@ from tests.crash.interrupted_calls import Interrupted
 from tests.crash.interrupted_log import IDEMPOTENT, PLACE, LogWorld
 from tests.crash.interrupted_store import PLACES, ConsumerWorld, EagerProducerWorld, ProducerWorld
 from tests.crash.interrupted_world import World
-from tests.naive.encoder import SOME_TIME
+from tests.support.encoder import SOME_TIME
 
 Outer = Callable[[Any, Callable[[], object]], object]
 

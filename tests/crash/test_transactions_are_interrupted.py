@@ -21,9 +21,9 @@ from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
 from tests.crash.lossy_tree import LossyTree, lay_out
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
-from tests.unit.small_store import SmallStore, TransactionalClient
+from tests.support.small_store import SmallStore, TransactionalClient
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=3)
 SEED = seed_of("CRASH")

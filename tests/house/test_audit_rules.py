@@ -12,7 +12,7 @@ from logstore.audit import rules
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.facts.batches import Breach
 from logstore.audit.finding import Rule, Where
-from tests.unit import audit_faults, audit_story_faults
+from tests.support import audit_faults, audit_story_faults
 
 CLEAN = ("transactions",)  # golden directories, beside the clean story
 UNREADABLE = "log-unreadable"  # `test_a_segment_that_cannot_be_read_is_found`

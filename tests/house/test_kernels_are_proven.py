@@ -44,9 +44,9 @@ PROOFS = {
     "find_offsets": Proof("offset_map.find", "test_kernel_cleaning"),
 }
 CALLERS = {  # through which some kernels are called in tests, by a name that is imported from them
-    "DumpCaller": "tests/unit/kernel_dump.py",
+    "DumpCaller": "tests/support/kernel_dump.py",
     "both_forms": "tests/properties/fold_stories.py",
-    "AppendForms": "tests/unit/append_forms.py",
+    "AppendForms": "tests/support/append_forms.py",
 }
 
 

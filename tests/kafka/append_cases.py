@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from tests.naive import legacy
 from tests.naive.checksum import crc32c
-from tests.naive.dice import Dice
-from tests.naive.encoder import (
+from tests.support.dice import Dice
+from tests.support.encoder import (
     CONTROL,
     DELETE_HORIZON,
     LOG_APPEND_TIME,

@@ -13,10 +13,10 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive import legacy
-from tests.naive.dice import Dice
-from tests.naive.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 from tests.properties.fold_stories import marker
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.dice import Dice
+from tests.support.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 
 NOW = 1_700_000_000_000
 DAY_MS = 86_400_000

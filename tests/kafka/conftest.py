@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kafka.oracle import Oracle, OracleUnavailableError
 from tests.support.judges import skip_without_judge
+from tests.support.oracle import Oracle, OracleUnavailableError
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.naive.edges import edge_segments
-from tests.naive.encoder import Batch, Rec, random_segment, record_bytes
 from tests.naive.streams import STREAMS
+from tests.support.encoder import Batch, Rec, random_segment, record_bytes
 
 SEGMENT = "00000000000000000000.log"
 CODEC_NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}

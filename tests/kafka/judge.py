@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import line
+from tests.support.oracle import Oracle
 
 # of a segment, with the time of its file
 _KAFKA_DETAILS = re.compile(r"( Existing segment is Optional\[|(?<=active segment) )LogSegment\([^)]*\)\]?\.?")

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.conformance.damaged_cases import ANSWERS, cases, lay_out_all
 from tests.golden.archive import unpack, write_rows
 from tests.golden.provenance import write_hashes
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 
 SEED = "kept"
 CASE_COUNT = 1440

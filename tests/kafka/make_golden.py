@@ -17,9 +17,9 @@ from pathlib import Path
 from tests.golden.archive import NAMES, answers, store, unpack, write_rows
 from tests.golden.matrix import argvs_of
 from tests.golden.provenance import write_hashes
-from tests.kafka.broker import Broker
 from tests.kafka.hand_written import write_edges, write_random_segments, write_streams
-from tests.kafka.oracle import Oracle
+from tests.support.broker import Broker
+from tests.support.oracle import Oracle
 
 NOT_KEPT = (".lock", "__cluster_metadata-0/quorum-state.tmp")
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from tests.golden.archive import unpack, write_rows
 from tests.golden.provenance import write_hashes
-from tests.kafka.oracle import Oracle
 from tests.recovery.cases import DAMAGED_ANSWERS, GOLDEN_ANSWERS, Case, damaged_cases, golden_cases
+from tests.support.oracle import Oracle
 
 SEED = "kept"
 CASE_COUNT = 1200

@@ -1,4 +1,4 @@
-"""Ask the real tool again what it prints for the cases of `tests/unit/side_file_cases.py`, and keep the answers.
+"""Ask the real tool again what it prints for the cases of `tests/support/side_file_cases.py`, and keep the answers.
 
 python -m tests.kafka.record_side_file_dumps
 """
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conformance.comparison import UNCAUGHT
-from tests.kafka.oracle import Oracle
-from tests.unit.side_file_cases import ANSWERS_PATH, CASES, Answer, Case
+from tests.support.oracle import Oracle
+from tests.support.side_file_cases import ANSWERS_PATH, CASES, Answer, Case
 
 
 def real_answers(oracle: Oracle, cases: Sequence[Case], directory: Path) -> list[Answer]:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.kafka.judge import Judge
-from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import workload
-from tests.naive.encoder import Batch, Rec
+from tests.support.encoder import Batch, Rec
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

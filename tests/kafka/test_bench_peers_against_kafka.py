@@ -11,7 +11,7 @@ import pytest
 from benchmarks.peers.kafka import WarmKafka
 from benchmarks.support.compare import environment
 from benchmarks.support.report import read_results
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = ["append", "clean", "kernels", "read", "recover"]

@@ -21,10 +21,10 @@ from logstore.columns.small_batch import build_batch_from_records, build_marker
 from logstore.errors import LogstoreError
 from logstore.layout.batch import HEADER_SIZE
 from logstore.model import Codec, ControlRecordType, TimestampType
-from tests.kafka.oracle import Oracle
 from tests.naive.building import Row
-from tests.naive.dice import Dice
-from tests.naive.encoder import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.dice import Dice
+from tests.support.encoder import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

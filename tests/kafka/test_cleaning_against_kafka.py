@@ -23,10 +23,10 @@ from logstore.log.config import LogConfig
 from logstore.model import Codec
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, legacy_cases, opened
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
+from tests.support.dice import Dice
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

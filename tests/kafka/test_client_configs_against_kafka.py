@@ -15,7 +15,7 @@ from logstore.client.consumer.config import parse_consumer_config
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import murmur2
 from logstore.errors import UsageError
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from logstore.topics.transaction_state import TransactionMetadata, decode_value
-from tests.kafka.oracle import Oracle
 from tests.properties.coordinator_author import Author
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

@@ -13,11 +13,11 @@ import pytest
 
 from tests.crash.crashing_log import CONFIG, CrashingLog, lay_out
 from tests.kafka.judge import Asked
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
-from tests.naive.encoder import SOME_TIME
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
+from tests.support.dice import Dice
+from tests.support.encoder import SOME_TIME
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

@@ -20,9 +20,9 @@ from tests.conformance.damaged_cases import cases, lay_out_all
 from tests.conformance.dumping import disagreement
 from tests.golden.archive import NAMES, answers, read_rows
 from tests.golden.matrix import LOG_OPTIONS, ODD_LOG_OPTIONS, argvs_of
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
-from tests.naive.encoder import random_segment
+from tests.support.dice import Dice
+from tests.support.encoder import random_segment
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

@@ -8,7 +8,7 @@ import pytest
 
 from logstore import errors
 from logstore.errors import CoordinatorError, IllegalTransitionError, LogstoreError, Recovery
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

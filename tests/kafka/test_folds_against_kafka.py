@@ -19,10 +19,10 @@ from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.layout.producer_snapshot import parse_producer_snapshot
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
-from tests.naive.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.properties.fold_stories import marker, scanned, stories
+from tests.support.dice import Dice
+from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

@@ -20,7 +20,7 @@ from logstore.client.consumer.assignors import (
     assign_sticky,
 )
 from logstore.coordinator.partition_for import java_hash, partition_for
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

@@ -14,7 +14,7 @@ from logstore.coordinator.groups.membership import GroupMembership
 from logstore.coordinator.groups.offsets import GroupOffsets
 from logstore.errors import UnstableOffsetCommitError
 from logstore.topics.consumer_offsets import CommittedOffset, OffsetKey
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

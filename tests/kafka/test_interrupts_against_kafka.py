@@ -15,9 +15,9 @@ from tests.crash.acknowledged import spans_of
 from tests.crash.interrupt_runs import Runs
 from tests.crash.interrupted_calls import CALLS
 from tests.kafka.judge import Asked
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
-from tests.naive.encoder import SOME_TIME
+from tests.support.dice import Dice
+from tests.support.encoder import SOME_TIME
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.kafka.judge import Judge
-from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import Step
-from tests.naive.encoder import SOME_TIME, Batch, Rec
+from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

@@ -27,8 +27,8 @@ from logstore.store.read_only import ReadOnlyStore
 from logstore.view.partition_reader import PartitionReader
 from logstore.view.records import Record
 from logstore_tools.commands import logstore as command_line
-from tests.kafka.broker import Broker
-from tests.kafka.oracle import Oracle
+from tests.support.broker import Broker
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

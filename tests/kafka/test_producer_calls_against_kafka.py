@@ -20,9 +20,9 @@ from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.errors import LogstoreError
-from tests.kafka.broker import Broker
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
+from tests.support.broker import Broker
+from tests.support.dice import Dice
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

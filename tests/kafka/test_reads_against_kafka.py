@@ -26,12 +26,12 @@ from logstore.model import FetchIsolation
 from logstore.view.offset_for_timestamp import offset_for_timestamp
 from logstore.view.read import ReadBounds, read
 from logstore.view.records import Record, RecordReader
-from tests.kafka.oracle import Oracle
-from tests.naive.dice import Dice
-from tests.naive.encoder import SOME_TIME
 from tests.naive.transactional_log import transactional_log
 from tests.recovery.cases import NOW_MS, Case, damaged_cases, golden_cases
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.dice import Dice
+from tests.support.encoder import SOME_TIME
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

@@ -13,9 +13,9 @@ import pytest
 
 from tests.golden.archive import read_rows
 from tests.kafka.make_recovered import ask
-from tests.kafka.oracle import Oracle
 from tests.recovery.cases import DAMAGED_ANSWERS, Case, damaged_cases
 from tests.recovery.comparison import answer, disagreement
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

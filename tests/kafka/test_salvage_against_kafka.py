@@ -13,9 +13,9 @@ import pytest
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.salvage import salvage
-from tests.kafka.oracle import Oracle
 from tests.recovery.cases import damaged_cases
 from tests.recovery.comparison import files
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.dumping import answer
-from tests.kafka.oracle import Oracle
 from tests.kafka.record_side_file_dumps import real_answers
-from tests.naive.dice import Dice
-from tests.unit.side_file_cases import (
+from tests.support.dice import Dice
+from tests.support.oracle import Oracle
+from tests.support.side_file_cases import (
     CASES,
     EMPTY_BATCH,
     FIRST,

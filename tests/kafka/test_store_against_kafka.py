@@ -16,8 +16,8 @@ import logstore
 from logstore.model import FetchIsolation
 from logstore.store.data_directory import DataDirectory
 from logstore_tools.commands import logstore as command_line
-from tests.kafka.broker import Broker
-from tests.kafka.oracle import Oracle
+from tests.support.broker import Broker
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

@@ -9,7 +9,7 @@ import pytest
 
 from logstore.errors import InvalidConfigurationError
 from logstore.store.metadata.topic_configs import require_valid_config
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

@@ -14,8 +14,8 @@ from logstore.errors import SchemaError
 from logstore.messages.reader import read
 from logstore.messages.writer import write
 from logstore.topics import family
-from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

@@ -15,8 +15,8 @@ from logstore.errors import LogstoreError
 from logstore.messages import schema
 from logstore.topics import family
 from logstore_tools.dump.decoders import PARSERS, control_record_text, decoder
-from tests.kafka.oracle import Oracle
 from tests.naive import topics as naive
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 

@@ -22,7 +22,7 @@ from logstore.log.append.validate import validate
 from logstore.log.config import parse_config
 from logstore.model import Codec
 from tests.kafka.append_cases import CODECS, NOW, Case, random_case
-from tests.kafka.oracle import Oracle
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka

@@ -25,11 +25,11 @@ from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from tests.kafka.judge import Asked, Judge
-from tests.kafka.oracle import Oracle
 from tests.kafka.workload_log import WorkloadLog, described
 from tests.kafka.workloads import workload
-from tests.naive.encoder import Batch, Rec
 from tests.recovery.comparison import Answer, UnsyncedSeam, files
+from tests.support.encoder import Batch, Rec
+from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka

@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tests.naive.dice import Dice
-from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.dice import Dice
+from tests.support.encoder import CONTROL, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 Step = dict[str, Any]
 

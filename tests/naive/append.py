@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.naive.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 
 
 @dataclass

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from tests.naive.append import Log, Topic, _has_room
-from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 
 MARKER_SIZE = 78
 EPOCH_MAX = 32767

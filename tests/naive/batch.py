@@ -80,33 +80,8 @@ def checked(data: bytes, row: Row) -> Row:
 
 
 def _row_of_v2(data: bytes, position: int) -> Row:
-    (
-        base_offset,
-        length,
-        leader_epoch,
-        magic,
-        crc,
-        attributes,
-        last_offset_delta,
-        base_timestamp,
-        max_timestamp,
-        *producer,
-        record_count,
-    ) = V2_HEADER.unpack_from(data, position)
-    return Row(
-        position,
-        length + 12,
-        base_offset,
-        leader_epoch,
-        magic,
-        crc,
-        attributes,
-        last_offset_delta,
-        base_timestamp,
-        max_timestamp,
-        *producer,
-        record_count,
-    )
+    base_offset, length, *others = V2_HEADER.unpack_from(data, position)
+    return Row._make([position, length + 12, base_offset, *others, Row._field_defaults["is_valid"]])
 
 
 def _row_of_legacy(data: bytes, position: int, magic: int) -> Row:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tests.naive.encoder import Batch, Rec, record_bytes
+from tests.support.encoder import Batch, Rec, record_bytes
 
 HEADER_SIZE = 61
 INT_MAX = 2**31 - 1

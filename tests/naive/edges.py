@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.naive.encoder import (
+from tests.support.encoder import (
     CONTROL,
     DELETE_HORIZON,
     LOG_APPEND_TIME,

@@ -8,8 +8,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from tests.naive.checksum import crc32c
-from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch
 from tests.naive.java_hash_map import JavaHashMap
+from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch
 
 REPLICATION, COORDINATOR, CLIENT = "replication", "coordinator", "client"
 INT_MAX = 2**31 - 1

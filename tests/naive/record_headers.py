@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.naive.encoder import varint
 from tests.naive.varint import EndOfBytesError, TooLongError, read_varint
+from tests.support.encoder import varint
 
 Header = tuple[bytes, bytes | None]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import cramjam
 import xxhash
 
-from tests.naive.encoder import SNAPPY_HEADER
+from tests.support.encoder import SNAPPY_HEADER
 
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 LZ4_SKIPPABLE = b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"12345"

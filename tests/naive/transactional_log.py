@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from tests.naive.dice import Dice
-from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.dice import Dice
+from tests.support.encoder import CONTROL, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 PRODUCER_IDS = (3, 4, 5, 1000, 2**40)
 PLAIN_PRODUCER_ID = 77

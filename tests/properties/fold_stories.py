@@ -17,8 +17,8 @@ from logstore.columns.batch_table import BatchTable, scan
 from logstore.folds import open_transactions, producer_buffers
 from logstore.jit.kernel import Kernel
 from logstore.kernels.fold.producers import apply_updates, fold_producers
-from tests.naive.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
-from tests.unit.kernel_forms import run_both_on
+from tests.support.encoder import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.kernel_forms import run_both_on
 
 INT_MAX = 2**31 - 1
 CROWDED = [1000 * i for i in range(12)]  # eight of them share a bucket of sixteen

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.naive import legacy
-from tests.naive.encoder import CONTROL, Batch, Rec, compressed, record_bytes, varint
+from tests.support.encoder import CONTROL, Batch, Rec, compressed, record_bytes, varint
 
 INT_EDGES = [0, 1, -1, 5, 2**31 - 1, 2**31 - 2, -(2**31)]
 LONG_EDGES = [*INT_EDGES, 2**31, 2**40, 2**63 - 1, 2**63 - 2, -(2**63)]

@@ -13,7 +13,7 @@ from logstore.columns.batch_table import BatchTable
 from logstore.errors import LogstoreError
 from logstore.view import batch_search
 from logstore.view.batch_search import BatchPlace, batch_tables, quick_search, read_batch_tables, search
-from tests.naive.encoder import Batch, Rec
+from tests.support.encoder import Batch, Rec
 
 OFFSETS = st.integers(0, 30) | st.sampled_from([2**63 - 1, -(2**63), 2**63 - 3])
 

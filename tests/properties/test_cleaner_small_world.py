@@ -20,9 +20,9 @@ from logstore.log.cleaner.table_cleaning import TableCleaning
 from logstore.log.cleaner.transactions import AbortedEntry, CleanedTransactions
 from tests.naive.cleaner import Entry, Message, Rules
 from tests.naive.cleaner import clean as naive_clean
-from tests.naive.encoder import CONTROL, DELETE_HORIZON, TRANSACTIONAL, Batch, Rec
 from tests.naive.record import Context, read_plain
 from tests.properties.fold_stories import marker
+from tests.support.encoder import CONTROL, DELETE_HORIZON, TRANSACTIONAL, Batch, Rec
 from tests.support.sampling import case_count
 
 LENGTH = case_count("LOGSTORE_SMALL_WORLD_LENGTH", sample=2, whole=3)

@@ -16,8 +16,8 @@ from logstore.folds import committed_filter
 from logstore.folds.committed_filter import CommittedFilter
 from logstore.folds.transaction_marker import control_types
 from tests.naive.committed_filter import Seen, skipped
-from tests.naive.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 from tests.naive.transactional_log import transactional_log
+from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
 
 PRODUCER_IDS = [-1, -5, 0, 1, 2, 2**63 - 1]
 ABORT_KEY, COMMIT_KEY = struct.pack(">hh", 0, 0), struct.pack(">hh", 0, 1)

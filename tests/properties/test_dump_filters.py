@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.dumping import answer
-from tests.naive.dice import Dice
-from tests.naive.encoder import DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, Batch, Rec, random_segment
 from tests.naive.legacy import Message, message_set, wrapped
+from tests.support.dice import Dice
+from tests.support.encoder import DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, Batch, Rec, random_segment
 from tests.support.sampling import examples
 
 LOG = "00000000000000000000.log"

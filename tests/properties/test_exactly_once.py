@@ -18,9 +18,9 @@ from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import LogstoreError, RebalanceInProgressError, UnstableOffsetCommitError
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 from tests.support.sampling import case_count
-from tests.unit.small_store import SmallStore, TransactionalClient
+from tests.support.small_store import SmallStore, TransactionalClient
 
 CASE_COUNT = case_count("LOGSTORE_EXACTLY_ONCE_CASES", sample=3, whole=12)
 STEP_COUNT = 200

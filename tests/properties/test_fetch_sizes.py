@@ -13,7 +13,7 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec, FetchIsolation
 from logstore.view.records import Record
 from tests.support.sampling import examples
-from tests.unit.small_store import SmallStore, TransactionalClient
+from tests.support.small_store import SmallStore, TransactionalClient
 
 SIZES = st.integers(0, 400)
 STEPS = st.lists(

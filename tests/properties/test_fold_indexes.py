@@ -20,8 +20,8 @@ from logstore.kernels.scan import batches as scan
 from logstore.layout.offset_index import parse_offset_index
 from logstore.layout.time_index import parse_time_index
 from tests.naive import fold_indexes as naive
+from tests.support.kernel_forms import run_both_on
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both_on
 
 BASE_OFFSETS = [0, 100, 2**40]
 REFUSALS: dict[str, type[LogstoreError]] = {

@@ -19,10 +19,10 @@ from logstore.kernels.fold import producer_entries
 from logstore.kernels.fold.producer_entries import ENTRY_WIDTH, index_entries
 from logstore.layout.producer_snapshot import parse_producer_snapshot
 from tests.naive import fold_producers as naive
-from tests.naive.encoder import Batch
 from tests.properties.fold_stories import PRODUCER_IDS, both_forms, scanned, stories
+from tests.support.encoder import Batch
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 PARTITION = "t-0"
 NOW = 40_000

@@ -16,7 +16,7 @@ from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.records import RequestColumns
 from tests.naive import append as naive
-from tests.unit.append_forms import AppendForms
+from tests.support.append_forms import AppendForms
 
 LEADER_EPOCH = 3
 OUT_CAPACITY = 600

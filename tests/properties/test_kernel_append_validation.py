@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import scan
 from logstore.kernels.append import structs as kinds
 from logstore.kernels.fold import producer_struct
-from tests.naive.encoder import SOME_TIME, Batch, Rec, compressed, record_bytes
 from tests.naive.validate import CONTROL, Settings, plain_row, stamped
 from tests.properties.kernel_inputs import BYTE_EDGES, consecutive, damaged, headers, ints, longs, records
+from tests.support.append_forms import AppendForms
+from tests.support.encoder import SOME_TIME, Batch, Rec, compressed, record_bytes
 from tests.support.sampling import examples
-from tests.unit.append_forms import AppendForms
 
 plain_records = st.builds(
     Rec,

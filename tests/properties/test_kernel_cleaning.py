@@ -18,11 +18,11 @@ from logstore.kernels.table import offset_map
 from logstore.kernels.table.key_hashes import hash_keys
 from tests.naive import batch as naive_batch
 from tests.naive import offset_map as naive
-from tests.naive.encoder import LOG_APPEND_TIME, Batch, Rec
 from tests.naive.record import BrokenRecordError, Context, Record, read_plain
 from tests.properties.kernel_inputs import CRC_AT, batch_values, damaged
+from tests.support.encoder import LOG_APPEND_TIME, Batch, Rec
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
 HEADER_SIZE = 61

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from logstore.kernels.scan.crc32c import FOLDED_SIZE, crc32c, crc32c_range
 from tests.naive import checksum
-from tests.unit.crc32c_ways import crcs_of
+from tests.support.crc32c_ways import crcs_of
 
 
 @given(st.binary(max_size=3 * FOLDED_SIZE), st.data())

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from logstore.columns.record_table import RecordTable, record_error
 from logstore.kernels.decode import records as decode
-from tests.naive.encoder import Batch, record_bytes
 from tests.naive.record import BrokenRecordError, Context, Record, as_long, read_plain, read_stream
 from tests.properties.kernel_inputs import batch_values, ints, longs, record_streams
+from tests.support.encoder import Batch, record_bytes
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 CAPACITY = 50
 UNTOUCHED = -77

@@ -11,13 +11,13 @@ from logstore.kernels.decode import records as decode
 from logstore.kernels.dump import lines as dump_lines
 from tests.naive import batch
 from tests.naive import dump_text as naive
-from tests.naive.encoder import Rec, record_bytes
 from tests.naive.record import Context, read_stream
 from tests.properties.kernel_inputs import batch_bytes, consecutive, damaged, markers, records, stub_bytes
 from tests.properties.test_kernel_decode import Decode
+from tests.support.encoder import Rec, record_bytes
+from tests.support.kernel_dump import DumpCaller, table_of
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_dump import DumpCaller, table_of
-from tests.unit.kernel_forms import run_both
 
 SMALLEST_OUT = dump_lines.BATCH_LINE_SIZE_MAX
 

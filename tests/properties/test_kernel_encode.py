@@ -22,10 +22,10 @@ from logstore.kernels.scan import batches as scan
 from logstore.layout.batch import HEADER_SIZE
 from tests.naive import building
 from tests.naive.building import Measured, RefusedError, Row
-from tests.naive.encoder import DELETE_HORIZON, Batch, record_bytes
 from tests.properties.kernel_inputs import batch_values, fields, headers, ints, longs, shorts
+from tests.support.encoder import DELETE_HORIZON, Batch, record_bytes
+from tests.support.kernel_forms import Guarded, GuardedStruct, run_both, run_both_on
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import Guarded, GuardedStruct, run_both, run_both_on
 
 CAPACITY = 40
 UNTOUCHED = -77

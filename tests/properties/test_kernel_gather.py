@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from logstore.kernels.decode import records as decode
 from logstore.kernels.table.gather import FOUND_COUNT, SLACK_SIZE, VIEW_SIZE, gather_fields, write_record_views
 from tests.naive import gather
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
 

@@ -15,8 +15,8 @@ from logstore.kernels.encode.fields import SLACK_SIZE
 from logstore.kernels.table import headers as fields
 from tests.naive import record_headers
 from tests.properties.kernel_inputs import damaged, headers
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
 

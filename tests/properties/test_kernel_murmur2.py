@@ -12,7 +12,7 @@ from logstore.columns.record_columns import BytesColumn
 from logstore.errors import UsageError
 from logstore.kernels.table.key_hashes import murmur2_key, murmur2_keys
 from tests.naive.murmur2 import murmur2
-from tests.unit.kernel_forms import run_both
+from tests.support.kernel_forms import run_both
 
 UNTOUCHED = -77
 JAVA = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from logstore.kernels.scan import batches as scan
 from tests.naive import batch
 from tests.properties.kernel_inputs import damaged, segments
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 STOPS = {
     scan.MORE: batch.MORE,

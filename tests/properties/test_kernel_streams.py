@@ -20,11 +20,11 @@ from logstore.kernels.decode import batches as decode_batches
 from logstore.kernels.decode import records as decode
 from logstore.model import Codec
 from tests.naive import lz4, snappy
-from tests.naive.encoder import LOG_APPEND_TIME, Batch
 from tests.naive.record import BrokenRecordError, Context, Record, read_stream
 from tests.properties.kernel_inputs import record_streams
+from tests.support.encoder import LOG_APPEND_TIME, Batch
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
 ROOM = 1 << 16

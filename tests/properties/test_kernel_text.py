@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from logstore.layout.utf8 import java_utf8
 from tests.naive import java_text
 from tests.properties.kernel_inputs import longs, texts
+from tests.support.kernel_dump import printed, printed_number, printed_text
 from tests.support.sampling import examples
-from tests.unit.kernel_dump import printed, printed_number, printed_text
 
 
 @settings(max_examples=examples(300))

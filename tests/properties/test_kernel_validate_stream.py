@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from logstore.columns.batch_table import scan
 from logstore.kernels.decode import records as decode
 from logstore.log.append.validate import SkippedRecords
-from tests.naive.encoder import ZSTD, Batch
 from tests.naive.record import BrokenRecordError, Context
 from tests.naive.skipped_record import Skipped, skip_stream
 from tests.properties.kernel_inputs import ints, longs, record_streams
+from tests.support.encoder import ZSTD, Batch
+from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import run_both
 
 UNTOUCHED = -77
 

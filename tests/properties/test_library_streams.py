@@ -17,8 +17,8 @@ from logstore.codec.streams import decompress_streams
 from logstore.kernels.codec.copying import SLACK_SIZE
 from logstore.model import Codec
 from tests.naive import gzip, zstd
+from tests.support.kernel_forms import Fenced
 from tests.support.sampling import examples
-from tests.unit.kernel_forms import Fenced
 
 ROOM = 1 << 16
 Streams = Callable[[bytes], bytes]

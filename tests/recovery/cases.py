@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.conformance.damage import KINDS, batch_positions, damaged
 from tests.golden.archive import GOLDEN, NAMES
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
 GOLDEN_ANSWERS = GOLDEN / "golden.logcheck.jsonl.xz"
 DAMAGED_ANSWERS = GOLDEN / "damaged.logcheck.jsonl.xz"

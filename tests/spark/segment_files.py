@@ -9,7 +9,7 @@ import numpy as np
 
 from logstore.columns.batch_table import scan
 from logstore.folds.segment_indexes import SegmentIndexes, step
-from tests.naive.encoder import CONTROL, NONE, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.encoder import CONTROL, NONE, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 RECORDS_A_BATCH = 10
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers.spark_kafka_source import kafka_source_jars
-from tests.kafka.broker import Broker
-from tests.kafka.oracle import Oracle, OracleUnavailableError
 from tests.spark.standalone import QUICK_START
 from tests.spark.written import make_topics
+from tests.support.broker import Broker
 from tests.support.judges import skip_without_judge
+from tests.support.oracle import Oracle, OracleUnavailableError
 
 PROGRAM = """
 import json, sys

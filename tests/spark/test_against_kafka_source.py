@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers.spark_kafka_source import kafka_source_jars
-from tests.kafka.broker import Broker
-from tests.kafka.oracle import Oracle, OracleUnavailableError
 from tests.spark.standalone import QUICK_START
+from tests.support.broker import Broker
 from tests.support.judges import skip_without_judge
+from tests.support.oracle import Oracle, OracleUnavailableError
 
 PATTERN = "^(?!timestamps$)"  # Spark's source fails at a time that has no microseconds
 # A log start that DeleteRecords moved stands on disk only when the broker has written its checkpoint.

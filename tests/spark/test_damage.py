@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import CorruptRecordError, DataDirectoryError, DecompressionError, LogstoreError, UsageError
-from tests.naive.encoder import GZIP, Batch, Rec
 from tests.spark.planned import Planned
 from tests.spark.segment_files import batch, write_partition, write_segment
+from tests.support.encoder import GZIP, Batch, Rec
 
 BATCH_SIZE = len(batch(0))
 CORRUPT = "offset long, topic string, partition int, _corrupt_record string"

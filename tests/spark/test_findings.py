@@ -15,7 +15,7 @@ import pytest
 from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from tests.spark.planned import Planned
-from tests.unit.audit_twenty_faults import twenty_faults
+from tests.support.audit_twenty_faults import twenty_faults
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load

@@ -12,9 +12,9 @@ import pytest
 from logstore.errors import DataDirectoryError, UsageError
 from spark_dumps import planning
 from spark_dumps.options import parse_options
-from tests.naive.encoder import SOME_TIME
 from tests.spark.planned import Planned
 from tests.spark.segment_files import write_partition
+from tests.support.encoder import SOME_TIME
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load

@@ -14,8 +14,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from logstore.errors import UsageError
 from spark_dumps.source import KafkaSegments
 from spark_dumps.stream import OffsetsJson, RecordsStream, as_json, as_offsets
-from tests.naive.encoder import SOME_TIME
 from tests.spark.segment_files import batch, data, marker, write_partition, write_segment
+from tests.support.encoder import SOME_TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

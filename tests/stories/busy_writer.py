@@ -16,9 +16,9 @@ from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from tests.naive.dice import Dice
-from tests.naive.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
 from tests.properties.fold_stories import marker
+from tests.support.dice import Dice
+from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 CONFIG = {"internal.segment.bytes": 6000, "index.interval.bytes": 300, "retention.bytes": 40_000}
 FILE_DELETE_DELAY_MS = 60_000

@@ -17,7 +17,7 @@ from logstore_tools.dump import command, run
 from logstore_tools.dump.findings import Findings
 from logstore_tools.dump.options import DumpOptions
 from logstore_tools.dump.output import Output
-from tests.naive.encoder import Batch, Rec
+from tests.support.encoder import Batch, Rec
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
 FIRST, SECOND = (f"{offset:020}.log" for offset in (0, 2))

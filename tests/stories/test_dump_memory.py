@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.support.data import write_segment
-from tests.naive.encoder import Batch, Rec, record_bytes
+from tests.support.encoder import Batch, Rec, record_bytes
 
 MIB = 2**20
 IS_LARGE = os.environ.get("LOGSTORE_LARGE", "0") not in ("", "0")

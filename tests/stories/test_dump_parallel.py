@@ -18,7 +18,7 @@ from logstore_tools.main import dump_program
 from tests.conformance.beyond import difference
 from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_rows
-from tests.naive.dice import Dice
+from tests.support.dice import Dice
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}

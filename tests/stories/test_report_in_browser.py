@@ -14,10 +14,10 @@ import pytest
 from logstore.audit.directory_audit import AuditedDirectory, audit_directory
 from logstore_tools.report import page
 from tests.stories.browser import Browser, browser
+from tests.support.audit_story import EMPTY, Story
+from tests.support.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
 from tests.support.sampling import IS_LONG
-from tests.unit.audit_story import EMPTY, Story
-from tests.unit.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
-from tests.unit.test_audit_verify import Golden
+from tests.unit.audit.test_verify import Golden
 
 __all__ = ["browser"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka import oracle
+from tests.support import oracle
 from tests.support.judges import skip_without_judge
 
 

@@ -1,0 +1,130 @@
+"""Data directories told as a story: who wrote what into which partition, what the coordinators decided."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
+
+EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
+TIMEOUT_MS = 60_000
+STATE, OFFSETS = "__transaction_state-0", "__consumer_offsets-0"
+Place = tuple[str, int]
+
+
+class Story:
+    """Appends to partitions, named as their directories are; time goes on by a second an append."""
+
+    def __init__(self) -> None:
+        self.batches: dict[str, list[Batch]] = defaultdict(list)
+        self.now_ms = SOME_TIME
+        self.cleaner: dict[str, int] = {}
+
+    def end(self, partition: str) -> int:
+        """Offset of the next record."""
+        batches = self.batches[partition]
+        return batches[-1].base_offset + batches[-1].last_offset_delta + 1 if batches else 0
+
+    def append(self, partition: str, batch: Batch, *, offset: int | None = None) -> None:
+        self.now_ms += 1000
+        offset = self.end(partition) if offset is None else offset
+        batch = replace(batch, base_offset=offset, base_timestamp=self.now_ms, max_timestamp=self.now_ms)
+        self.batches[partition].append(batch)
+
+    def plain(self, partition: str, count: int = 1, *, offset: int | None = None) -> None:
+        """Records of no producer."""
+        self.append(partition, Batch(0, _records(count), last_offset_delta=count - 1), offset=offset)
+
+    def data(
+        self, partition: str, producer: tuple[int, int], sequence: int, count: int = 1, *, flags: int = TRANSACTIONAL
+    ) -> None:
+        """Records of a producer (id, epoch), in a transaction unless `flags` are 0."""
+        producer_id, epoch = producer
+        batch = Batch(
+            0,
+            _records(count),
+            last_offset_delta=count - 1,
+            flags=flags,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+        )
+        self.append(partition, batch)
+
+    def marker(self, partition: str, producer: tuple[int, int], *, commit: bool = True) -> None:
+        """The end of a transaction."""
+        producer_id, epoch = producer
+        record = Rec(key=struct.pack(">hh", 0, int(commit)), value=struct.pack(">hi", 0, 0))
+        flags = TRANSACTIONAL | CONTROL
+        self.append(partition, Batch(0, [record], flags=flags, producer_id=producer_id, producer_epoch=epoch))
+
+    def state(self, transactional_id: str, producer: tuple[int, int], state: int, places: Sequence[Place] = ()) -> None:
+        """What a coordinator of transaction version 0 writes."""
+        key = struct.pack(">h", 0) + _string(transactional_id)
+        partitions = struct.pack(">i", -1)
+        if state != EMPTY:
+            partitions = struct.pack(">i", len(places))
+            partitions += b"".join(_string(topic) + struct.pack(">ii", 1, number) for topic, number in places)
+        started = -1 if state == EMPTY else self.now_ms
+        value = struct.pack(">hqhib", 0, *producer, TIMEOUT_MS, state) + partitions
+        value += struct.pack(">qq", self.now_ms, started)
+        self.append(STATE, Batch(0, [Rec(key=key, value=value)]))
+
+    def commit_offset(self, group: str, place: Place, offset: int, producer: tuple[int, int] | None = None) -> None:
+        """What a group's coordinator writes, in the producer's transaction if there is one."""
+        key = struct.pack(">h", 1) + _string(group) + _string(place[0]) + struct.pack(">i", place[1])
+        value = struct.pack(">hqi", 3, offset, -1) + _string("") + struct.pack(">q", self.now_ms)
+        batch = Batch(0, [Rec(key=key, value=value)])
+        if producer is not None:
+            batch = replace(
+                batch, flags=TRANSACTIONAL, producer_id=producer[0], producer_epoch=producer[1], base_sequence=0
+            )
+        self.append(OFFSETS, batch)
+
+    def write(self, root: Path) -> Path:
+        """The directory as a running broker has it."""
+        root.mkdir(parents=True, exist_ok=True)
+        for partition, batches in self.batches.items():
+            directory = root / partition
+            directory.mkdir()
+            (directory / f"{0:020d}.log").write_bytes(b"".join(batch.to_bytes() for batch in batches))
+            (directory / f"{0:020d}.index").write_bytes(b"")
+            (directory / f"{0:020d}.timeindex").write_bytes(b"")
+            aborted = _aborted(batches)
+            if aborted:
+                (directory / f"{0:020d}.txnindex").write_bytes(b"".join(aborted))
+            (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+            topic_id = partition.rpartition("-")[0].strip("_").ljust(22, "A")[:21] + "A"
+            (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+        (root / "recovery-point-offset-checkpoint").write_text("")
+        lines = [f"{name.rpartition('-')[0]} {name.rpartition('-')[2]} {end}\n" for name, end in self.cleaner.items()]
+        (root / "cleaner-offset-checkpoint").write_text(f"0\n{len(lines)}\n{''.join(lines)}")
+        return root
+
+
+def _aborted(batches: list[Batch]) -> list[bytes]:
+    """The entries of the `.txnindex`."""
+    first_offsets: dict[int, int] = {}
+    entries = []
+    for batch in batches:
+        producer_id, offset = batch.producer_id, batch.base_offset
+        if batch.flags == TRANSACTIONAL:
+            first_offsets.setdefault(producer_id, offset)
+        elif batch.flags & CONTROL and producer_id in first_offsets:
+            first_offset = first_offsets.pop(producer_id)
+            if batch.records[0].key == struct.pack(">hh", 0, 0):
+                stable = min(first_offsets.values(), default=offset + 1)
+                entries.append(struct.pack(">hqqqq", 0, producer_id, first_offset, offset, stable))
+    return entries
+
+
+def _records(count: int) -> list[Rec]:
+    return [Rec(key=b"k%d" % number, value=b"v", offset_delta=number) for number in range(count)]
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text.encode())) + text.encode()

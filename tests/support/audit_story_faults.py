@@ -1,0 +1,292 @@
+"""Stories in which one thing goes wrong, by the rule that it breaks; and one in which nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.support.audit_story import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    TIMEOUT_MS,
+    Story,
+)
+from tests.support.encoder import GZIP, Batch, Rec
+
+A, B = "orders-0", "orders-1"
+AT_A, AT_B = ("orders", 0), ("orders", 1)
+PAY, NEXT = (7, 0), (7, 1)  # a producer before and after its epoch was bumped
+
+
+def begin(story: Story) -> None:
+    """A producer gets its id, and its coordinator an open transaction in both partitions."""
+    story.state("pay", PAY, EMPTY)
+    story.state("pay", PAY, ONGOING, [AT_A, AT_B])
+
+
+def end(story: Story, producer: tuple[int, int] = PAY, *, commit: bool = True) -> None:
+    """The coordinator decides, and is done."""
+    story.state("pay", producer, PREPARE_COMMIT if commit else PREPARE_ABORT, [AT_A, AT_B])
+    story.state("pay", producer, COMPLETE_COMMIT if commit else COMPLETE_ABORT)
+
+
+def clean() -> Story:
+    """Transactions committed and fenced, a chain of them, idempotent and plain producers, a sequence that wraps."""
+    story = Story()
+    story.plain(A, 3)
+    begin(story)
+    story.data(A, PAY, 0, 2)
+    story.data(B, PAY, 0)
+    story.plain(A)
+    story.state("pay", PAY, PREPARE_COMMIT, [AT_A, AT_B])
+    story.marker(A, PAY)
+    story.marker(B, PAY)
+    story.state("pay", PAY, COMPLETE_COMMIT)
+    story.state("pay", PAY, ONGOING, [AT_A, AT_B])
+    story.data(A, PAY, 2)
+    story.state("pay", NEXT, PREPARE_ABORT, [AT_A, AT_B])  # fenced: the markers have the next epoch
+    story.marker(A, NEXT, commit=False)
+    story.marker(B, NEXT, commit=False)
+    story.state("pay", NEXT, COMPLETE_ABORT)
+    for number in range(3):
+        story.data(A, (9, 0), (2**31 - 2 + 2 * number) % 2**31, 2, flags=0)
+    story.data(A, (9, 1), 0, flags=0)
+    for offset in (1, 3, 3):
+        story.commit_offset("copy", AT_A, offset, (8, 0))
+        story.marker("__consumer_offsets-0", (8, 0))
+    story.commit_offset("plain", AT_A, 9)
+    story.commit_offset("plain", AT_A, 2)
+    return story
+
+
+def gap() -> Story:
+    story = clean()
+    story.data(A, (9, 1), 2, flags=0)
+    return story
+
+
+def gap_after_bump() -> Story:
+    story = clean()
+    story.data(A, (9, 2), 1, flags=0)
+    return story
+
+
+def duplicate() -> Story:
+    story = clean()
+    story.data(A, (9, 1), 0, flags=0)
+    return story
+
+
+def old_epoch() -> Story:
+    story = clean()
+    story.data(A, (9, 0), 4, flags=0)
+    return story
+
+
+def fenced() -> Story:
+    story = clean()
+    story.data(A, PAY, 3, flags=0)
+    return story
+
+
+def hanging_unknown() -> Story:
+    story = clean()
+    story.data(A, (55, 0), 0)
+    return story
+
+
+def hanging_not_claimed() -> Story:
+    story = clean()
+    story.state("pay", NEXT, ONGOING, [AT_B])
+    story.data(B, NEXT, 0)
+    story.data(A, NEXT, 0)
+    return story
+
+
+def hanging_of_the_past() -> Story:
+    story = clean()
+    story.data(B, NEXT, 0)
+    story.state("pay", (7, 3), EMPTY)
+    return story
+
+
+def timed_out() -> Story:
+    story = Story()
+    begin(story)
+    story.data(A, PAY, 0)
+    story.data(B, PAY, 0)
+    story.now_ms += TIMEOUT_MS
+    return story
+
+
+def no_data() -> Story:
+    story = Story()
+    story.plain(A)
+    story.plain(B)
+    begin(story)
+    story.now_ms += TIMEOUT_MS
+    return story
+
+
+def late() -> Story:
+    story = Story()
+    begin(story)
+    story.data(A, PAY, 0)
+    story.data(B, PAY, 0)
+    story.state("pay", PAY, PREPARE_COMMIT, [AT_A, AT_B])
+    story.marker(A, PAY)
+    story.now_ms += TIMEOUT_MS
+    return story
+
+
+def marker_missing() -> Story:
+    story = Story()
+    begin(story)
+    story.data(A, PAY, 0)
+    story.data(B, PAY, 0)
+    story.marker(A, PAY)
+    end(story)
+    return story
+
+
+def marker_missing_between() -> Story:
+    story = Story()
+    story.data(A, PAY, 0)
+    story.data(A, NEXT, 0)
+    story.marker(A, (7, 2))
+    return story
+
+
+def marker_doubled() -> Story:
+    story = Story()
+    story.data(A, PAY, 0)
+    story.marker(A, NEXT)
+    story.marker(A, NEXT)
+    return story
+
+
+def markers_contradict() -> Story:
+    story = Story()
+    story.data(A, PAY, 0)
+    story.marker(A, NEXT)
+    story.marker(A, NEXT, commit=False)
+    return story
+
+
+def marker_against_the_decision() -> Story:
+    story = Story()
+    begin(story)
+    story.data(A, PAY, 0)
+    story.data(B, PAY, 0)
+    story.marker(A, PAY)
+    story.marker(B, PAY, commit=False)
+    end(story)
+    return story
+
+
+def not_atomic() -> Story:
+    story = Story()
+    story.data(A, PAY, 0)
+    story.data(B, PAY, 0)
+    story.marker(A, NEXT)
+    story.marker(B, NEXT, commit=False)
+    return story
+
+
+def lost_between() -> Story:
+    story = clean()
+    story.plain(A, offset=story.end(A) + 3)
+    return story
+
+
+def record_batch(*records: Rec, stream: bytes | None = None, codec: int = 0) -> Story:
+    """One more batch, with the right checksum."""
+    story = clean()
+    delta = max(len(records) - 1, 0)
+    story.append(A, Batch(0, records, last_offset_delta=delta, stream=stream, codec=codec))
+    story.plain(A)
+    return story
+
+
+def records_of_another_length() -> Story:
+    return record_batch(Rec(value=b"v"), stream=b"\x40\x00\x00\x00\x01\x02v\x00")
+
+
+def records_in_no_stream() -> Story:
+    return record_batch(Rec(value=b"v"), stream=b"this is no gzip", codec=GZIP)
+
+
+def record_offsets_go_back() -> Story:
+    return record_batch(Rec(value=b"v", offset_delta=1), Rec(value=b"w", offset_delta=0))
+
+
+def record_offset_beyond_the_batch() -> Story:
+    return record_batch(Rec(value=b"v"), Rec(value=b"w", offset_delta=5))
+
+
+def record_timestamp_above_the_largest() -> Story:
+    return record_batch(Rec(value=b"v", timestamp_delta=7))
+
+
+def chain_back() -> Story:
+    story = clean()
+    story.commit_offset("copy", AT_A, 2, (8, 0))
+    story.marker("__consumer_offsets-0", (8, 0))
+    return story
+
+
+def chain_mixed() -> Story:
+    story = clean()
+    story.commit_offset("copy", AT_A, 5)
+    return story
+
+
+def chain_ahead() -> Story:
+    story = clean()
+    story.commit_offset("copy", AT_A, 99, (8, 0))
+    story.marker("__consumer_offsets-0", (8, 0))
+    return story
+
+
+def group_ahead() -> Story:
+    story = clean()
+    story.commit_offset("plain", AT_A, 99)
+    return story
+
+
+def bad_records() -> Story:
+    story = clean()
+    story.plain("__transaction_state-0")
+    return story
+
+
+FAULTS: dict[str, list[Callable[[], Story]]] = {
+    "sequence-gap": [gap, gap_after_bump],
+    "sequence-duplicate": [duplicate],
+    "producer-epoch-back": [old_epoch],
+    "producer-fenced": [fenced],
+    "transaction-hanging": [hanging_unknown, hanging_not_claimed, hanging_of_the_past],
+    "transaction-timeout": [timed_out],
+    "transaction-no-data": [no_data],
+    "marker-late": [late],
+    "marker-missing": [marker_missing, marker_missing_between],
+    "marker-doubled": [marker_doubled],
+    "marker-contradicting": [markers_contradict, marker_against_the_decision],
+    "transaction-atomicity": [not_atomic],
+    "offsets-lost": [lost_between],
+    "log-records": [
+        records_of_another_length,
+        records_in_no_stream,
+        record_offsets_go_back,
+        record_offset_beyond_the_batch,
+        record_timestamp_above_the_largest,
+    ],
+    "chain-back": [chain_back],
+    "chain-mixed": [chain_mixed],
+    "chain-ahead": [chain_ahead],
+    "group-ahead": [group_ahead],
+    "internal-record": [bad_records],
+}

@@ -1,0 +1,182 @@
+"""The real Apache Kafka 4.3.1 as judge: its jars from Maven Central, run with the Java that is installed.
+
+Kept in `$LOGSTORE_ORACLE_CACHE` (default: `~/.cache/logstore/oracle`), which only its owner may read or write: the
+classpath, under a name with a hash of `pom.xml`, and our own classes, with a hash of their sources.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parents[1] / "kafka"
+KAFKA_VERSION = "4.3.1"
+OLDEST_JAVA = 17
+MAVEN_SECONDS = 300
+BASE = "@BASE@"
+SOURCES = (HERE / "java", HERE.parents[1] / "benchmarks" / "peers" / "java")  # our own classes beside Kafka's
+
+
+class OracleUnavailableError(RuntimeError):
+    """Java, Maven or the jars are not there; the message says which."""
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What `kafka-dump-log` answered; the absolute working directory is written `@BASE@`."""
+
+    argv: list[str]
+    rc: int
+    stdout: str
+    stderr: str
+
+
+def oracle_cache() -> Path:
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("LOGSTORE_ORACLE_CACHE") or Path(caches, "logstore", "oracle"))
+
+
+@contextmanager
+def filling(cache: Path) -> Iterator[None]:
+    """A `with` block that puts something into the cache, of one process at a time: runs of tests may begin together."""
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class Oracle:
+    """Runs classes of the real Kafka, and the ones of `SOURCES`, in a JVM of their own.
+
+    Raises:
+        OracleUnavailableError: java (17 or newer), javac or mvn is missing, Maven cannot resolve the jars,
+            or `SOURCES` do not compile.
+    """
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self.cache = oracle_cache() if cache is None else cache
+        self.java = _program("java")
+        _require_java(self.java)
+        with filling(self.cache):
+            self.classpath = _classpath(self.cache)
+            ours = _compiled(self.cache, self.classpath)
+            self._options = _option_file(ours, self.classpath)
+
+    def command(self, main_class: str, *args: str, options: Sequence[str] = ()) -> list[str]:
+        """The command line that runs `main_class` with the real Kafka on its classpath."""
+        return [
+            self.java,
+            *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m", "-Dfile.encoding=UTF-8"),
+            f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}",
+            *options,
+            f"@{self._options}",
+            main_class,
+            *args,
+        ]
+
+    def run(self, main_class: str, *args: str, cwd: Path, text: str = "") -> str:
+        """stdout of `main_class` run in `cwd` with `text` as its stdin; CalledProcessError when it fails."""
+        return subprocess.run(
+            self.command(main_class, *args),
+            cwd=cwd,
+            input=text,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            check=True,
+        ).stdout
+
+    def dump(self, cwd: Path, argvs: Sequence[Sequence[str]]) -> list[Dump]:
+        """What `kafka-dump-log` prints for each of `argvs` in the directory `cwd`, all in one JVM."""
+        cwd = cwd.resolve()
+        answers = self.run("DumpBatch", cwd=cwd, text="".join(json.dumps(list(argv)) + "\n" for argv in argvs))
+        dumps = [Dump(**json.loads(line)) for line in answers.split("\n") if line]
+        if len(dumps) != len(argvs):
+            raise RuntimeError(f"{len(argvs)} questions, {len(dumps)} answers")
+        here = str(cwd)
+        return [
+            Dump(dump.argv, dump.rc, dump.stdout.replace(here, BASE), dump.stderr.replace(here, BASE)) for dump in dumps
+        ]
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        raise OracleUnavailableError(f"{name} is not installed")
+    return path
+
+
+def _require_java(java: str) -> None:
+    banner = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', banner)
+    if found is None or int(found[1]) < OLDEST_JAVA:
+        raise OracleUnavailableError(f"java {OLDEST_JAVA} or newer is needed, found: {banner.splitlines()[:1]}")
+
+
+def resolve_by_maven(pom: Path, found: Path) -> None:
+    """Write the classpath of what `pom` depends on into the file `found`, which is there whole or not at all.
+
+    Raises:
+        OracleUnavailableError: Maven is missing, fails, or takes too long.
+    """
+    fresh = found.with_name(f"{found.name}-{os.getpid()}.tmp")
+    maven = [_program("mvn"), "-q", "-B", "-f", str(pom)]
+    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={fresh}"]
+    try:
+        done = subprocess.run(maven + goal, capture_output=True, text=True, check=False, timeout=MAVEN_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise OracleUnavailableError(f"Maven has not resolved {pom} in {MAVEN_SECONDS} s") from error
+    if done.returncode != 0:
+        raise OracleUnavailableError(f"Maven cannot resolve {pom}: {done.stdout.strip()[-500:]}")
+    fresh.replace(found)
+
+
+def _hash(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def _classpath(cache: Path) -> str:
+    pom = HERE / "pom.xml"
+    known = cache / f"classpath-{_hash(pom.read_bytes())}.txt"
+    if not known.exists() or not all(map(os.path.exists, known.read_text().split(os.pathsep))):
+        resolve_by_maven(pom, known)
+    return known.read_text()
+
+
+def _compiled(cache: Path, classpath: str) -> Path:
+    """A jar, which is there whole or not at all."""
+    sources = sorted(source for folder in SOURCES for source in folder.glob("*.java"))
+    known = cache / f"ours-{_hash(classpath.encode(), *(source.read_bytes() for source in sources))}.jar"
+    if known.exists():
+        return known
+    with tempfile.TemporaryDirectory(dir=cache) as place:
+        options = ["-Xlint:none", "-proc:none", "-encoding", "UTF-8", "-d", place, "-cp", classpath]
+        command = [_program("javac"), *options, *map(str, sources)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise OracleUnavailableError(f"our own classes do not compile:\n{done.stderr}")
+        fresh = Path(place, "ours.jar")
+        with zipfile.ZipFile(fresh, "w") as jar:
+            for compiled in sorted(Path(place).rglob("*.class")):
+                jar.write(compiled, compiled.relative_to(place))
+        fresh.replace(known)
+    return known
+
+
+def _option_file(ours: Path, classpath: str) -> Path:
+    """The classpath is too long for a command line that anybody wants to read."""
+    known = ours.with_suffix(".options")
+    fresh = known.with_name(f"{known.stem}-{os.getpid()}.options")
+    fresh.write_text(f'-cp "{ours}{os.pathsep}{classpath}"')
+    fresh.replace(known)
+    return known

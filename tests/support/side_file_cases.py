@@ -1,0 +1,378 @@
+"""Small segments, most of them damaged, and what the real tool prints about their side files.
+
+The answers are in `side_file_dumps.txt`, as Kafka 4.3.1 gave them to `python -m tests.kafka.record_side_file_dumps`:
+the story of the case, its exit code, then the lines of stdout after `|` and those of stderr after `!`, up to the
+first line of an uncaught exception.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.naive.checksum import crc32c
+from tests.support.encoder import GZIP, Batch, Rec
+
+ANSWERS_PATH = Path(__file__).parent / "side_file_dumps.txt"
+
+
+class Case(NamedTuple):
+    """Files (None: a directory) of one segment, and a command line."""
+
+    story: str
+    files: dict[str, bytes | None]
+    argv: list[str]
+
+    def write(self, directory: Path) -> None:
+        """Put the files into `directory`."""
+        for name, content in self.files.items():
+            if content is None:
+                (directory / name).mkdir()
+            else:
+                (directory / name).write_bytes(content)
+
+
+class Answer(NamedTuple):
+    """What the tool said."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+    def to_text(self, story: str) -> str:
+        """The lines of `side_file_dumps.txt`."""
+        lines = [f"# {story}", f"= {self.rc}"]
+        lines += [f"| {line}" for line in self.stdout.splitlines()]
+        lines += [f"! {line}" for line in self.stderr.splitlines()]
+        return "".join(line + "\n" for line in lines)
+
+
+def recorded_answers() -> dict[str, Answer]:
+    """From story to answer."""
+    answers: dict[str, Answer] = {}
+    story = ""
+    for line in ANSWERS_PATH.read_text(encoding="utf-8").splitlines():
+        mark, text = line[0], line[2:]
+        if mark == "#":
+            story, answers[text] = text, Answer(0, "", "")
+        elif mark == "=":
+            answers[story] = answers[story]._replace(rc=int(text))
+        elif mark == "|":
+            answers[story] = answers[story]._replace(stdout=answers[story].stdout + text + "\n")
+        else:
+            answers[story] = answers[story]._replace(stderr=answers[story].stderr + text + "\n")
+    return answers
+
+
+def offset_entries(*entries: tuple[int, int]) -> bytes:
+    """(relative offset, position) of each."""
+    return b"".join(struct.pack(">ii", *entry) for entry in entries)
+
+
+def time_entries(*entries: tuple[int, int]) -> bytes:
+    """(timestamp, relative offset) of each."""
+    return b"".join(struct.pack(">qi", *entry) for entry in entries)
+
+
+def aborted_entry(version: int, *fields: int) -> bytes:
+    """Producer id, first, last and last stable offset."""
+    return struct.pack(">hqqqq", version, *fields)
+
+
+def snapshot(*entries: tuple[int, ...], version: int = 1, count: int | None = None, tail: bytes = b"") -> bytes:
+    """Producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first txn offset."""
+    checked = struct.pack(">i", len(entries) if count is None else count)
+    checked += b"".join(struct.pack(">qhiqiqiq", *entry) for entry in entries) + tail
+    return struct.pack(">hI", version, crc32c(checked)) + checked
+
+
+FIRST = Batch(100, [Rec(b"a", b"1"), Rec(b"b", b"2", (), 1, 5)], 1, base_timestamp=1000, max_timestamp=1005).to_bytes()
+SECOND = Batch(102, [Rec(b"c", b"3")], 0, GZIP, base_timestamp=1003, max_timestamp=1003).to_bytes()
+THIRD_RECORDS = [Rec(None, b"4", (), 0, 7), Rec(b"d", None, (), 2, 0)]
+THIRD = Batch(103, THIRD_RECORDS, 2, base_timestamp=1003, max_timestamp=1010).to_bytes()
+LOG = FIRST + SECOND + THIRD
+SECOND_AT, THIRD_AT = len(FIRST), len(FIRST + SECOND)
+EMPTY_BATCH = Batch(106, [], 4, base_timestamp=1003, max_timestamp=1010).to_bytes()
+UNKNOWN_CODEC = Batch(106, [Rec()], 0, 6).to_bytes()
+BROKEN_GZIP = SECOND[:70] + bytes(8) + SECOND[78:]
+CUT_RECORD = FIRST[:-3] + b"\x7f" + FIRST[-2:]
+MESSAGE_V1 = struct.pack(">qiIbbqii", 100, 22, 0, 1, 0, 2000, -1, -1)
+SHORT_V2 = struct.pack(">qiib", 9, 14, 0, 2) + bytes(9)  # 26 bytes: a header that says it is shorter than a header
+JOINS_FROM_4 = struct.pack(">qiib", 0, 28, 24, 2) + bytes(23)  # 40 bytes, and from byte 4 the 36 to their end
+INDEX = offset_entries((1, 0), (2, SECOND_AT), (5, THIRD_AT))
+TIMES = time_entries((1005, 1), (1010, 5))
+SEGMENT: dict[str, bytes | None] = {"100.log": LOG, "100.index": INDEX}
+SHOW_INDEX, SHOW_TIMES, SHOW_ABORTED = (["--files", f"100.{suffix}"] for suffix in ("index", "timeindex", "txnindex"))
+PRODUCERS = snapshot((7, 1, 2, 7, 0, 1000, 4, -1), (8, 0, 1, 5, 3, 1001, -1, 5), (9, -1, -1, -1, 0, -1, 3, -1))
+
+CASES = [
+    Case("an index that is right", {**SEGMENT}, SHOW_INDEX),
+    Case("an index under a doubled slash", {**SEGMENT}, ["--files", ".//100.index/"]),
+    Case(
+        "two wrong entries come in descending order",
+        {"100.log": LOG, "100.index": offset_entries((0, 0), (3, SECOND_AT), (5, THIRD_AT))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "only the wrong entries are of interest",
+        {"100.log": LOG, "100.index": offset_entries((0, 0), (2, SECOND_AT))},
+        ["--verify-index-only", "--files", "100.index"],
+    ),
+    Case(
+        "an index that is empty", {"100.log": LOG, "100.index": b""}, ["--index-sanity-check", "--files", "100.index"]
+    ),
+    Case("an index of zeros ends after its first entry", {"100.log": LOG, "100.index": bytes(64)}, SHOW_INDEX),
+    Case(
+        "the zero tail of a preallocated index is not shown",
+        {"100.log": LOG, "100.index": INDEX + bytes(64)},
+        SHOW_INDEX,
+    ),
+    Case("a cut entry is not shown", {"100.log": LOG, "100.index": INDEX + b"\0\0\0"}, SHOW_INDEX),
+    Case(
+        "a cut entry fails the sanity check",
+        {"100.log": LOG, "100.index": INDEX + b"\0\0\0"},
+        ["--index-sanity-check", "--files", "100.index"],
+    ),
+    Case("an index that is sane", {**SEGMENT}, ["--index-sanity-check", "--files", "100.index"]),
+    Case(
+        "a last offset below the base offset fails the sanity check",
+        {"100.log": LOG, "100.index": offset_entries((1, 0), (-2, 9))},
+        ["--index-sanity-check", "--files", "100.index"],
+    ),
+    Case(
+        "entries before a negative position are shown",
+        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, -1))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "a position behind the end of the log",
+        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, 100000))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "a position at the end of the log",
+        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, len(LOG)))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "a position between batches, where zeros say the size",
+        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, 21))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "a size that reaches past the end",
+        {"100.log": bytes(8) + b"\x7f" * 12, "100.index": offset_entries((1, 0))},
+        SHOW_INDEX,
+    ),
+    Case("a log that is cut within the batch", {"100.log": LOG[: SECOND_AT + 40], "100.index": INDEX}, SHOW_INDEX),
+    Case("a largest message that no batch fits in", {**SEGMENT}, ["--max-message-size", "70", "--files", "100.index"]),
+    Case("a negative largest message", {**SEGMENT}, ["--max-message-size", "-1", "--files", "100.index"]),
+    Case("the header is longer than the log", {"100.log": SHORT_V2, "100.index": offset_entries((1, 0))}, SHOW_INDEX),
+    Case(
+        "the header reaches into what follows",
+        {"100.log": SHORT_V2 + LOG, "100.index": offset_entries((1, 0))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "an entry that points at a message of version 1",
+        {"100.log": MESSAGE_V1, "100.index": offset_entries((1, 0))},
+        SHOW_INDEX,
+    ),
+    Case(
+        "the last offset overflows",
+        {"9223372036854775807.log": LOG, "9223372036854775807.index": offset_entries((1, 0))},
+        ["--files", "9223372036854775807.index"],
+    ),
+    Case("an index without its log", {"100.index": INDEX}, SHOW_INDEX),
+    Case("a log without its index", {"100.log": LOG}, SHOW_INDEX),
+    Case("an index whose log is a directory", {"100.log": None, "100.index": INDEX}, SHOW_INDEX),
+    Case("an index that is a directory", {"100.log": LOG, "100.index": None}, SHOW_INDEX),
+    Case("an index whose name is no number", {"x1.log": LOG, "x1.index": INDEX}, ["--files", "x1.index"]),
+    Case("an index without a name", {".log": LOG, ".index": INDEX}, ["--files", ".index"]),
+    Case(
+        "an index whose number is too large",
+        {"9223372036854775808.index": INDEX},
+        ["--files", "9223372036854775808.index"],
+    ),
+    Case("an index with a second dot", {"100.log": LOG, "100.x.index": INDEX}, ["--files", "100.x.index"]),
+    Case("a time index that is right", {**SEGMENT, "100.timeindex": TIMES}, SHOW_TIMES),
+    Case(
+        "a time index beside an index without entries",
+        {"100.log": LOG, "100.index": b"", "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case("a time index without entries", {**SEGMENT, "100.timeindex": b""}, SHOW_TIMES),
+    Case(
+        "a time index without entries is sane",
+        {**SEGMENT, "100.timeindex": b""},
+        ["--index-sanity-check", "--files", "100.timeindex"],
+    ),
+    Case(
+        "timestamps that are wrong, out of order and of no batch",
+        {**SEGMENT, "100.timeindex": time_entries((1005, 1), (1004, 2), (1004, 3), (9, 9), (8, 5))},
+        SHOW_TIMES,
+    ),
+    Case(
+        "only wrong times are of interest",
+        {**SEGMENT, "100.timeindex": time_entries((1005, 1), (1004, 2))},
+        ["--verify-index-only", "--files", "100.timeindex"],
+    ),
+    Case(
+        "the zero tail of a preallocated time index is not shown",
+        {**SEGMENT, "100.timeindex": TIMES + bytes(60)},
+        SHOW_TIMES,
+    ),
+    Case(
+        "the last time below the first fails the sanity check",
+        {**SEGMENT, "100.timeindex": time_entries((9, 1), (8, 2))},
+        ["--index-sanity-check", "--files", "100.timeindex"],
+    ),
+    Case(
+        "the last time's offset below the base fails the sanity check",
+        {**SEGMENT, "100.timeindex": time_entries((9, -1))},
+        ["--index-sanity-check", "--files", "100.timeindex"],
+    ),
+    Case(
+        "a cut time entry fails the sanity check",
+        {**SEGMENT, "100.timeindex": TIMES + b"\0"},
+        ["--index-sanity-check", "--files", "100.timeindex"],
+    ),
+    Case(
+        "a bad size anywhere behind the entry ends the time index",
+        {"100.log": LOG + bytes(18), "100.index": INDEX, "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "a few bytes behind the last batch do not",
+        {"100.log": LOG + bytes(17), "100.index": INDEX, "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "an index that leads between batches, where a chain of sizes joins the batches",
+        {"100.log": JOINS_FROM_4 + LOG, "100.index": offset_entries((1, 0), (5, 4)), "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "an index that leads behind the end",
+        {"100.log": LOG, "100.index": offset_entries((1, 0), (2, 100000)), "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "an index that leads before the start",
+        {"100.log": LOG, "100.index": offset_entries((1, -5)), "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "a short header at the end is not read before its turn",
+        {"100.log": LOG + SHORT_V2, "100.index": INDEX, "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "a short header at the end is read for an offset that is not there",
+        {"100.log": LOG + SHORT_V2, "100.index": INDEX, "100.timeindex": time_entries((1005, 1), (1011, 9))},
+        SHOW_TIMES,
+    ),
+    Case(
+        "a batch without records has no time",
+        {"100.log": LOG + EMPTY_BATCH, "100.index": INDEX, "100.timeindex": time_entries((1010, 10))},
+        SHOW_TIMES,
+    ),
+    Case(
+        "the batch has an unknown codec",
+        {"100.log": UNKNOWN_CODEC, "100.index": b"", "100.timeindex": time_entries((1010, 6))},
+        SHOW_TIMES,
+    ),
+    Case(
+        "the batch does not decompress",
+        {"100.log": FIRST + BROKEN_GZIP, "100.index": b"", "100.timeindex": time_entries((1005, 1), (1010, 2))},
+        SHOW_TIMES,
+    ),
+    Case(
+        "the batch has a broken record",
+        {"100.log": CUT_RECORD, "100.index": b"", "100.timeindex": time_entries((1005, 1))},
+        SHOW_TIMES,
+    ),
+    Case(
+        "the time of a message of version 1",
+        {"100.log": MESSAGE_V1, "100.index": b"", "100.timeindex": time_entries((2001, 0))},
+        SHOW_TIMES,
+    ),
+    Case("a time index without its log", {"100.index": INDEX, "100.timeindex": TIMES}, SHOW_TIMES),
+    Case("a time index without its offset index", {"100.log": LOG, "100.timeindex": TIMES}, SHOW_TIMES),
+    Case("a segment without a time index", {**SEGMENT}, SHOW_TIMES),
+    Case(
+        "a time index whose log is a directory",
+        {"100.log": None, "100.index": INDEX, "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "a time index whose offset index is a directory",
+        {"100.log": LOG, "100.index": None, "100.timeindex": TIMES},
+        SHOW_TIMES,
+    ),
+    Case(
+        "aborted transactions",
+        {"100.txnindex": aborted_entry(0, 7, 3, 6, 7) + aborted_entry(255, 8, -1, 9, 5)},
+        SHOW_ABORTED,
+    ),
+    Case(
+        "a cut aborted transaction is not shown",
+        {"100.txnindex": aborted_entry(0, 7, 3, 6, 7) + bytes(33)},
+        SHOW_ABORTED,
+    ),
+    Case("a negative version is shown", {"100.txnindex": aborted_entry(-1, 7, 3, 6, 7)}, SHOW_ABORTED),
+    Case(
+        "an unknown version hides the entries before it",
+        {"100.txnindex": aborted_entry(0, 7, 3, 6, 7) + aborted_entry(256, 7, 3, 6, 7)},
+        ["--files", "./100.txnindex"],
+    ),
+    Case("a transaction index that is missing", {}, SHOW_ABORTED),
+    Case("a transaction index that is empty", {"100.txnindex": b""}, SHOW_ABORTED),
+    Case("a transaction index that is a directory", {"100.txnindex": None}, ["--files", "./100.txnindex"]),
+    Case("a transaction index whose name is no number", {}, ["--files", "a.txnindex"]),
+    Case("producers", {"any name.snapshot": PRODUCERS}, ["--files", "any name.snapshot"]),
+    Case(
+        "a first sequence before the wrap",
+        {"1.snapshot": snapshot((1, 0, 1, 5, 3, 9, -1, -1))},
+        ["--files", "1.snapshot"],
+    ),
+    Case("no producers", {"1.snapshot": snapshot()}, ["--files", "1.snapshot"]),
+    Case("a wrong checksum", {"1.snapshot": PRODUCERS[:-1] + b"\0"}, ["--files", "1.snapshot"]),
+    Case(
+        "bytes behind the producers are under the checksum",
+        {"1.snapshot": PRODUCERS + b"\0", "2.snapshot": snapshot(tail=b"\1\2")},
+        ["--files", "1.snapshot,2.snapshot"],
+    ),
+    Case(
+        "an unknown version of the snapshot",
+        {"1.snapshot": snapshot(version=2), "2.snapshot": snapshot(version=0)},
+        ["--files", "1.snapshot,2.snapshot"],
+    ),
+    Case(
+        "a snapshot that is too short",
+        {"1.snapshot": b"", "2.snapshot": b"\0", "3.snapshot": b"\0\1\0\0\0\0\0\0\0", "4.snapshot": PRODUCERS[:-1]},
+        ["--files", "1.snapshot,2.snapshot,3.snapshot,4.snapshot"],
+    ),
+    Case(
+        "a wild number of producers",
+        {
+            "1.snapshot": snapshot(count=-1),
+            "2.snapshot": snapshot(count=2**31 - 1),
+            "3.snapshot": snapshot(count=2, tail=bytes(2)),
+        },
+        ["--files", "1.snapshot,2.snapshot,3.snapshot"],
+    ),
+    Case("a snapshot that is missing", {}, ["--files", "./1.snapshot"]),
+    Case("a snapshot that is a directory", {"1.snapshot": None}, ["--files", "1.snapshot"]),
+    Case(
+        "a damaged snapshot does not keep the next file from being shown",
+        {"1.snapshot": b"", "100.txnindex": aborted_entry(0, 7, 3, 6, 7)},
+        ["--files", "1.snapshot,100.txnindex"],
+    ),
+    Case(
+        "findings are not printed after an exception",
+        {"100.log": LOG, "100.index": offset_entries((0, 0))},
+        ["--files", "100.index,1.snapshot"],
+    ),
+]

@@ -1,0 +1,171 @@
+"""The least that coordinators can run in: logs in a directory, a clock that stands still, jobs that are run by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from logstore.disk.seam import Seam
+from logstore.errors import UnknownTopicOrPartitionError
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.model import FetchIsolation, TopicPartition
+from logstore.store.broker_config import parse_broker_config
+from logstore.store.data_directory import DataDirectory
+from logstore.store.groups.coordinator import GroupCoordinator
+from logstore.store.metadata.topics import TopicDescription
+from logstore.store.transactions.coordinator import TransactionCoordinator
+from tests.recovery.comparison import UnsyncedSeam
+
+START_MS = 1_600_000_000_000
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+
+
+class SmallStore:
+    """A data directory without metadata: what topics there are is said by the names of the directories."""
+
+    is_after_fork = False
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        version: int = 2,
+        config: Mapping[str, Any] | None = None,
+        seam: Seam | None = None,
+        first_producer_id: int = 4000,
+        internal_partitions: int = 5,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.directory = directory
+        self.version = version
+        self.time_ms = START_MS
+        self.jobs: dict[str, Callable[[], object]] = {}
+        self.topics: dict[str, TopicDescription] = {}
+        counts = dict.fromkeys(
+            ("offsets.topic.num.partitions", "transaction.state.log.num.partitions"), internal_partitions
+        )
+        self.config = parse_broker_config({**counts, **(config or {})})
+        self.seam = seam or UnsyncedSeam()
+        self.producer_id = first_producer_id
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        for path in sorted(directory.iterdir()):
+            name, _, number = path.name.rpartition("-")
+            self._add(name, int(number))
+        owner = cast("DataDirectory", self)  # what it asks of one is here
+        self.groups = GroupCoordinator(owner)
+        self.transactions = TransactionCoordinator(owner, self.groups)
+
+    def start(self, *, was_clean: bool = False) -> SmallStore:
+        self.groups.start()
+        self.transactions.start(was_clean=was_clean)
+        return self
+
+    def create_topic(self, name: str, *, partitions: int, config: Mapping[str, Any]) -> TopicDescription:
+        for number in range(partitions):
+            self._add(name, number, config)
+        return self.topics[name]
+
+    def describe_topic(self, name: str) -> TopicDescription:
+        if name not in self.topics:
+            raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
+        return self.topics[name]
+
+    def delete_topic(self, name: str) -> None:
+        description = self.topics.pop(name)
+        for number in range(description.partition_count):
+            self._logs.pop((name, number)).close()
+
+    def log(self, topic: str, partition: int) -> PartitionLog:
+        if (topic, partition) not in self._logs:
+            raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
+        return self._logs[topic, partition]
+
+    def next_producer_id(self) -> int:
+        self.producer_id += 1
+        return self.producer_id - 1
+
+    def feature(self, name: str) -> int:
+        return {"transaction.version": self.version}[name]
+
+    def require_same_process(self) -> None:
+        """It is not used in a fork."""
+        assert not self.is_after_fork
+
+    def now_ms(self) -> int:
+        return self.time_ms
+
+    ticks_ms = now_ms
+
+    def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
+        assert interval_ms > 0
+        self.jobs[name] = function
+
+    def close(self) -> None:
+        for log in self._logs.values():
+            log.close()
+
+    def values(
+        self, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
+    ) -> list[bytes | None]:
+        """What a consumer reads."""
+        chunks = self.log(topic, partition).records(isolation=isolation).chunks()
+        return [record.value for chunk in chunks for record in chunk.to_records()]
+
+    def _add(self, name: str, number: int, config: Mapping[str, Any] | None = None) -> None:
+        known = self.topics.get(name)
+        topic_config = dict(config) if config is not None else {}
+        if name in INTERNAL:
+            topic_config["cleanup.policy"] = "compact"
+        settings = LoadSettings(False, 0, 0, self.time_ms, parse_config(topic_config))
+        self._logs[name, number] = opening.open_log(
+            str(self.directory / f"{name}-{number}"),
+            settings,
+            seam=self.seam,
+            now_ms=self.now_ms,
+            topic_id=topic_id_of(name),
+        )
+        count = max(number + 1, known.partition_count if known else 0)
+        self.topics[name] = TopicDescription(name, topic_id_of(name), count, topic_config)
+
+
+def topic_id_of(name: str) -> str:
+    """A topic id that is the same after a restart."""
+    return name.replace("_", "-").ljust(21, "A")[:21] + "A"
+
+
+class TransactionalClient:
+    """A producer without buffers: what it sends is written at once."""
+
+    def __init__(self, store: SmallStore | DataDirectory, transactional_id: str, *, timeout_ms: int = 60_000) -> None:
+        self.store = store
+        self.transactional_id = transactional_id
+        self.sequences: dict[tuple[str, int], int] = {}
+        self.identity = store.transactions.init_producer_id(transactional_id, timeout_ms)
+
+    def send(self, topic: str, *values: bytes, partition: int = 0, key: bytes | None = None) -> None:
+        store, place = self.store, TopicPartition(topic, partition)
+        if store.feature("transaction.version") < 2:
+            store.transactions.add_partitions(self.transactional_id, self.identity, [place])
+        sequence = self.sequences.get(place, 0)
+        guard = store.transactions.begin_append(self.transactional_id, self.identity, place, sequence=sequence)
+        store.log(topic, partition).append_records(
+            list(values),
+            None if key is None else [key] * len(values),
+            producer_id=self.identity[0],
+            producer_epoch=self.identity[1],
+            base_sequence=sequence,
+            is_transactional=True,
+            leader_epoch=store.log(*place).leader_epoch,
+            guard=guard,
+        )
+        self.sequences[place] = sequence + len(values)
+
+    def end(self, *, is_commit: bool) -> None:
+        ended = self.store.transactions.end_transaction(self.transactional_id, self.identity, is_commit=is_commit)
+        if ended != self.identity:
+            self.identity, self.sequences = ended, {}

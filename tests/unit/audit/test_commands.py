@@ -1,0 +1,286 @@
+"""The inspecting commands on directories that brokers wrote: what they print for people and for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from logstore_tools import about_commands, diff_command, listing_commands
+from logstore_tools.commands import COMMANDS, logstore
+from logstore_tools.paths import input_paths, partition_in
+from logstore_tools.timestamps import utc_text
+from tests.support.audit_faults import FAULTS, ROLLED
+from tests.unit.audit.test_verify import Golden
+
+
+def asked(command: click.Command, *words: object) -> Any:
+    """What the command answers in JSON."""
+    result = CliRunner().invoke(command, [*map(str, words), "--format", "json"], catch_exceptions=False)
+    return json.loads(result.output)
+
+
+def printed(command: click.Command, *words: object) -> str:
+    """What the command prints, and exits with 0."""
+    result = CliRunner().invoke(command, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_groups_count_offsets_and_records(golden: Golden) -> None:
+    rows = {(row["topic"], row["partition"]): row for row in asked(listing_commands.groups, golden("demo"))}
+    orders = rows["orders", 0]
+    assert (orders["group"], orders["offset"], orders["lag"], orders["recordLag"]) == ("copiers", 3, 35, 15)
+    assert orders["producerId"] == 3  # committed in a transaction
+    text = printed(listing_commands.groups, golden("demo")).splitlines()
+    assert text[0].split()[:2] == ["group", "partition"]
+    assert text[1].split()[:5] == ["copiers", "orders-0", "3", "35", "15"]
+
+
+def test_producers_are_named_by_their_transactional_ids(golden: Golden) -> None:
+    rows = asked(listing_commands.producers, golden("demo") / "orders-0")
+    still_open = next(row for row in rows if row["currentTxnFirstOffset"] is not None)
+    assert (still_open["transactionalId"], still_open["currentTxnFirstOffset"]) == ("left-open", 34)
+    everywhere = asked(listing_commands.producers, golden("demo"))
+    assert {row["partition"] for row in everywhere} == {"orders-0", "payments-0", "__consumer_offsets-1"}
+    assert "left-open" in printed(listing_commands.producers, golden("demo") / "orders-0")
+
+
+def test_topics_have_ids_and_configurations(golden: Golden) -> None:
+    rows = {row["topic"]: row for row in asked(listing_commands.topics, golden("demo"))}
+    assert rows["payments"]["config"] == {"index.interval.bytes": "100"}
+    assert rows["__transaction_state"]["partitionCount"] == 2
+    metadata = (golden("demo") / "orders-0" / "partition.metadata").read_text()
+    assert rows["orders"]["topicId"] == metadata.split()[-1]
+    assert "index.interval.bytes=100" in printed(listing_commands.topics, golden("demo"))
+
+
+def test_topics_without_a_metadata_log_have_the_ids_of_their_directories(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    expected = {row["topic"]: row["topicId"] for row in asked(listing_commands.topics, root)}
+    shutil.rmtree(root / "__cluster_metadata-0")
+    found = {row["topic"]: row["topicId"] for row in asked(listing_commands.topics, root)}
+    assert found == {name: topic_id for name, topic_id in expected.items() if name != "__cluster_metadata"}
+
+
+def test_segments_are_counted(golden: Golden) -> None:
+    rows = asked(listing_commands.segments, golden("transactions") / ROLLED)
+    assert [row["base_offset"] for row in rows] == [0, 16, 33, 49, 65]
+    assert [row["end_offset"] for row in rows] == [16, 33, 49, 65, 76]
+    assert [row["offset_entries"] for row in rows] == [3, 3, 3, 3, 2]
+    assert [row["aborted_entries"] for row in rows] == [2, 2, 2, 2, 1]
+    assert sum(row["batch_count"] for row in rows) == 52
+    assert sum(row["record_count"] for row in rows) == 76
+    assert all(row["damaged_size"] == 0 for row in rows)
+    text = printed(listing_commands.segments, golden("compacted"), golden("transactions") / ROLLED)
+    assert "gzip lz4 none" in text
+
+
+def test_damage_is_counted_in_segments(golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("transactions"), tmp_path / "data")
+    FAULTS["log-crc"][0](root)
+    sizes = [row["damaged_size"] for row in asked(listing_commands.segments, root / ROLLED)]
+    assert sizes[1] > 61
+    assert sizes[0] == sum(sizes[2:]) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["topics"], ["groups"], ["producers"], ["segments"], ["audit", "--now", "0"], ["txns", "list", "--now", "0"]),
+        ["doctor"],
+    ],
+)
+def test_rows_are_the_same_in_every_format(words: list[str], golden: Golden) -> None:
+    paths = [] if words == ["doctor"] else [str(golden("demo"))]
+    texts = {
+        form: CliRunner().invoke(logstore, [*words, *paths, "--format", form], catch_exceptions=False).stdout
+        for form in ("json", "jsonl", "csv", "table")
+    }
+    rows = json.loads(texts["json"])
+    assert [json.loads(line) for line in texts["jsonl"].splitlines()] == rows
+    cells = list(csv.DictReader(texts["csv"].splitlines()))
+    assert [list(row) for row in cells] == [list(row) for row in rows]
+    for row, found in zip(rows, cells, strict=True):
+        for name, value in row.items():
+            if isinstance(value, list | dict):
+                assert json.loads(found[name]) == value
+            else:
+                assert found[name] == ("" if value is None else str(value))
+    assert len(texts["table"].splitlines()) >= min(len(rows), 1)
+
+
+@pytest.mark.parametrize(
+    "words", [["diff", "orders-0", "orders-0"], ["txns", "explain", "orders-0"], ["salvage", "orders-0"]]
+)
+def test_what_is_one_object_is_one_line(words: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(golden("demo"))
+    (line,) = CliRunner().invoke(logstore, [*words, "--format", "jsonl"]).stdout.splitlines()
+    assert json.loads(line)
+    names, values = CliRunner().invoke(logstore, [*words, "--format", "csv"]).stdout.splitlines()
+    assert names.count(",") <= values.count(",")
+
+
+@pytest.mark.parametrize("content", [None, "notes.txt", "data/meta.properties"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["promote"], ["import"], ["salvage"], ["repair"], ["sample", "--redact"], ["diff"], ["verify"], ["audit"]),
+        *(["report", "-o", "page.html"], ["topics"], ["groups"], ["producers"], ["segments"], ["txns", "list"]),
+    ],
+)
+def test_a_directory_without_anything_of_kafkas_is_refused_and_left_alone(
+    words: list[str], content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "given"
+    directory.mkdir()
+    if content is not None:
+        (directory / content).parent.mkdir(exist_ok=True)
+        (directory / content).touch()
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(tmp_path)
+    other = {"sample": ["new"], "diff": ["given"]}.get(words[0], [])
+    result = CliRunner().invoke(logstore, [*words, "given", *other], catch_exceptions=False)
+    assert (result.exit_code, sorted(tmp_path.rglob("*"))) == (2, before)
+    assert "not a Kafka data directory" in result.stderr
+    assert content != "data/meta.properties" or "did you mean given/data?" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["salvage"], ["repair"], ["sample", "--redact"], ["diff"]])
+def test_a_data_directory_is_no_partition(words: list[str], golden: Golden) -> None:
+    result = CliRunner().invoke(logstore, [*words, str(golden("demo")), str(golden("demo"))])
+    assert result.exit_code == 2
+    assert "not a partition" in result.stderr
+
+
+def test_two_partitions_are_compared_only_if_told_so(golden: Golden) -> None:
+    one, other = golden("demo") / "orders-0", golden("demo") / "payments-0"
+    refused = CliRunner().invoke(diff_command.command, [str(one), str(other)])
+    assert refused.exit_code == 2
+    assert "two partitions" in refused.output
+    assert asked(diff_command.command, one, other, "--force")["isSame"] is False
+
+
+def test_replicas_are_compared_up_to_the_first_divergent_batch(golden: Golden, tmp_path: Path) -> None:
+    one = golden("transactions") / ROLLED
+    assert asked(diff_command.command, one, one)["isSame"] is True
+    other = shutil.copytree(one, tmp_path / ROLLED)
+    last = sorted(other.glob("*.log"))[-1]
+    content = last.read_bytes()
+    last.write_bytes(content[:-78])
+    assert "goes on in" in printed(diff_command.command, one, other)
+    shorter = asked(diff_command.command, one, other)
+    assert (shorter["isShorter"], shorter["sameUpTo"], shorter["sameBatches"]) == (True, 75, 51)
+    last.write_bytes(content[:12] + b"\x00\x00\x00\x09" + content[16:])  # another leader epoch
+    result = CliRunner().invoke(diff_command.command, [str(one), str(other)])
+    assert result.exit_code == 1
+    assert "partition_leader_epoch" in result.output
+    different = asked(diff_command.command, one, other)
+    assert (different["fields"], different["sameUpTo"]) == (["partition_leader_epoch"], 65)
+
+
+def test_replicas_may_cut_their_segments_elsewhere(golden: Golden, tmp_path: Path) -> None:
+    one = golden("transactions") / ROLLED
+    other = tmp_path / ROLLED
+    other.mkdir()
+    logs = sorted(one.glob("*.log"))
+    (other / f"{0:020d}.log").write_bytes(b"".join(log.read_bytes() for log in logs))
+    assert asked(diff_command.command, one, other)["isSame"] is True
+    (other / f"{0:020d}.log").unlink()
+    (other / logs[2].name).write_bytes(b"".join(log.read_bytes() for log in logs[2:]))
+    later = asked(diff_command.command, one, other)
+    assert (later["isSame"], later["comparedFrom"]) == (True, 33)
+
+
+def test_compacted_offsets_are_not_compared(golden: Golden, tmp_path: Path) -> None:
+    one = golden("compacted") / "tombstones-kept-0"
+    other = shutil.copytree(one, tmp_path / "data" / "tombstones-kept-0")
+    (other / f"{65:020d}.log").write_bytes(b"")
+    found = asked(diff_command.command, one, other)
+    assert (found["isSame"], found["comparedFrom"]) == (True, 193)
+
+
+def test_formats_prints_the_pages_of_the_library() -> None:
+    from logstore.layout import time_index
+
+    assert "time_index" in printed(about_commands.formats)
+    assert printed(about_commands.formats, "time_index").strip() == (time_index.__doc__ or "").strip()
+    assert CliRunner().invoke(about_commands.formats, ["nothing"]).exit_code == 2
+
+
+def test_doctor_tells_versions_and_kernels() -> None:
+    text = printed(about_commands.doctor)
+    words = {line.split()[0] for line in text.splitlines()}
+    assert {"python", "numpy", "llvmlite", "kernels", "processor", "java"} <= words
+    assert re.search(r"kernels +shared library +/.*/x86-64.*\.so|kernels +(interpreted|loaded by LLVM) ", text)
+
+
+def test_paths_tell_partitions_from_data_directories(golden: Golden, tmp_path: Path) -> None:
+    demo = golden("demo")
+    notes: list[object] = []
+    found = input_paths((str(demo), str(demo / "orders-0"), f"{demo}/pay*"), notes.append)
+    assert [is_one for _, is_one in found] == [False, True, True]
+    assert partition_in(str(demo / "orders-0")) == (str(demo), "orders-0")
+    assert partition_in(str(demo)) == (str(demo), None)
+    named = shutil.copytree(demo, tmp_path / "kafka-1")  # a data directory with the name of a partition
+    assert input_paths((str(named),), notes.append) == [(str(named), False)]
+    (tmp_path / "empty-0").mkdir()
+    assert input_paths((str(tmp_path / "empty-0"),), notes.append) == [(str(tmp_path / "empty-0"), True)]
+    assert notes == []
+
+
+DIRECTORY_COMMANDS = [["audit"], ["groups"], ["topics"], ["report", "-o", "report.html"]]
+PATH_COMMANDS = [["verify"], ["segments"], ["producers"], ["txns", "list"], ["txns", "hanging"], ["txns", "explain"]]
+
+
+@pytest.mark.parametrize("words", [*DIRECTORY_COMMANDS, *PATH_COMMANDS], ids=" ".join)
+def test_what_is_no_data_directory_is_never_healthy(
+    words: list[str], golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("empty", "parent"):
+        Path(name).mkdir()
+    Path("parent/data").symlink_to(golden("demo"))
+    Path("file").write_bytes(b"")
+    for path, told in [
+        ("empty", "This is not a Kafka data directory: no meta.properties, no partition; at empty"),
+        ("parent", "at parent; did you mean parent/data?"),
+        ("file", "There is no such directory; at file; expected"),
+        ("nosuch", "There is no such directory; at nosuch"),
+    ]:
+        result = CliRunner().invoke(logstore, [*words, path])
+        assert (result.exit_code, told.removesuffix("; expected") in result.output) == (2, True), result.output
+    if words in DIRECTORY_COMMANDS:
+        result = CliRunner().invoke(logstore, [*words, str(golden("demo") / "orders-0")])
+        assert (result.exit_code, f"did you mean {golden('demo')}?" in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize("words", [["groups"], ["topics"], ["segments"], ["producers"], ["txns", "list"]], ids=" ".join)
+def test_what_cannot_be_looked_at_is_told(words: list[str], golden: Golden, tmp_path: Path) -> None:
+    root = shutil.copytree(golden("demo"), tmp_path / "data")
+    assert CliRunner().invoke(logstore, [*words, str(root)]).exit_code == 0
+    (tmp_path / "elsewhere-0").mkdir()
+    (root / "elsewhere-0").symlink_to(tmp_path / "elsewhere-0")
+    result = CliRunner().invoke(logstore, [*words, str(root)])
+    assert result.exit_code == 3
+    assert f"{root}/elsewhere-0" in result.output
+    assert "is not followed" in result.output
+
+
+def test_times_are_printed_in_utc() -> None:
+    assert utc_text(1_700_000_000_020) == "2023-11-14 22:13:20.020"
+    assert [utc_text(-1), utc_text(-(2**62))] == ["-", str(-(2**62))]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    result = CliRunner().invoke(logstore, [name, "--help"])
+    assert result.output.strip() or name == "dump"  # which prints its own, past the runner
+    assert COMMANDS[name][1].endswith(".")

@@ -1,0 +1,348 @@
+"""What Kafka itself leaves behind is no finding: a small directory for each class of false alarm."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logstore.audit.directory_audit import audit_directory, read_transactions
+from logstore.audit.evidence import Cluster, Unasked
+from logstore.audit.groups import group_lags
+from logstore.audit.open_transactions import Verdict
+from logstore.topics.cluster_metadata import encode_value
+from tests.naive.checksum import crc32c
+from tests.support.audit_story import COMPLETE_COMMIT, ONGOING, PREPARE_COMMIT, Story
+from tests.support.audit_story_faults import (
+    AT_A,
+    FAULTS,
+    PAY,
+    A,
+    B,
+    begin,
+    chain_ahead,
+    clean,
+    end,
+    hanging_unknown,
+    lost_between,
+)
+from tests.support.encoder import Batch, Rec
+
+CLEANER = "cleaner-offset-checkpoint"
+METADATA = "__cluster_metadata-0"
+STRAY = "orders-0.0123456789abcdef0123456789abcdef-stray"
+NODE = "version=1\ncluster.id=c\nnode.id=1\n"
+ID, OTHER_ID = "ordersAAAAAAAAAAAAAAAA", "ABEiM0RVZneImaq7zN3u_w"
+
+
+def findings(root: Path, story: Story) -> list[str]:
+    """The rules that are broken."""
+    return [finding.rule for finding in audit_directory(str(root), story.now_ms + 1000).findings]
+
+
+def metadata(story: Story, kind: str, **fields: object) -> None:
+    """A record of the controllers."""
+    story.append(METADATA, Batch(0, [Rec(value=encode_value(kind, fields))]))
+
+
+def topic_made(story: Story, name: str = "orders", topic_id: str = ID, *, policy: str | None = None) -> None:
+    """A topic of one partition, whose replicas are on nodes 1 and 2."""
+    metadata(story, "TopicRecord", name=name, topicId=topic_id)
+    fields = {"partitionId": 0, "topicId": topic_id, "replicas": [1, 2], "isr": [1, 2], "leader": 1}
+    lists = {"removingReplicas": [], "addingReplicas": [], "directories": [ID, ID]}
+    metadata(story, "PartitionRecord", **fields, **lists, leaderEpoch=0, partitionEpoch=0)
+    if policy is not None:
+        metadata(story, "ConfigRecord", resourceType=2, resourceName=name, name="cleanup.policy", value=policy)
+
+
+def no_checkpoint(root: Path) -> None:
+    (root / CLEANER).unlink()
+
+
+def torn_checkpoint(root: Path) -> None:
+    (root / CLEANER).write_bytes(b"0\n3\n")
+
+
+def checkpoint_that_is_a_directory(root: Path) -> None:
+    no_checkpoint(root)
+    (root / CLEANER).mkdir()
+
+
+@pytest.mark.parametrize(
+    ("harm", "found"),
+    [
+        (no_checkpoint, []),
+        (torn_checkpoint, ["checkpoint-format"]),
+        (checkpoint_that_is_a_directory, ["directory-entry"]),
+    ],
+)
+def test_without_the_cleaners_checkpoint_holes_are_not_judged(
+    harm: Callable[[Path], None], found: list[str], tmp_path: Path
+) -> None:
+    story = clean()
+    story.data(A, (9, 1), 1, flags=0)
+    story.plain(A, offset=story.end(A) + 3)
+    story.data(A, (9, 1), 7, flags=0)  # batches of the producer were cleaned away too
+    root = story.write(tmp_path)
+    harm(root)
+    audited = audit_directory(str(root), story.now_ms)
+    assert [finding.rule for finding in audited.findings] == found
+    reason = "cleaner-offset-checkpoint is missing or unreadable"
+    assert audited.unasked == {Unasked("offsets-lost", reason): 1}
+
+
+def test_a_crash_between_swap_and_checkpoint_leaves_holes_above_it(tmp_path: Path) -> None:
+    story = lost_between()
+    story.cleaner[A] = 2
+    assert findings(story.write(tmp_path), story) == []
+
+
+@pytest.mark.parametrize(("policy", "found"), [("compact", []), ("delete", ["offsets-lost"]), (None, ["offsets-lost"])])
+def test_a_follower_of_a_compacted_leader_has_holes(policy: str | None, found: list[str], tmp_path: Path) -> None:
+    story = Story()
+    topic_made(story, policy=policy)
+    story.plain(A)
+    story.plain(A, offset=5)
+    root = story.write(tmp_path)
+    assert findings(root, story) == found
+    no_checkpoint(root)  # the policy tells without it
+    assert findings(root, story) == found
+
+
+def test_a_topic_that_was_compacted_once_has_holes(tmp_path: Path) -> None:
+    story = Story()
+    topic_made(story, policy="compact")
+    metadata(story, "ConfigRecord", resourceType=2, resourceName="orders", name="cleanup.policy", value="delete")
+    story.plain(A)
+    story.plain(A, offset=5)
+    assert findings(story.write(tmp_path), story) == []
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_stray_directory_does_not_stand_for_the_live_one(is_empty: bool, tmp_path: Path) -> None:
+    story = hanging_unknown()
+    root = story.write(tmp_path)
+    if is_empty:
+        (root / STRAY).mkdir()
+        shutil.copy(root / A / "partition.metadata", root / STRAY)
+        for suffix in ("log", "index", "timeindex"):
+            (root / STRAY / f"{0:020d}.{suffix}").write_bytes(b"")
+    else:
+        shutil.copytree(root / B, root / STRAY)
+        (root / STRAY / "partition.metadata").write_text(f"version: 0\ntopic_id: {OTHER_ID}")  # of a topic before
+    assert findings(root, story) == ["transaction-hanging"]
+    transactions, _ = read_transactions(str(root), story.now_ms + 1000)
+    assert [(one.name, one.verdict) for one in transactions.open] == [(A, Verdict.HANGING)]
+
+
+@pytest.mark.parametrize("knows_cluster", [True, False])
+def test_commits_to_a_topic_that_was_deleted_are_not_missed(knows_cluster: bool, tmp_path: Path) -> None:
+    story = Story()
+    begin(story)
+    story.data(A, PAY, 0)
+    story.marker(A, PAY)
+    story.data(B, PAY, 0)
+    story.marker(B, PAY)
+    end(story)
+    del story.batches[A]
+    if knows_cluster:
+        topic_made(story)
+    story.plain(A)
+    story.state("pay", PAY, ONGOING, [AT_A])
+    story.data(A, PAY, 1)
+    story.state("pay", PAY, PREPARE_COMMIT, [AT_A])
+    story.marker(A, PAY)
+    story.state("pay", PAY, COMPLETE_COMMIT)
+    assert findings(story.write(tmp_path), story) == []
+
+
+def test_a_damaged_marker_is_told_once(tmp_path: Path) -> None:
+    story = Story()
+    begin(story)
+    story.data(A, PAY, 0)
+    story.data(B, PAY, 0)
+    story.marker(A, PAY)
+    position = sum(len(batch.to_bytes()) for batch in story.batches[A])
+    story.marker(B, PAY)
+    story.plain(A)
+    end(story)
+    root = story.write(tmp_path)
+    with (root / A / f"{0:020d}.log").open("r+b") as log:
+        log.seek(position - 1)
+        log.write(b"\x01")
+    assert findings(root, story) == ["log-crc"]
+
+
+def test_the_coordinator_may_be_in_another_log_dir(tmp_path: Path) -> None:
+    story = hanging_unknown()
+    root = story.write(tmp_path)
+    (root / "meta.properties").write_text(NODE)
+    assert findings(root, story) == []
+    transactions, _ = read_transactions(str(root), story.now_ms)
+    assert [one.verdict for one in transactions.open] == [Verdict.UNKNOWN]
+
+
+def test_epochs_begin_where_the_log_start_was_raised_to(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    (root / A / "leader-epoch-checkpoint").write_text("0\n1\n0 4\n")
+    assert findings(root, story) == []
+    (root / ".kafka_cleanshutdown").touch()  # the checkpoint of log starts is right then
+    assert "leader-epochs" in findings(root, story)
+
+
+@pytest.mark.parametrize(("leader", "isr", "found"), [(2, [2], []), (2, [1, 2], []), (1, [1, 2], ["chain-ahead"])])
+def test_a_replica_that_is_behind_does_not_break_chains(
+    leader: int, isr: list[int], found: list[str], tmp_path: Path
+) -> None:
+    story = chain_ahead()
+    topic_made(story)
+    metadata(story, "PartitionChangeRecord", partitionId=0, topicId=ID, isr=isr, leader=leader)
+    root = story.write(tmp_path)
+    (root / "meta.properties").write_text(NODE)
+    assert findings(root, story) == found
+
+
+def snapshot(*rows: tuple[int, ...]) -> bytes:
+    """Rows of id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset."""
+    entries = struct.pack(">i", len(rows)) + b"".join(struct.pack(">qhiqiqiq", *row) for row in rows)
+    return struct.pack(">hI", 1, crc32c(entries)) + entries
+
+
+def test_a_snapshot_may_know_a_marker_that_was_cleaned_away(tmp_path: Path) -> None:
+    story = Story()
+    story.plain(A)
+    story.data(A, (9, 0), 0, flags=0)
+    story.batches[A][-1] = story.batches[A][-1].__class__(**{**vars(story.batches[A][-1]), "base_offset": 5})
+    written_ms = story.now_ms
+    story.plain(A)
+    story.cleaner[A] = 5
+    root = story.write(tmp_path)
+    (root / A / f"{7:020d}.snapshot").write_bytes(snapshot((9, 0, 0, 5, 0, written_ms, 3, -1)))
+    assert findings(root, story) == []
+    story.cleaner[A] = 0
+    (root / A / f"{7:020d}.snapshot").write_bytes(snapshot((9, 0, 1, 5, 0, written_ms, 3, -1)))
+    assert findings(root, story) == ["snapshot-state"]
+
+
+def entry(producer_id: int, first_offset: int, last_offset: int, stable_offset: int) -> bytes:
+    """Of a `.txnindex`."""
+    return struct.pack(">hqqqq", 0, producer_id, first_offset, last_offset, stable_offset)
+
+
+def test_an_aborted_transaction_stays_in_its_index_when_its_data_is_cleaned_away(tmp_path: Path) -> None:
+    story = Story()
+    story.plain(A)
+    story.plain(A, offset=6)
+    story.marker(A, PAY, commit=False)
+    story.cleaner[A] = 6
+    root = story.write(tmp_path)
+    (root / A / f"{0:020d}.txnindex").write_bytes(entry(7, 2, 7, 8))
+    assert findings(root, story) == []
+    (root / A / f"{0:020d}.txnindex").write_bytes(entry(7, 6, 7, 8))
+    assert findings(root, story) == ["transaction-index"]
+
+
+def test_a_follower_writes_another_last_stable_offset(tmp_path: Path) -> None:
+    story = Story()
+    story.data(A, PAY, 0)
+    story.marker(A, PAY, commit=False)
+    story.plain(A)
+    story.data(A, (8, 0), 0)
+    story.marker(A, (8, 0))
+    root = story.write(tmp_path)
+    (root / A / f"{0:020d}.txnindex").write_bytes(entry(7, 0, 1, 3))  # all that in one append
+    assert findings(root, story) == []
+    (root / A / f"{0:020d}.txnindex").write_bytes(entry(7, 0, 1, 0))
+    assert findings(root, story) == ["transaction-index"]
+
+
+def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> None:
+    story = Story()
+    topic_made(story, policy="compact")
+    content = b"".join(batch.to_bytes() for batch in story.batches.pop(METADATA))
+    topic_made(story, "later", OTHER_ID)
+    root = story.write(tmp_path)
+    log = root / METADATA / f"{0:020d}.log"
+    behind = [Batch(**{**vars(one), "base_offset": 20 + one.base_offset}) for one in story.batches[METADATA]]
+    log.rename(log.with_name(f"{20:020d}.log")).write_bytes(b"".join(one.to_bytes() for one in behind))
+    (root / METADATA / f"{20:020d}-{1:010d}.checkpoint").write_bytes(content)
+    cluster = Cluster(str(root))
+    assert cluster.image is not None
+    assert not cluster.has_history
+    assert list(cluster.image.topics) == ["orders", "later"]
+    assert cluster.image.topic_config("orders") == {"cleanup.policy": "compact"}
+    assert cluster.created_ms("orders") == 0
+    assert cluster.created_ms("later") > 0
+
+
+def test_an_aborted_metadata_transaction_makes_no_topic(tmp_path: Path) -> None:
+    story = Story()
+    for name, topic_id, kind in (("orders", ID, "EndTransactionRecord"), ("gone", OTHER_ID, "AbortTransactionRecord")):
+        metadata(story, "BeginTransactionRecord")
+        topic_made(story, name, topic_id)
+        metadata(story, kind)
+    cluster = Cluster(str(story.write(tmp_path)))
+    assert cluster.partition_count("orders") == 1
+    assert cluster.partition_count("gone") is None
+    assert cluster.unreadable == []
+
+
+def test_faults_are_found_beside_a_metadata_log(tmp_path: Path) -> None:
+    for number, story in enumerate([FAULTS["offsets-lost"][0](), FAULTS["marker-missing"][0]()]):
+        before = dict(story.batches)
+        story.batches.clear()
+        story.now_ms -= 10_000_000
+        topic_made(story)
+        story.now_ms += 10_000_000
+        story.batches.update(before)
+        found = findings(story.write(tmp_path / str(number)), story)
+        assert found == [["offsets-lost"], ["marker-missing"]][number]
+
+
+def test_a_producer_that_expired_may_go_on_anywhere(tmp_path: Path) -> None:
+    story = Story()
+    story.data(A, (9, 0), 0, flags=0)
+    story.plain(A, 2)
+    story.data(A, (9, 0), 5, flags=0)
+    root = story.write(tmp_path)
+    assert findings(root, story) == ["sequence-gap"]
+    (root / A / f"{2:020d}.snapshot").write_bytes(snapshot())
+    assert findings(root, story) == []
+
+
+def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    second = len(story.batches[A][0].to_bytes())
+    right = struct.pack(">ii", story.batches[A][1].base_offset + 1, second)
+    stale = struct.pack(">ii", 4000, 1 << 20) + struct.pack(">ii", 3, 5)
+    times = struct.pack(">qi", story.batches[A][1].max_timestamp, story.batches[A][1].base_offset + 1)
+    index, time_index = root / A / f"{0:020d}.index", root / A / f"{0:020d}.timeindex"
+    index.write_bytes(right + stale)
+    time_index.write_bytes(times + struct.pack(">qi", 1, 4000))
+    assert findings(root, story) == []
+    index.write_bytes(stale + right)
+    assert set(findings(root, story)) == {"offset-index"}
+    index.write_bytes(right)
+    time_index.write_bytes(struct.pack(">qi", 1, 2) + times)
+    assert findings(root, story) == ["time-index"]
+
+
+def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
+    story = Story()
+    topic_made(story, topic_id=OTHER_ID)
+    story.plain(A)
+    root = story.write(tmp_path)
+    (finding,) = audit_directory(str(root), story.now_ms).findings
+    assert (finding.rule, finding.found) == ("partition-metadata", ID)
+    assert finding.expected == f"{OTHER_ID}, as __cluster_metadata"
+
+
+def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
+    groups = audit_directory(str(FAULTS["group-ahead"][0]().write(tmp_path)), 0).groups
+    lags = {lag.group_id: lag.lag for lag in group_lags(groups)}
+    assert lags["plain"] == groups.views[AT_A].end - 99 < 0

@@ -1,0 +1,172 @@
+"""Transactions, sequences, offsets and groups: nothing is found where nothing is wrong, and each fault by its rule."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from logstore.audit import rules
+from logstore.audit.directory_audit import (
+    AuditedDirectory,
+    audit_directory,
+    follow_all,
+    read_groups,
+    read_transactions,
+)
+from logstore.audit.evidence import Cluster
+from logstore.audit.facts.offsets import Label, visible_count
+from logstore.audit.groups import group_lags
+from logstore.audit.open_transactions import Explanation, Verdict
+from logstore.audit.partition import Partition
+from logstore.audit.verify import PartitionFacts
+from logstore_tools.check_commands import audit as audit_command
+from logstore_tools.txns_command import command as txns_command
+from tests.support.audit_faults import FAULTS as SIDE_FILE_FAULTS
+from tests.support.audit_faults import PLAIN_FAULTS
+from tests.support.audit_story import SOME_TIME, TIMEOUT_MS, Story
+from tests.support.audit_story_faults import FAULTS, PAY, A, begin, clean, hanging_unknown, late, timed_out
+from tests.support.audit_twenty_faults import twenty_faults
+from tests.unit.audit.test_verify import WRITTEN, Golden
+
+SOON_MS = 1000
+
+
+def audited(story: Story, root: Path) -> AuditedDirectory:
+    return audit_directory(str(story.write(root)), story.now_ms + SOON_MS)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nothing_is_found_in_what_a_broker_wrote(golden: Golden, name: str) -> None:
+    root = str(golden(name))
+    histories = audit_directory(root, 0).transactions.histories
+    written_ms = max(history.largest_timestamp for history in histories.values() if history.largest_timestamp < 2**42)
+    assert audit_directory(root, written_ms).findings == ()
+
+
+def test_nothing_is_found_in_a_clean_story(tmp_path: Path) -> None:
+    found = audited(clean(), tmp_path)
+    assert found.findings == ()
+    assert sum(len(history.transactions) for history in found.transactions.histories.values()) == 6
+
+
+@pytest.mark.parametrize(
+    ("rule", "story"),
+    [pytest.param(rule, story, id=story.__name__) for rule, stories in FAULTS.items() for story in stories],
+)
+def test_a_planted_fault_is_found_and_nothing_else(rule: str, story: Callable[[], Story], tmp_path: Path) -> None:
+    findings = audited(story(), tmp_path).findings
+    assert {finding.rule for finding in findings} == {rule}
+    assert len(findings) <= 2  # one in each partition that it concerns
+
+
+def test_facts_go_from_process_to_process(tmp_path: Path) -> None:
+    planted, now_ms = twenty_faults(tmp_path)
+
+    def follow_elsewhere(partitions: list[Partition], cluster: Cluster) -> list[PartitionFacts]:
+        facts = follow_all(*pickle.loads(pickle.dumps((partitions, cluster))))
+        return [pickle.loads(pickle.dumps(one)) for one in facts]
+
+    found = audit_directory(str(tmp_path), now_ms, follow_elsewhere).findings
+    assert found == audit_directory(str(tmp_path), now_ms).findings
+    assert len(found) == len(planted)
+
+
+@pytest.mark.parametrize("story", [timed_out, late])
+def test_nothing_is_late_where_no_broker_runs(story: Callable[[], Story], tmp_path: Path) -> None:
+    found = story()
+    root = found.write(tmp_path)
+    (root / ".kafka_cleanshutdown").write_text("")
+    rules = {finding.rule for finding in audit_directory(str(root), found.now_ms + SOON_MS).findings}
+    assert not rules & {"transaction-timeout", "marker-late", "transaction-no-data"}
+
+
+def test_a_compacted_log_may_have_holes(tmp_path: Path) -> None:
+    story = clean()
+    story.plain(A, offset=story.end(A) + 3)
+    story.cleaner[A] = story.end(A)
+    assert audited(story, tmp_path).findings == ()
+
+
+def test_offsets_are_labelled_by_what_became_of_them(golden: Golden, tmp_path: Path) -> None:
+    views = audited(hanging_unknown(), tmp_path).groups.views
+    view = views["orders", 0]
+    assert [one.start for one in view.ranges] == [0, *(one.end for one in view.ranges)][:-1]
+    assert view.ranges[-1].label is Label.OPEN
+    assert {one.label for one in view.ranges} == {Label.COMMITTED, Label.CONTROL, Label.ABORTED, Label.OPEN}
+    labels = {one.label for one in read_groups(str(golden("compacted")))[0].views["tombstones-kept", 0].ranges}
+    assert Label.COMPACTED in labels
+    assert Label.LOST not in labels
+
+
+def test_lag_counts_records_that_a_consumer_gets(tmp_path: Path) -> None:
+    groups = audited(hanging_unknown(), tmp_path).groups
+    lags = {(lag.group_id, lag.topic): lag for lag in group_lags(groups)}
+    copy, view = lags["copy", "orders"], groups.views["orders", 0]
+    assert (copy.commit.offset, copy.lag) == (3, view.end - 3)
+    # of what follows on offset 3: two committed, one plain, then six and one of the idempotent producer
+    assert (copy.record_lag, copy.is_exact) == (2 + 1 + 6 + 1, True)
+    assert visible_count(view.ranges, 0, view.stable_end) == (13, True)
+
+
+def test_lag_in_a_thinned_batch_is_the_least_it_can_be(golden: Golden) -> None:
+    view = read_groups(str(golden("compacted")))[0].views["tombstones-kept", 0]
+    thin = next(one for one in view.ranges if 0 < one.record_count < one.end - one.start)
+    assert visible_count(view.ranges, thin.start, thin.end) == (thin.record_count, True)
+    assert visible_count(view.ranges, thin.start + 1, thin.end)[1] is False
+
+
+def test_explanations_name_who_holds_readers_back(tmp_path: Path) -> None:
+    story = Story()
+    story.plain(A, 4)
+    begin(story)
+    story.data(A, PAY, 0, 2)
+    story.plain(A)
+    root = story.write(tmp_path)
+    transactions, _ = read_transactions(str(root), story.now_ms + SOON_MS, "orders-0")
+    history = transactions.histories["orders", 0]
+    explanation = Explanation(history, transactions.open)
+    assert (history.last_stable_offset, history.log_end_offset, len(explanation.open)) == (4, 7, 1)
+    assert explanation.blocking is not None
+    assert explanation.blocking.transactional_id == "pay"
+    assert explanation.blocking.verdict is Verdict.ONGOING
+    assert explanation.missing == "a COMMIT or ABORT marker of producer 7 in orders-0"
+
+
+def test_txns_prints_lists_and_explanations(tmp_path: Path) -> None:
+    story = hanging_unknown()
+    root = story.write(tmp_path)
+    now = ["--now", str(story.now_ms + SOON_MS)]
+    runner = CliRunner()
+    listed = runner.invoke(txns_command, ["list", str(root), *now, "--format", "json"])
+    assert [one["verdict"] for one in json.loads(listed.output)] == ["hanging"]
+    hanging = runner.invoke(txns_command, ["hanging", str(root), *now])
+    assert (hanging.exit_code, "hanging" in hanging.output) == (1, True)
+    explained = runner.invoke(txns_command, ["explain", str(root / A), *now])
+    assert explained.exit_code == 1
+    assert "kafka-transactions.sh" in explained.output
+    assert "--topic orders --partition 0 --start-offset" in explained.output
+    free = runner.invoke(txns_command, ["explain", str(root / "orders-1"), *now])
+    assert (free.exit_code, "no transaction is open" in free.output) == (0, True)
+    assert runner.invoke(txns_command, ["explain", str(root), *now]).exit_code == 2
+
+
+def test_audit_prints_and_exits_with_what_it_found(tmp_path: Path) -> None:
+    now = ["--now", str(SOME_TIME + TIMEOUT_MS)]
+    runner = CliRunner()
+    clean_root = clean().write(tmp_path / "clean")
+    assert runner.invoke(audit_command, [str(clean_root), *now]).exit_code == 0
+    dirty_root = hanging_unknown().write(tmp_path / "dirty")
+    found = runner.invoke(audit_command, [str(dirty_root), *now, "--format", "json"])
+    assert found.exit_code == 1
+    assert [finding["rule"] for finding in json.loads(found.output)] == ["transaction-hanging"]
+
+
+def test_every_rule_has_a_fault() -> None:
+    planted = FAULTS.keys() | SIDE_FILE_FAULTS.keys() | PLAIN_FAULTS.keys() | {"log-unreadable"}
+    assert {rule.name for rule in rules.RULES} == planted
+    assert len({rule.name for rule in rules.RULES}) == len(rules.RULES)

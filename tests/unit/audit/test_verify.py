@@ -1,0 +1,134 @@
+"""`verify` finds nothing in what brokers wrote, and each planted fault by its rule."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from logstore.audit.finding import Finding, Severity, as_json
+from logstore.audit.partition import open_partition
+from logstore.audit.verify import verify_directory, verify_partition
+from logstore_tools.check_commands import verify as command
+from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
+
+WRITTEN = (
+    *("demo", "records", "transactions", "transactions-v1", "transactions-v0"),
+    *("killed", "compacted", "groups", "cluster"),
+)
+Golden = Callable[[str], Path]
+
+
+def findings_of(root: Path) -> list[Finding]:
+    """All of a data directory."""
+    return [*verify_directory(str(root)).findings]
+
+
+@pytest.fixture
+def copied(golden: Golden, tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a golden directory that may be damaged."""
+
+    def copy(name: str) -> Path:
+        return shutil.copytree(golden(name), tmp_path / name)
+
+    return copy
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nothing_is_found_in_what_a_broker_wrote(golden: Golden, name: str) -> None:
+    result = verify_directory(str(golden(name)))
+    assert findings_of(golden(name)) == []
+    assert sum(one.size.batch_count for one in result.partitions) > 40
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_nothing_is_found_in_a_partition_on_its_own(golden: Golden, name: str, tmp_path: Path) -> None:
+    for log in sorted(golden(name).glob("*-[0-9]/*.log")):
+        alone = tmp_path / log.parent.name
+        if not alone.exists():
+            shutil.copytree(log.parent, alone)
+            assert verify_partition(open_partition(str(alone))).findings == (), alone
+
+
+@pytest.mark.parametrize(
+    ("rule", "plant"),
+    [pytest.param(rule, plant, id=f"{rule}-{n}") for rule, plants in FAULTS.items() for n, plant in enumerate(plants)],
+)
+def test_a_planted_fault_is_found_and_nothing_else(copied: Callable[[str], Path], rule: str, plant: Plant) -> None:
+    root = copied("transactions")
+    plant(root)
+    found = findings_of(root)
+    assert {finding.rule for finding in found} == {rule}
+    assert all(finding.expected != finding.found and finding.advice for finding in found)
+
+
+@pytest.mark.parametrize("rule", PLAIN_FAULTS)
+def test_a_batch_that_cannot_be_is_found(tmp_path: Path, rule: str) -> None:
+    clean = lay_plain(tmp_path, plain_batches())
+    assert verify_partition(open_partition(str(clean))).findings == ()
+    for number, batches in enumerate(PLAIN_FAULTS[rule]):
+        place = tmp_path / str(number)
+        place.mkdir()
+        found = verify_partition(open_partition(str(lay_plain(place, batches)))).findings
+        assert rule in {finding.rule for finding in found}
+        assert {finding.rule for finding in found} <= {rule, "time-index", "time-index-end", "leader-epochs"} | (
+            {"log-offset-order", "log-offset-range", "log-record-count"} if rule.startswith("log-offset") else set()
+        )
+
+
+def test_a_segment_that_cannot_be_read_is_found(copied: Callable[[str], Path]) -> None:
+    root = copied("transactions")
+    with next((root / ROLLED).glob("*.log")).open("r+b") as log:
+        log.truncate(2**31)  # more than a segment can have
+    assert "log-unreadable" in {finding.rule for finding in findings_of(root)}
+
+
+def test_a_snapshot_without_a_segment_is_read(golden: Golden, tmp_path: Path) -> None:
+    snapshot = min((golden("transactions") / ROLLED).glob("*.snapshot"))
+    (tmp_path / ROLLED).mkdir()
+    shutil.copy(snapshot, tmp_path / ROLLED / f"{0:020d}.snapshot")
+    assert verify_partition(open_partition(str(tmp_path / ROLLED))).findings == ()
+
+
+def test_the_batches_behind_damage_are_still_proven(copied: Callable[[str], Path]) -> None:
+    root = copied("transactions")
+    whole = verify_partition(open_partition(str(root / ROLLED))).size.batch_count
+    for plant in FAULTS["log-length"][:1]:
+        plant(root)
+    damaged = verify_partition(open_partition(str(root / ROLLED)))
+    assert damaged.size.batch_count == whole - 1
+    assert damaged.size.log_end_offset == 76
+
+
+def test_the_command_prints_and_exits_with_what_it_found(copied: Callable[[str], Path]) -> None:
+    root = copied("transactions")
+    runner = CliRunner()
+    clean = runner.invoke(command, [str(root)])
+    assert clean.exit_code == 0
+    assert "no findings" in clean.output
+    FAULTS["log-crc"][0](root)
+    dirty = runner.invoke(command, [str(root / ROLLED)])
+    assert dirty.exit_code == 1
+    assert "log-crc" in dirty.output
+    asked = runner.invoke(command, [f"{root}/roll*", "--format", "json"])
+    assert [finding["rule"] for finding in json.loads(asked.output)["findings"]] == ["log-crc"]
+    assert runner.invoke(command, [str(root / "nowhere")]).exit_code == 2
+    assert runner.invoke(command, []).exit_code == 2
+
+
+def test_a_finding_in_json_has_what_applies(copied: Callable[[str], Path]) -> None:
+    root = copied("transactions")
+    FAULTS["log-crc"][0](root)
+    (finding,) = findings_of(root)
+    assert finding.severity is Severity.ERROR
+    assert as_json(finding)["where"] == {
+        "path": f"{root}/{ROLLED}/00000000000000000016.log",
+        "topic": "rolled",
+        "partition": 0,
+        "position": finding.where.position,
+        "offset": finding.where.offset,
+    }

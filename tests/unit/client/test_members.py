@@ -1,0 +1,126 @@
+"""Members of a group that go without a word, are silent, or have a listener that fails."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.client.store import Store
+from logstore.errors import CommitFailedError
+from logstore.model import TopicPartition
+from tests.unit.client.test_groups import Clock, member, settle
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
+    with logstore.open(tmp_path / "data", config=config, now_ms=clock) as opened:
+        opened.create_topic("t", 4)
+        yield opened
+
+
+class OldListener:
+    """As kafka-python's, which knows nothing of lost partitions."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.revoked: list[list[TopicPartition]] = []
+        self._error = error
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self.revoked.append(list(revoked))
+        if self._error is not None:
+            raise self._error
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        pass
+
+
+@pytest.mark.parametrize("how", ["close", "unsubscribe"])
+def test_who_goes_with_a_failing_listener_is_gone(store: Store, how: str) -> None:
+    consumer, listener = store.consumer(group_id="g"), OldListener(ValueError("of the program"))
+    consumer.subscribe(["t"], listener=listener)
+    settle(consumer)
+    with pytest.raises(ValueError, match="of the program"):
+        getattr(consumer, how)()
+    assert not store.groups.describe("g").members
+    consumer.close()
+    assert len(listener.revoked) == 1
+
+
+def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: Store) -> None:
+    consumer, listener = store.consumer(group_id="g"), OldListener(ValueError("of the program"))
+    consumer.subscribe(["t"], listener=listener)
+    settle(consumer)
+    other = member(store)
+    other.poll()
+    with pytest.raises(ValueError, match="of the program"):
+        consumer.poll()
+    assert consumer.assignment() == set()
+    assert settle(consumer, other) == [[0, 1], [2, 3]]
+    assert len(listener.revoked) == 1
+    listener._error = None
+
+
+def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: Store, clock: Clock) -> None:
+    consumer, listener = store.consumer(group_id="g"), OldListener()
+    consumer.subscribe(["t"], listener=listener)
+    settle(consumer)
+    clock.now_ms += 300_000
+    store.groups.remove_silent()
+    assert settle(consumer) == [[0, 1, 2, 3]]
+    assert [len(revoked) for revoked in listener.revoked] == [4]
+
+
+@pytest.mark.parametrize("interval_ms", [1_000, 300_000])
+def test_a_member_is_out_when_it_has_not_polled_for_its_interval(store: Store, clock: Clock, interval_ms: int) -> None:
+    consumer = member(store, max_poll_interval_ms=interval_ms, session_timeout_ms=10)
+    settle(consumer)
+    clock.now_ms += interval_ms - 1
+    store.groups.remove_silent()
+    consumer.commit({("t", 0): 1})
+    consumer.poll()
+    clock.now_ms += interval_ms
+    store.groups.remove_silent()
+    assert not store.groups.describe("g").members
+    with pytest.raises(CommitFailedError):
+        consumer.commit({("t", 0): 2})
+
+
+def test_a_consumer_that_is_dropped_leaves_its_group(store: Store) -> None:
+    dropped, other = member(store), member(store)
+    assert settle(dropped, other) == [[0, 1], [2, 3]]
+    del dropped
+    gc.collect()
+    assert settle(other) == [[0, 1, 2, 3]]
+    del other
+    gc.collect()
+    store.groups.remove_silent()
+    assert not store.groups.describe("g").members
+
+
+def test_a_static_member_keeps_its_partitions_when_it_is_closed_or_dropped(store: Store, clock: Clock) -> None:
+    first, second = member(store, group_instance_id="a"), member(store, group_instance_id="b")
+    assert settle(first, second) == [[0, 1], [2, 3]]
+    first.close()
+    assert settle(second) == [[2, 3]]
+    first = member(store, group_instance_id="a")
+    assert settle(first, second) == [[0, 1], [2, 3]]
+    del first
+    gc.collect()
+    assert settle(second) == [[2, 3]]
+    clock.now_ms += 299_999
+    second.poll()
+    store.groups.remove_silent()
+    assert settle(second) == [[2, 3]]
+    clock.now_ms += 1
+    store.groups.remove_silent()
+    assert settle(second) == [[0, 1, 2, 3]]

@@ -1,0 +1,312 @@
+"""Record tables: the records of plain and of compressed batches, and what reading a wrong batch dies of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logstore.columns.batch_table import scan
+from logstore.columns.record_table import BatchRecords, RecordTable, record_error, unknown_codec
+from logstore.errors import DecompressionError, InvalidRecordError, LogstoreError, UnsupportedCompressionTypeError
+from logstore.kernels.decode import records as fields
+from logstore.kernels.scan.batches import POSITION
+from tests.support.encoder import (
+    GZIP,
+    LOG_APPEND_TIME,
+    LZ4,
+    NONE,
+    SNAPPY,
+    ZSTD,
+    Batch,
+    Rec,
+    compressed,
+    record_bytes,
+    varint,
+)
+
+CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
+COMPRESSED = {name: codec for name, codec in CODECS.items() if codec}
+RECORDS = [Rec(b"key", b"value", [(b"h", b"x"), (b"", None)], index, 2 * index) for index in range(5)]
+NO_FIELDS = b"\x00\x00\x00\x01\x01\x00"  # a record's body without key, value and headers
+
+
+def records_of(content: bytes, row: int = 0) -> BatchRecords:
+    data = np.frombuffer(content, np.uint8)
+    return BatchRecords(data, scan(data), row)
+
+
+def chunks_of(records: BatchRecords, capacity: int) -> Iterator[RecordTable]:
+    return records.chunks(np.empty((fields.COLUMN_COUNT, capacity), np.int64))
+
+
+def values_of(records: BatchRecords, capacity: int = 100) -> tuple[list[tuple[object, ...]], LogstoreError | None]:
+    """Offset, timestamp, sequence, key and value of the records, and what came after them."""
+    values: list[tuple[object, ...]] = []
+    try:
+        for chunk in chunks_of(records, capacity):
+            columns = zip(chunk.offset.tolist(), chunk.timestamp.tolist(), chunk.sequence.tolist(), strict=True)
+            values += [(*numbers, chunk.key(index), chunk.value(index)) for index, numbers in enumerate(columns)]
+    except LogstoreError as error:
+        return values, error
+    return values, None
+
+
+def batch_around(stream: bytes, count: int, codec: int = NONE) -> bytes:
+    """A batch of `count` records whose record bytes, before compression, are `stream`."""
+    content = bytearray(Batch(7, codec=codec, stream=compressed(codec, stream)).to_bytes())
+    content[57:61] = count.to_bytes(4, "big", signed=True)
+    return bytes(content)
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+@pytest.mark.parametrize("capacity", [1, 2, 5, 100])
+def test_records_of_every_codec_come_in_chunks(codec: int, capacity: int) -> None:
+    content = Batch(70, RECORDS, 4, codec, base_timestamp=1000, base_sequence=40).to_bytes()
+    records = records_of(content)
+    sizes = []
+    for chunk in chunks_of(records, capacity):
+        sizes.append(len(chunk))
+        assert chunk.headers(0) == [(b"h", b"x"), (b"", None)]
+        assert (set(chunk.key_size.tolist()), set(chunk.value_size.tolist())) == ({3}, {5})
+    assert (sum(sizes), max(sizes)) == (5, min(capacity, 5))
+    values, error = values_of(records_of(content), capacity)
+    assert values == [(70 + i, 1000 + 2 * i, 40 + i, b"key", b"value") for i in range(5)]
+    assert error is None
+
+
+def test_a_plain_batch_is_read_where_it_is() -> None:
+    data = np.frombuffer(Batch(0, RECORDS).to_bytes(), np.uint8)
+    records = BatchRecords(data, scan(data), 0)
+    assert records.data is data
+    assert all(chunk.data is data for chunk in records.chunks())
+
+
+@pytest.mark.parametrize("boundary", [1 << 31, 1 << 32, 1 << 34])
+def test_positions_have_all_their_bits(tmp_path: Path, boundary: int) -> None:
+    content = Batch(70, RECORDS, 4).to_bytes()
+    table, start = scan(np.frombuffer(content, np.uint8)), boundary - 70
+    with (tmp_path / "sparse").open("wb") as file:
+        file.seek(start)
+        file.write(content)
+    table.matrix[POSITION, 0] = start
+    values, error = values_of(BatchRecords(np.memmap(tmp_path / "sparse", np.uint8, "r"), table, 0))
+    assert [value[3:] for value in values] == [(b"key", b"value")] * 5
+    assert error is None
+
+
+def test_the_row_says_which_batch() -> None:
+    content = Batch(0, RECORDS).to_bytes() + Batch(5, RECORDS[:2], codec=ZSTD).to_bytes()
+    assert [values[0] for values in values_of(records_of(content, 1))[0]] == [5, 6]
+
+
+def test_null_and_empty_are_told_apart() -> None:
+    content = Batch(0, [Rec(None, b""), Rec(b"", None, offset_delta=1)]).to_bytes()
+    values, _ = values_of(records_of(content))
+    assert [value[3:] for value in values] == [(None, b""), (b"", None)]
+    (chunk,) = records_of(content).chunks()
+    assert (chunk.key_size.tolist(), chunk.value_size.tolist()) == ([-1, 0], [0, -1])
+
+
+@pytest.mark.parametrize("codec", [NONE, ZSTD])
+def test_log_append_time_is_every_records_timestamp(codec: int) -> None:
+    content = Batch(0, RECORDS, codec=codec, flags=LOG_APPEND_TIME, max_timestamp=4321).to_bytes()
+    assert {value[1] for value in values_of(records_of(content))[0]} == {4321}
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_a_batch_without_records_has_no_chunk(codec: int) -> None:
+    assert list(records_of(Batch(3, codec=codec, stream=b"").to_bytes()).chunks()) == []
+
+
+def test_headers_of_any_size_are_read() -> None:
+    headers = [(b"k" * size, b"v" * size) for size in (0, 63, 64, 8191, 8192)]
+    (chunk,) = records_of(Batch(0, [Rec(headers=headers)]).to_bytes()).chunks()
+    assert chunk.headers(0) == headers
+
+
+@pytest.mark.parametrize("codec", COMPRESSED.values(), ids=COMPRESSED)
+@pytest.mark.parametrize("capacity", [1, 2, 100])
+def test_a_compressed_batch_is_checked_before_its_first_record_is_given(codec: int, capacity: int) -> None:
+    stream = b"".join(map(record_bytes, RECORDS)) + varint(6) + b"\x00\x00\x00\x01\x01\x01"
+    values, error = values_of(records_of(batch_around(stream, 6, codec)), capacity)
+    assert values == []
+    assert error is not None
+    assert error.message == "Found invalid number of record headers -1"
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 100])
+def test_a_plain_batch_gives_the_records_before_the_wrong_one(capacity: int) -> None:
+    stream = b"".join(map(record_bytes, RECORDS)) + varint(6) + b"\x00\x00\x00\x01\x01\x01"
+    values, error = values_of(records_of(batch_around(stream, 6)), capacity)
+    assert [value[0] for value in values] == [7, 8, 9, 10, 11]
+    assert error is not None
+    assert error.message == "Found invalid number of record headers -1"
+
+
+def test_more_records_than_a_default_chunk_come_out_of_two_passes() -> None:
+    records = [Rec(None, b"%d" % index, offset_delta=index) for index in range(5000)]
+    tables = [len(chunk) for chunk in records_of(Batch(0, records, codec=GZIP).to_bytes()).chunks()]
+    values, error = values_of(records_of(Batch(0, records, codec=GZIP).to_bytes()), 2048)
+    assert tables == [2048, 2048, 904]
+    assert [value[4] for value in values] == [b"%d" % index for index in range(5000)]
+    assert error is None
+
+
+@pytest.mark.parametrize("codec", [NONE, LZ4])
+def test_bytes_after_the_last_record_are_an_error(codec: int) -> None:
+    stream = b"".join(map(record_bytes, RECORDS)) + b"\x00"
+    values, error = values_of(records_of(batch_around(stream, 5, codec)))
+    assert len(values) == (4 if codec == NONE else 0)
+    assert error is not None
+    assert error.message == "Incorrect declared batch size, records still remaining in file"
+
+
+PLAIN_ERRORS = {
+    "nothing": (b"", "Incorrect declared batch size, premature EOF reached"),
+    "a length cut off": (b"\x80", "Incorrect declared batch size, premature EOF reached"),
+    "a length too long": (
+        b"\xff" * 5 + NO_FIELDS,
+        "Varint is too long, the most significant bit in the 5th byte is set, converted value: ffffffff",
+    ),
+    "a length beyond the batch": (
+        varint(9) + NO_FIELDS,
+        "Invalid record size: expected 9 bytes in record payload, but instead the buffer has only 6 remaining bytes.",
+    ),
+    "a key beyond the batch": (varint(6) + b"\x00\x00\x00\x08\x01\x00", "Found invalid record structure"),
+    "a negative header count": (
+        varint(6) + NO_FIELDS[:5] + varint(-9),
+        "Found invalid number of record headers -9",
+    ),
+    "too many headers": (
+        varint(6) + NO_FIELDS[:5] + varint(3),
+        "Found invalid number of record headers. 3 is larger than the remaining size of the buffer",
+    ),
+    "as many headers as bytes": (varint(7) + NO_FIELDS[:5] + varint(1) + b"\x00", "Found invalid record structure"),
+    "a header value one byte too long": (
+        varint(8) + NO_FIELDS[:5] + varint(1) + b"\x00" + varint(1),
+        "Found invalid record structure",
+    ),
+    "a negative header key": (
+        varint(8) + NO_FIELDS[:5] + varint(1) + varint(-2) + b"\x01",
+        "Invalid negative header key size -2",
+    ),
+    "a length that does not fit": (
+        varint(5) + NO_FIELDS,
+        "Invalid record size: expected to read 5 bytes in record payload, but instead read 6",
+    ),
+    "a byte too much": (
+        varint(6) + NO_FIELDS + b"\x00",
+        "Incorrect declared batch size, records still remaining in file",
+    ),
+}
+STREAM_ERRORS = {
+    "a length too long": (b"\xff" * 5 + NO_FIELDS, "Incorrect declared batch size, premature EOF reached"),
+    "a negative length": (varint(-1) + NO_FIELDS, "Incorrect declared batch size, premature EOF reached"),
+    "a length beyond the stream": (
+        varint(9) + NO_FIELDS,
+        "Invalid record size: expected 9 bytes in record payload, but the record payload reached EOF.",
+    ),
+    "fields beyond the record": (varint(5) + NO_FIELDS, "Found invalid record structure"),
+    "bytes left in the record": (
+        varint(7) + NO_FIELDS + b"\x00",
+        "Invalid record size: expected to read 7 bytes in record payload, but instead read 6",
+    ),
+}
+
+
+@pytest.mark.parametrize(("stream", "message"), PLAIN_ERRORS.values(), ids=PLAIN_ERRORS)
+def test_a_wrong_record_is_told_in_kafkas_words(stream: bytes, message: str) -> None:
+    values, error = values_of(records_of(batch_around(stream, 1)))
+    assert values == []
+    assert isinstance(error, InvalidRecordError)
+    assert error.message == message
+    is_varint = message.startswith("Varint")
+    assert error.java_class == (
+        "java.lang.IllegalArgumentException" if is_varint else "org.apache.kafka.common.InvalidRecordException"
+    )
+
+
+@pytest.mark.parametrize(("stream", "message"), STREAM_ERRORS.values(), ids=STREAM_ERRORS)
+def test_a_wrong_record_of_a_stream_is_told_in_kafkas_words(stream: bytes, message: str) -> None:
+    values, error = values_of(records_of(batch_around(stream, 1, ZSTD)))
+    assert (values, error and error.message) == ([], message)
+
+
+def test_every_status_of_a_decode_has_words_of_its_own() -> None:
+    state = np.zeros(fields.STATE_COUNT, np.int64)
+    state[[fields.DETAIL, fields.SECOND_DETAIL, fields.NEXT_POSITION]] = 11, 22, 33
+    statuses = range(fields.PREMATURE_END, fields.RECORDS_REMAINING + 1)
+    errors = [record_error(status, state) for status in statuses]
+    assert len({error.message for error in errors}) == len(errors) == 10
+    assert {error.position for error in errors} == {33}
+    assert not any("{" in (error.message or "") for error in errors)
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+@pytest.mark.parametrize("count", [-1, -(2**31)])
+def test_a_negative_count_is_refused(codec: int, count: int) -> None:
+    content = batch_around(b"".join(map(record_bytes, RECORDS)), count, codec)
+    with pytest.raises(InvalidRecordError) as caught:
+        records_of(content)
+    assert caught.value.message == f"Found invalid record count {count} in magic v2 batch"
+    assert (caught.value.position, caught.value.offset) == (0, 7)
+
+
+def test_a_batch_shorter_than_its_header_is_refused() -> None:
+    stub = bytearray(Batch(0, RECORDS).to_bytes()[:40])
+    stub[8:12] = (28).to_bytes(4, "big")
+    with pytest.raises(InvalidRecordError) as caught:
+        records_of(bytes(stub) + bytes(100))
+    assert (caught.value.message, caught.value.java_class) == (None, "java.lang.IndexOutOfBoundsException")
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_an_unknown_codec_is_refused(codec: int) -> None:
+    content = Batch(0, RECORDS, codec=codec, stream=b"whatever").to_bytes()
+    with pytest.raises(UnsupportedCompressionTypeError) as caught:
+        records_of(content)
+    assert caught.value.message == unknown_codec(codec, 0).message == f"Unknown compression type id: {codec}"
+    assert caught.value.java_class == "java.lang.IllegalArgumentException"
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY])
+def test_a_stream_that_does_not_open_fails_before_any_record(codec: int) -> None:
+    content = Batch(0, RECORDS, codec=codec, stream=b"not a header at all, by any means").to_bytes()
+    with pytest.raises(DecompressionError):
+        records_of(content)
+
+
+def test_a_stream_that_breaks_off_fails_after_what_it_delivered() -> None:
+    whole = compressed(GZIP, b"".join(map(record_bytes, RECORDS)))
+    values, error = values_of(records_of(Batch(0, RECORDS, codec=GZIP, stream=whole[:-12]).to_bytes()))
+    assert values == []
+    assert isinstance(error, DecompressionError)
+    assert error.message == "Failed to decompress record stream"
+
+
+def test_a_stream_that_breaks_off_after_the_last_record_fails_at_the_check_for_more() -> None:
+    whole = compressed(GZIP, b"".join(map(record_bytes, RECORDS)))
+    values, error = values_of(records_of(Batch(0, RECORDS, codec=GZIP, stream=whole[:-8]).to_bytes()))
+    assert values == []
+    assert isinstance(error, DecompressionError)
+    assert error.message == "Error checking for remaining bytes after reading batch"
+
+
+def test_a_wrong_record_is_found_before_the_stream_breaks_off() -> None:
+    stream = varint(5) + NO_FIELDS + b"".join(map(record_bytes, RECORDS))
+    cut = compressed(GZIP, stream)[:-8]
+    _, error = values_of(records_of(Batch(0, RECORDS, codec=GZIP, stream=cut).to_bytes()))
+    assert error is not None
+    assert error.message == "Found invalid record structure"
+
+
+def test_a_state_may_be_lent_and_is_left_where_the_decode_ended() -> None:
+    data = np.frombuffer(Batch(0, RECORDS).to_bytes(), np.uint8)
+    state = np.full(fields.STATE_COUNT + 4, -77, np.int64)
+    (chunk,) = BatchRecords(data, scan(data), 0, state).chunks()
+    assert len(chunk) == state[fields.RECORD_INDEX] == state[fields.RECORD_COUNT] == 5
+    assert state[fields.NEXT_POSITION] == data.size
+    assert (state[fields.STATE_COUNT :] == -77).all()

@@ -1,0 +1,97 @@
+"""A file scanned ahead on two threads is the same file."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from logstore.columns import batch_table, window_scan
+from logstore.columns.batch_table import scan
+from logstore.columns.window_scan import scan_windows
+from logstore.kernels.scan import batches as fields
+from tests.support.encoder import Batch, Rec
+
+FILE = b"".join(Batch(index, [Rec(b"k", b"v" * (index % 50))]).to_bytes() for index in range(200))
+DAMAGED = bytearray(FILE)
+DAMAGED[len(FILE) // 2] ^= 1
+
+
+@pytest.fixture(params=["one thread", "two threads"])
+def _threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_table, "WINDOW_SIZE", 1000)
+    monkeypatch.setattr(window_scan, "RELEASED_WINDOW_SIZE", 2000)
+    if request.param == "two threads":
+        monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
+
+
+@pytest.mark.usefixtures("_threads")
+@pytest.mark.parametrize("content", [FILE, bytes(DAMAGED), FILE + b"\x00" * 50, FILE[:-1], b""])
+def test_windows_come_in_order_with_their_checksums(content: bytes) -> None:
+    data = np.frombuffer(content, np.uint8)
+    tables = list(scan_windows(data, 0, data.size))
+    whole = scan(data, check_crc=True)
+    matrix = np.concatenate([table.matrix[:, : table.count] for table in tables], axis=1)
+    assert np.array_equal(matrix, whole.matrix)
+    assert [table.status == fields.MORE for table in tables] == [True] * (len(tables) - 1) + [False]
+    last = tables[-1]
+    assert (last.status, last.next_position, last.bad_length) == (whole.status, whole.next_position, whole.bad_length)
+
+
+@pytest.mark.usefixtures("_threads")
+def test_a_window_starts_where_the_one_before_ended() -> None:
+    data = np.frombuffer(FILE, np.uint8)
+    position = int(scan(data).position[3])
+    for table in scan_windows(data, position, data.size):
+        assert table.position[0] == position
+        position = table.next_position
+    assert position == data.size
+
+
+@pytest.mark.usefixtures("_threads")
+def test_every_window_is_released_once() -> None:
+    data, released = np.frombuffer(FILE, np.uint8), []
+    tables = list(scan_windows(data, 0, data.size, release=lambda start, end: released.append((start, end))))
+    assert sorted(released) == [(table.position[0], table.next_position) for table in tables]
+    assert sum(end - start for start, end in released) == data.size
+
+
+@pytest.mark.usefixtures("_threads")
+def test_windows_that_are_released_are_larger_and_have_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = np.frombuffer(FILE, np.uint8)
+    sizes = [int(table.size.sum()) for table in scan_windows(data, 0, data.size, release=lambda start, end: None)]
+    assert 2000 <= max(sizes) < 2000 + 200
+    assert max(int(table.size.sum()) for table in scan_windows(data, 0, data.size)) < 1000 + 200
+    monkeypatch.setattr(window_scan, "RELEASED_ROW_COUNT", 7)
+    tables = scan_windows(data, 0, data.size, release=lambda start, end: None)
+    assert max(map(len, tables)) == 7
+
+
+def test_a_short_range_gives_both_threads_some_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_scan, "WINDOW_SIZE_MIN", 100)
+    data = np.frombuffer(FILE, np.uint8)
+    assert len(list(scan_windows(data, 0, data.size))) == window_scan.WINDOW_COUNT_MIN
+
+
+def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_table, "WINDOW_SIZE", 100)
+    monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
+    before = set(threading.enumerate())
+    windows = scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE))
+    assert next(windows).count > 0
+    helpers = set(threading.enumerate()) - before
+    windows.close()  # type: ignore[attr-defined]
+    for helper in helpers:
+        helper.join(60)
+    assert not any(helper.is_alive() for helper in helpers)
+
+
+def test_what_a_thread_dies_of_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError("no room for a table")
+
+    monkeypatch.setattr(window_scan, "PARALLEL_SIZE_MIN", 0)
+    monkeypatch.setattr(window_scan, "scan_chunk", fail)
+    with pytest.raises(MemoryError, match="no room for a table"):
+        list(scan_windows(np.frombuffer(FILE, np.uint8), 0, len(FILE)))

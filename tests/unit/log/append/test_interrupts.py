@@ -1,0 +1,231 @@
+"""A KeyboardInterrupt at any line of an append loses an answer at most: the log says what its file does."""
+
+from __future__ import annotations
+
+import ctypes
+import linecache
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from logstore.columns.record_building import build_batch
+from logstore.columns.record_columns import BytesColumn, RecordColumns
+from logstore.disk.seam import Seam
+from logstore.errors import InvalidTxnStateError, KafkaStorageError
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.model import Codec
+from tests.recovery.comparison import UnsyncedSeam
+from tests.support.encoder import SOME_TIME
+
+SETTINGS = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
+FOLDERS = ("/logstore/view/", "/logstore/log/", "/logstore/folds/", "/logstore/disk/")
+
+
+def interrupted_at(line_count: int, call: Callable[[], object]) -> bool:
+    """Whether a KeyboardInterrupt at this line of the product, the first being 0, came before the call's end."""
+    seen = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal seen
+        if not any(folder in frame.f_code.co_filename for folder in FOLDERS):
+            return None
+        code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+        if event == "line" and not code.startswith(("try:", "with ")):  # no signal comes there
+            seen += 1
+            if seen > line_count:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+class LazySystem(UnsyncedSeam):
+    """A system whose write takes half."""
+
+    def __init__(self) -> None:
+        prototype = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)
+        self._write = prototype(lambda descriptor, data, size: os.write(descriptor, ctypes.string_at(data, size // 2)))
+
+    def write_address(self) -> int:
+        return ctypes.cast(self._write, ctypes.c_void_p).value or 0
+
+
+class WritingSeam(UnsyncedSeam):
+    """Has a write of its own."""
+
+    def write(self, descriptor: int, data: Any) -> None:
+        super().write(descriptor, data)
+
+
+def producer(number: int, *, is_transactional: bool = False) -> dict[str, Any]:
+    return {
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "base_sequence": number,
+        "is_transactional": is_transactional,
+    }
+
+
+def verified(log: PartitionLog, value: bytes, number: int) -> object:
+    guard = log.begin_verification(7, sequence=number, producer_epoch=0, supports_epoch_bump=False)
+    return log.append_records([value], guard=guard, **producer(number, is_transactional=True))
+
+
+def a_batch(log: PartitionLog, value: bytes, number: int, codec: Codec = Codec.NONE) -> object:
+    columns = RecordColumns.from_records([(None, value, SOME_TIME, ())])
+    return log.append_as_leader(build_batch(columns, codec=codec))
+
+
+def columns(log: PartitionLog, value: bytes, number: int) -> object:
+    return log.append_columns(RecordColumns(1, None, BytesColumn.of_values([value])))
+
+
+APPENDS: dict[str, Callable[[PartitionLog, bytes, int], Any]] = {
+    "records": lambda log, value, number: log.append_records([value]),
+    "keys": lambda log, value, number: log.append_records([value], [b"k"], [SOME_TIME]),
+    "idempotent": lambda log, value, number: log.append_records([value], **producer(number)),
+    "verified": verified,
+    "batch": a_batch,
+    "compressed": lambda log, value, number: a_batch(log, value, number, Codec.LZ4),
+    "columns": columns,
+}
+CASES = [
+    *[(kind, "bound", UnsyncedSeam) for kind in APPENDS],
+    *[(kind, "new config", UnsyncedSeam) for kind in ("records", "verified")],
+    ("idempotent", "roll", UnsyncedSeam),
+    ("idempotent", "bound", LazySystem),
+    ("columns", "bound", LazySystem),
+    ("idempotent", "bound", WritingSeam),
+]
+
+
+def opened(path: Path, *, was_clean: bool = True, seam: Seam | None = None) -> PartitionLog:
+    settings = replace(SETTINGS, was_clean=was_clean)
+    return opening.open_log(str(path), settings, now_ms=lambda: SOME_TIME, seam=seam or UnsyncedSeam())
+
+
+def records_of(log: PartitionLog) -> list[tuple[int, bytes | None]]:
+    return [(record.offset, record.value) for chunk in log.records().chunks() for record in chunk.to_records()]
+
+
+@pytest.mark.parametrize(("kind", "state", "seam"), CASES)
+def test_an_append_may_be_interrupted_at_any_line(kind: str, state: str, seam: type[Seam], tmp_path: Path) -> None:
+    append, line_count, was_interrupted = APPENDS[kind], 0, True
+    step = 1 if state == "bound" and seam is UnsyncedSeam else 3
+    while was_interrupted:
+        path = tmp_path / f"{line_count}" / "t-0"
+        path.parent.mkdir()
+        log = opened(path, seam=seam())
+        told = {append(log, b"a%d" % number, number).first_offset: b"a%d" % number for number in range(3)}
+        if state == "new config":
+            log.update_config(log.config)
+        elif state == "roll":
+            log.roll()
+        was_interrupted = interrupted_at(line_count, partial(append, log, b"interrupted", 3))
+        assert log.offsets.struct.log_end_offset in (3, 4)
+        if log.is_writable:
+            again = append(log, b"interrupted", 3)
+            assert again.last_offset in (3, 4)
+            for number in range(4, 7):
+                told[append(log, b"b%d" % number, number).first_offset] = b"b%d" % number
+            assert log.high_watermark == log.log_end_offset
+        else:
+            with pytest.raises(KafkaStorageError, match="already offline"):
+                append(log, b"late", 4)
+        was_writable = log.is_writable
+        assert told.items() <= dict(records_of(log)).items(), line_count
+        log.close()
+        log = opened(path, was_clean=was_writable)
+        records = records_of(log)
+        assert [offset for offset, _ in records] == list(range(log.log_end_offset)), line_count
+        assert told.items() <= dict(records).items(), line_count
+        assert [value for _, value in records].count(b"interrupted") <= (1 if kind in ("idempotent", "verified") else 2)
+        log.close()
+        line_count += step
+    assert line_count > 10
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_marker_may_be_interrupted_at_any_line(is_commit: bool, tmp_path: Path) -> None:
+    end = {"is_commit": is_commit, "coordinator_epoch": 0, "transaction_version": 1}
+    line_count, was_interrupted = 0, True
+    while was_interrupted:
+        path = tmp_path / f"{line_count}" / "t-0"
+        path.parent.mkdir()
+        log = opened(path)
+        for number in range(2):
+            verified(log, b"v", number)
+            log.append_end_transaction(7, 0, **end)
+        verified(log, b"v", 2)
+        was_interrupted = interrupted_at(line_count, partial(log.append_end_transaction, 7, 0, **end))
+        is_ended = log.log_end_offset == 6
+        if log.is_writable:
+            assert (log.first_unstable_offset is None) == is_ended
+            assert log.last_stable_offset == (6 if is_ended else 4)
+            log.append_end_transaction(7, 0, **end)
+            assert verified(log, b"v", 3).first_offset == log.last_stable_offset  # type: ignore[attr-defined]
+            log.append_end_transaction(7, 0, **end)
+            assert log.last_stable_offset == log.log_end_offset
+        was_writable = log.is_writable
+        log.close()
+        log = opened(path, was_clean=was_writable)
+        if was_writable:
+            aborted = log.active.transaction_index.entry_count
+            assert aborted == (0 if is_commit else 4)
+            assert log.first_unstable_offset is None
+        log.close()
+        line_count += 1 if is_commit else 4
+    assert line_count > 10
+
+
+def test_a_guard_that_an_interrupt_left_unused_is_used_up(tmp_path: Path) -> None:
+    """The kernel has appended the batch, and its producer's verification is still there."""
+    log = opened(tmp_path / "t-0")
+    log.append_records([b"first"])
+    guard = log.begin_verification(7, sequence=0, producer_epoch=0, supports_epoch_bump=False)
+    state = log.producers.state.verification.get(7)
+    assert state is not None
+    log.append_records([b"v"], guard=guard, **producer(0, is_transactional=True))
+    log.producers.state.verification._states[7] = state
+    assert log.append_records([b"w"], **producer(1, is_transactional=True)).first_offset == 2
+    assert len(log.producers.state.verification) == 0
+    log.append_end_transaction(7, 0, is_commit=True, coordinator_epoch=0, transaction_version=1)
+    with pytest.raises(InvalidTxnStateError):
+        log.append_records([b"x"], guard=guard, **producer(2, is_transactional=True))
+    log.close()
+
+
+def test_bytes_that_nobody_counted_end_the_writing(tmp_path: Path) -> None:
+    """As an interrupt leaves them behind a write that took a part, before anything can be done about it."""
+    log = opened(tmp_path / "t-0")
+    log.append_records([b"first"])
+    os.write(log.active.descriptor, np.zeros(10, np.uint8).tobytes())
+    log.offsets.struct.unfinished_size = 70
+    assert not log.is_writable
+    for change in (lambda: log.append_records([b"v"]), log.roll, log.flush):
+        with pytest.raises(KafkaStorageError, match="already offline"):
+            change()
+    log.close()
+    log = opened(tmp_path / "t-0", was_clean=False)
+    assert records_of(log) == [(0, b"first")]
+    log.close()

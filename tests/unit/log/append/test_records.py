@@ -1,0 +1,116 @@
+"""Records with keys and headers, as a producer gives them: the fast path and the slow one write the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+
+from logstore.errors import InvalidRecordError, RecordTooLargeError, UsageError
+from logstore.layout.record import EncodedHeaders, encode_headers
+from logstore.log.append.fast import FastPath
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from tests.support.encoder import SOME_TIME, Batch, Rec
+
+HEADERS = [[("trace", b"7f3a"), ("source", None)], [], [("größe", b""), (b"\xff", b"x" * 300)]]
+VALUES, KEYS = [b"one", None, b"three" * 40], [b"k", b"", None]
+TIMES = [SOME_TIME, SOME_TIME - 70, SOME_TIME + 5]
+RAW_HEADERS = [[(key.encode() if isinstance(key, str) else key, value) for key, value in row] for row in HEADERS]
+ROWS = list(zip(KEYS, VALUES, RAW_HEADERS, TIMES, strict=True))
+EXPECTED = Batch(
+    1,
+    [Rec(*row, offset_delta=at, timestamp_delta=time - SOME_TIME) for at, (*row, time) in enumerate(ROWS)],
+    last_offset_delta=2,
+    max_timestamp=SOME_TIME + 5,
+).to_bytes()
+
+
+def opened(place: Path, **config: str) -> PartitionLog:
+    """A log with a record, so that the fast path is bound at the next one."""
+    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config(config))
+    log = opening.open_log(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
+    log.append_records([b"first"])
+    return log
+
+
+def appended(log: PartitionLog, *arguments: Any) -> bytes:
+    """What an append adds to the file."""
+    path = Path(log.directory.path) / f"{0:020}.log"
+    before = log.size
+    log.append_records(*arguments)
+    return path.read_bytes()[before : log.size]
+
+
+def test_the_next_append_goes_by_another_configuration(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    log.append_records([b"the fast path is bound"])
+    log.update_config(parse_config({"max.message.bytes": "100"}))
+    with pytest.raises(RecordTooLargeError):
+        log.append_records([b"x" * 100])
+    log.update_config(parse_config({"cleanup.policy": "compact"}))
+    with pytest.raises(InvalidRecordError):
+        log.append_records([b"without a key"])
+    log.update_config(parse_config({}))
+    assert log.append_records([b"x" * 100]).first_offset == 2
+    log.close()
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_keys_and_headers_take_the_fast_path(tmp_path: Path, kind: Any) -> None:
+    log = opened(tmp_path)
+    log.appender.slow = None  # type: ignore[assignment]
+    encoded = HEADERS if kind is list else EncodedHeaders([encode_headers(HEADERS[0]), b"", encode_headers(HEADERS[2])])
+    assert appended(log, kind(VALUES), kind(KEYS), kind(TIMES), encoded) == EXPECTED
+    log.close()
+
+
+def test_the_slow_path_writes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = opened(tmp_path)
+    monkeypatch.setattr(FastPath, "try_append", lambda *_: None)
+    assert appended(log, VALUES, KEYS, TIMES, HEADERS) == EXPECTED
+    log.close()
+
+
+def test_many_records_are_the_same_by_both_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rows than the fast path has memory for at first, of which some have what others have not."""
+    count = 3000
+    keys = [None if row % 7 == 0 else b"key %d" % row for row in range(count)]
+    values = [b"v" * (row % 200) for row in range(count)]
+    headers = [[("row", b"%d" % row)] * (row % 4) for row in range(count)]
+    for columns in (values,), (values, keys), (values, keys, None, headers), (values, None, list(range(count)), None):
+        written = []
+        for name in "fast", "slow":
+            (tmp_path / name).mkdir(exist_ok=True)
+            log = opened(tmp_path / name, **{"message.timestamp.type": "LogAppendTime"})
+            with monkeypatch.context() as patch:
+                if name == "fast":
+                    log.appender.slow = None  # type: ignore[assignment]
+                else:
+                    patch.setattr(FastPath, "try_append", lambda *_: None)
+                written.append(appended(log, *columns))
+            log.close()
+            rmtree(tmp_path / name)
+        assert written[0] == written[1]
+
+
+def test_bytes_of_all_kinds_are_taken(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    kinds: Any = [b"a", bytearray(b"b"), memoryview(b"c"), type("Mine", (bytes,), {})(b"d")]
+    log.append_records(kinds, kinds)
+    records = [record for chunk in log.records().chunks() for record in chunk.to_records()][1:]
+    assert [(record.key, record.value) for record in records] == [(each, each) for each in (b"a", b"b", b"c", b"d")]
+    log.close()
+
+
+def test_headers_that_are_none_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    for headers in [b"\2"], [[("k", 5)]], ["text"], [[("k", b"v")], []]:
+        with pytest.raises(UsageError):
+            log.append_records([b"v"], headers=headers)  # type: ignore[arg-type]
+    assert log.log_end_offset == 1
+    log.close()

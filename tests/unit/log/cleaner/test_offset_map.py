@@ -1,0 +1,77 @@
+"""The memory of the cleaner's map: slots and marks share one budget, and the keys have theirs first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from logstore.columns.record_table import RecordTable
+from logstore.kernels.decode import records as decode
+from logstore.kernels.table import offset_map as fields
+from logstore.log.cleaner.offset_map import SLOT_SIZE, OffsetMap
+from tests.support.dice import Dice
+
+MIB = 1 << 20
+
+
+def memory(offset_map: OffsetMap) -> tuple[int, int]:
+    """Bytes of slots and of marks."""
+    return offset_map._table.nbytes, int(offset_map._state[fields.MARK_COUNT])
+
+
+@pytest.mark.parametrize("record_count", [10**5, 10**8, 2 * 10**9])
+def test_marks_are_part_of_the_budget(record_count: int) -> None:
+    offset_map = OffsetMap(record_count, buffer_size=MIB, end_offset=record_count)
+    assert memory(offset_map) == (MIB // SLOT_SIZE * SLOT_SIZE, 0)
+    assert offset_map._marks.nbytes == 1
+    assert offset_map.entry_count_max == int(MIB // SLOT_SIZE * 0.9)
+
+
+def test_slots_that_keys_can_do_without_are_given_up_for_marks() -> None:
+    count = 37_500  # of 43,690 slots; twice as many would be roomy
+    slots_size, mark_count = memory(OffsetMap(count, buffer_size=MIB, end_offset=count))
+    assert mark_count == count
+    assert MIB - SLOT_SIZE < slots_size + mark_count <= MIB
+    assert memory(OffsetMap(count, buffer_size=MIB, end_offset=4 * count)) == (43_690 * SLOT_SIZE, 0)
+
+
+def test_a_budget_with_room_for_all_is_not_used_up() -> None:
+    assert memory(OffsetMap(1000, buffer_size=MIB, end_offset=4000)) == (2001 * SLOT_SIZE, 4000)
+    assert memory(OffsetMap(1000, buffer_size=MIB, first_offset=7, end_offset=4008)) == (2001 * SLOT_SIZE, 0)
+
+
+def test_the_usual_budget_has_room_for_the_marks_of_some_million_records() -> None:
+    count = 4_800_000
+    slots_size, mark_count = memory(OffsetMap(count, end_offset=count))
+    assert mark_count == count
+    assert slots_size + mark_count <= 128 * MIB
+
+
+def test_whatever_is_asked_for_fits_and_takes_as_many_keys_as_it_says() -> None:
+    for number in range(300):
+        dice = Dice(f"offset map {number}")
+        buffer_size, count = dice.between(60, 5000), dice.between(1, 300)
+        load_factor = dice.choose([0.5, 0.8, 0.9, 0.99])
+        end_offset = dice.choose([0, count, 2 * count, 4 * count])
+        offset_map = OffsetMap(count, buffer_size=buffer_size, load_factor=load_factor, end_offset=end_offset)
+        slots_size, mark_count = memory(offset_map)
+        where = f"case {number}"
+        assert slots_size + mark_count <= buffer_size, where
+        assert mark_count in (0, end_offset), where
+        state = offset_map._state
+        assert min(count, offset_map.entry_count_max) <= state[fields.ENTRY_COUNT_MAX] < state[fields.SLOT_COUNT], where
+
+
+def test_a_map_with_few_slots_finds_what_it_has() -> None:
+    """As many keys as it was made for, at the highest load that marks may bring it to."""
+    count = 37_500
+    offset_map = OffsetMap(count, buffer_size=MIB, end_offset=count)
+    data = np.frombuffer(b"".join(b"%08d" % number for number in range(count)), np.uint8)
+    matrix = np.zeros((decode.COLUMN_COUNT, count), np.int64)
+    matrix[decode.OFFSET] = np.arange(count)
+    matrix[decode.KEY_POSITION], matrix[decode.KEY_SIZE] = np.arange(count) * 8, 8
+    records = RecordTable(data, matrix, count)
+    assert offset_map.put(records) == count
+    assert offset_map.entry_count == count
+    assert np.array_equal(offset_map.find(records), np.arange(count))
+    assert offset_map.is_latest(records).all()

@@ -1,0 +1,338 @@
+"""What recovery refuses, tells, and does otherwise than Kafka on purpose; and the command around it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from logstore.disk.seam import Seam
+from logstore.errors import (
+    CorruptIndexError,
+    DataDirectoryError,
+    InvalidNameError,
+    LogstoreError,
+    OffsetOverflowError,
+    UsageError,
+)
+from logstore.layout.offset_index import OffsetIndex
+from logstore.log.config import parse_config, segment_size_max
+from logstore.log.load import loader
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.producers import PartitionProducers
+from logstore.log.load.recover import recover_partition
+from logstore.log.load.recovered import RecoveredLog
+from logstore.log.load.segment_recovery import recover_segment
+from logstore.log.segment.log_segment import LogSegment
+from logstore.view import segment as segments
+from logstore_tools.recover_command import command
+from tests.recovery.cases import NOW_MS, move_last_offset
+from tests.recovery.comparison import UnsyncedSeam
+from tests.support.dice import Dice
+
+LAST_BASE = f"{65:020}"
+
+
+class Failing(Seam):
+    """Every call that writes fails with ENOSPC after some."""
+
+    def __init__(self, call_count: int) -> None:
+        self.calls_left = call_count
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        self.calls_left -= 1
+        if self.calls_left < 0:
+            raise DataDirectoryError("No space left on device", java_class="java.io.IOException")
+        super().write(descriptor, data)
+
+
+class Watching(UnsyncedSeam):
+    """Notes renames and syncs of the directory, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def rename(self, path: str, new_path: str) -> None:
+        self.calls.append("rename")
+        super().rename(path, new_path)
+
+    def sync_directory(self, path: str) -> None:
+        self.calls.append("sync")
+        super().sync_directory(path)
+
+
+@pytest.fixture
+def rolled(golden: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A partition of five segments, with transactions."""
+    return Path(shutil.copytree(golden("transactions") / "rolled-0", tmp_path / "data" / "rolled-0"))
+
+
+def recover(
+    directory: Path,
+    *,
+    was_clean: bool = False,
+    log_start: int = 0,
+    config: dict[str, str] | None = None,
+    seam: Seam | None = None,
+) -> RecoveredLog:
+    settings = LoadSettings(was_clean, 0, log_start, NOW_MS, parse_config(config or {}))
+    return recover_partition(str(directory), settings, seam or UnsyncedSeam())
+
+
+def test_what_is_done_is_told(rolled: Path) -> None:
+    log = rolled / f"{LAST_BASE}.log"
+    log.write_bytes(log.read_bytes()[:-10])
+    (rolled / f"{0:020}.index.deleted").touch()
+    repairs = {repair.file: repair for repair in recover(rolled).repairs}
+    assert repairs[f"{0:020}.index.deleted"].action == "deleted"
+    assert repairs[log.name].action == "truncated"
+    assert "the last batch is cut off" in repairs[log.name].reason
+    assert recover(rolled, was_clean=True).repairs == ()
+
+
+def test_names_that_recovery_makes_are_synced_together_at_its_end(rolled: Path) -> None:
+    seam = Watching()
+    for index in rolled.glob("*index"):
+        index.unlink()
+    recover(rolled, seam=seam)
+    assert seam.calls.count("rename") > 10
+    assert seam.calls[-1] == "sync"
+    assert seam.calls.count("sync") == 1
+
+
+def test_an_invalid_batch_is_told_with_its_checksum(rolled: Path) -> None:
+    log = rolled / f"{LAST_BASE}.log"
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1
+    log.write_bytes(content)
+    recovered = recover(rolled)
+    (repair,) = [repair for repair in recovered.repairs if repair.action == "truncated"]
+    assert "at byte 0: Record is corrupt (stored crc = " in repair.reason
+    assert recovered.log_end_offset == 65
+
+
+@pytest.mark.parametrize(("name", "error"), [("rolled", InvalidNameError), ("t-0.0123-delete", UsageError)])
+def test_directories_that_are_no_live_partitions_are_refused(
+    name: str, error: type[LogstoreError], rolled: Path
+) -> None:
+    other = rolled.rename(rolled.with_name(name))
+    before = sorted(path.name for path in other.iterdir())
+    with pytest.raises(error):
+        recover(other)
+    assert sorted(path.name for path in other.iterdir()) == before
+
+
+def test_a_link_is_refused_before_anything_is_changed(rolled: Path, tmp_path: Path) -> None:
+    log = rolled / f"{LAST_BASE}.log"
+    log.rename(tmp_path / "elsewhere.log")
+    log.symlink_to(tmp_path / "elsewhere.log")
+    with pytest.raises(DataDirectoryError, match="symbolic link"):
+        recover(rolled)
+    assert (rolled / f"{LAST_BASE}.index").exists()
+
+
+def test_an_index_that_is_too_large_is_refused_and_kept(rolled: Path) -> None:
+    index = rolled / f"{LAST_BASE}.index"
+    index.write_bytes(bytes(800))
+    with pytest.raises(CorruptIndexError, match=r"newPosition > limit: \(800 > 80\)"):
+        recover(rolled, was_clean=True, config={"segment.index.bytes": "80"})
+    assert index.read_bytes() == bytes(800)
+
+
+def test_a_swapped_in_log_without_an_index_gets_one_made(rolled: Path) -> None:
+    for suffix in (".log", ".timeindex"):
+        (rolled / (LAST_BASE + suffix)).rename(rolled / f"{LAST_BASE}{suffix}.swap")
+    (rolled / f"{LAST_BASE}.index").unlink()
+    recovered = recover(rolled, was_clean=True, config={"index.interval.bytes": "0"})
+    assert recovered.segments[-1].index_entry_count > 0
+    assert (rolled / f"{LAST_BASE}.index").stat().st_size == 8 * recovered.segments[-1].index_entry_count
+
+
+@pytest.mark.parametrize("torn_size", [0, 10])
+def test_segments_without_indexes_are_read_once(
+    torn_size: int, rolled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index in rolled.glob("*.index"):
+        index.unlink()
+    log = rolled / f"{LAST_BASE}.log"
+    log.write_bytes(log.read_bytes()[: log.stat().st_size - torn_size])
+    twin = Path(shutil.copytree(rolled, tmp_path / "twin" / rolled.name))
+    read: list[int] = []
+
+    def counted(segment: LogSegment, *arguments: Any) -> int:
+        read.append(segment.base_offset)
+        return recover_segment(segment, *arguments)
+
+    monkeypatch.setattr(loader, "recover_segment", counted)
+    once = recover(rolled)
+    assert read == sorted(set(read))
+    monkeypatch.setattr(loader, "KEPT_PRODUCER_COUNT_MAX", -1)
+    twice = recover(twin)
+    assert len(read) == 3 * len(once.segments)
+    contents = [{path.name: path.read_bytes() for path in each.iterdir()} for each in (rolled, twin)]
+    assert contents[0] == contents[1]
+    assert replace(once, path="") == replace(twice, path="")
+
+
+def test_indexes_that_are_made_anew_are_not_read_before(rolled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for index in (rolled / f"{LAST_BASE}.index", rolled / f"{LAST_BASE}.timeindex"):
+        index.write_bytes(bytes(12 * 8 * 1000))
+    expected = recover(Path(shutil.copytree(rolled, rolled.parent / "twin" / rolled.name)))
+    sizes: list[int] = []
+    parse = segments.parse_offset_index
+
+    def told(data: bytes, **place: Any) -> OffsetIndex:
+        sizes.append(len(data))
+        return parse(data, **place)
+
+    monkeypatch.setattr(segments, "parse_offset_index", told)
+    recovered = recover(rolled)
+    assert max(sizes) < 1000
+    assert replace(recovered, path="") == replace(expected, path="")
+
+
+def test_indexes_below_a_segment_without_one_are_read(rolled: Path) -> None:
+    (rolled / f"{LAST_BASE}.index").unlink()
+    bases = sorted(int(log.stem) for log in rolled.glob("*.log"))
+    read: list[int] = []
+
+    class Told(LogSegment):
+        def read_indexes(self) -> None:
+            read.append(self.base_offset)
+            super().read_indexes()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loader, "LogSegment", Told)
+        recover(rolled)
+    assert set(read[: len(bases) - 1]) == set(bases[:-1])
+
+
+def test_a_segment_is_read_again_after_other_producers(rolled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (rolled / f"{LAST_BASE}.index").unlink()
+    read: list[int] = []
+
+    def counted(segment: LogSegment, *arguments: Any) -> int:
+        read.append(segment.base_offset)
+        return recover_segment(segment, *arguments)
+
+    monkeypatch.setattr(loader, "recover_segment", counted)
+    monkeypatch.setattr(PartitionProducers, "digest", lambda _: f"{len(read)}".encode())
+    recover(rolled)
+    assert read.count(int(LAST_BASE)) == 2
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_segment_that_overflows_is_split_and_has_its_records_once(has_index: bool, rolled: Path) -> None:
+    size = (rolled / f"{LAST_BASE}.log").stat().st_size
+    move_last_offset(rolled, f"{LAST_BASE}.log:5000000000", Dice(""))
+    if not has_index:
+        (rolled / f"{LAST_BASE}.index").unlink()
+    recovered = recover(rolled, was_clean=not has_index)
+    assert [segment.base_offset for segment in recovered.segments[-2:]] == [65, 5_000_000_000]
+    assert sum(segment.size for segment in recovered.segments[-2:]) == size
+
+
+def test_an_offset_after_which_there_is_none_does_not_delete_the_log(rolled: Path) -> None:
+    move_last_offset(rolled, f"{LAST_BASE}.log:{2**63 - 1}", Dice(""))
+    with pytest.raises(OffsetOverflowError, match="No offset can follow"):
+        recover(rolled, was_clean=True)
+    assert len(list(rolled.glob("*.log"))) == 5
+
+
+@pytest.mark.parametrize("call_count", [0, 1, 5, 9])
+def test_a_full_disk_stops_recovery_and_loses_nothing(call_count: int, rolled: Path) -> None:
+    logs = {path.name: path.read_bytes() for path in rolled.glob("*.log")}
+    for path in rolled.glob("*.index"):
+        path.unlink()
+    with pytest.raises(DataDirectoryError, match="No space left on device"):
+        recover(rolled, seam=Failing(call_count))
+    assert {path.name: path.read_bytes() for path in rolled.glob("*.log")} == logs
+    assert recover(rolled).log_end_offset == 76
+
+
+def test_the_internal_segment_size_goes_before_the_public_one() -> None:
+    assert segment_size_max(parse_config({})) == 1 << 30
+    assert segment_size_max(parse_config({"internal.segment.bytes": "14"})) == 14
+
+
+def test_the_command_takes_what_it_is_not_told_from_the_data_directory(rolled: Path) -> None:
+    parent = rolled.parent
+    (parent / "log-start-offset-checkpoint").write_text("0\n1\nrolled 0 20\n")
+    (parent / "recovery-point-offset-checkpoint").write_text("0\n1\nrolled 0 65\n")
+    done = CliRunner().invoke(command, [str(rolled), "--now", str(NOW_MS), "--format", "json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert (found["logStartOffset"], found["logEndOffset"], found["recoveryPoint"]) == (20, 76, 65)
+    (parent / ".kafka_cleanshutdown").touch()
+    done = CliRunner().invoke(command, [str(rolled), "--now", str(NOW_MS), "--format", "json"])
+    assert json.loads(done.stdout)["recoveryPoint"] == 76
+
+
+def test_the_command_prints_text(rolled: Path) -> None:
+    done = CliRunner().invoke(command, [str(rolled), "--unclean", "--now", str(NOW_MS)])
+    lines = done.stdout.splitlines()
+    assert "logEndOffset: 76" in lines
+    assert "segments: 5" in lines
+    assert "  epoch: 0 startOffset: 0" in lines
+
+
+def test_the_command_removes_readable_batches_only_if_told_so(rolled: Path) -> None:
+    log = min(rolled.glob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1  # in the first batch, so that all behind it goes
+    log.write_bytes(content)
+    before = {path.name: path.read_bytes() for path in rolled.iterdir()}
+    arguments = [str(rolled), "--unclean", "--now", str(NOW_MS), "--format", "json"]
+    dry = CliRunner().invoke(command, [*arguments, "--dry-run"])
+    assert dry.exit_code == 1
+    assert json.loads(dry.stdout)["removedBatches"] > 1
+    refused = CliRunner().invoke(command, arguments)
+    assert refused.exit_code == 1
+    assert "would remove" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert {path.name: path.read_bytes() for path in rolled.iterdir()} == before
+    done = CliRunner().invoke(command, [*arguments, "--yes"])
+    assert (done.exit_code, json.loads(done.stdout)["logEndOffset"]) == (0, 0)
+
+
+def test_a_dry_run_changes_nothing(rolled: Path) -> None:
+    max(rolled.glob("*.index")).unlink()
+    before = {path.name: path.read_bytes() for path in rolled.iterdir()}
+    done = CliRunner().invoke(command, [str(rolled), "--unclean", "--dry-run"])
+    assert (done.exit_code, "removedBatches: 0" in done.stdout) == (0, True)
+    assert {path.name: path.read_bytes() for path in rolled.iterdir()} == before
+
+
+def test_damage_below_the_recovery_point_removes_nothing(rolled: Path) -> None:
+    *_, closed, last = sorted(rolled.glob("*.log"))
+    content = bytearray(closed.read_bytes())
+    content[70] ^= 1  # in its first batch
+    closed.write_bytes(content)
+    last.write_bytes(b"")
+    arguments = [str(rolled), "--unclean", "--recovery-point", str(int(last.stem)), "--dry-run"]
+    done = CliRunner().invoke(command, arguments)
+    assert (done.exit_code, "removedBatches: 0" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        (["missing-0"], 1, "There is no such directory"),
+        (["--config", "nonsense", "."], 2, "expected NAME=VALUE"),
+        (["--config", "segment.bytes=1", "."], 2, "Value must be at least 1048576"),
+        (["--config", "segment.byte=1", "."], 2, "Unknown topic config name: segment.byte"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    arguments: list[str], exit_code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, arguments)
+    assert done.exit_code == exit_code
+    assert words in done.stderr

@@ -1,0 +1,507 @@
+"""What is on the disk after a flush, a roll and a close, who waits for it, and what becomes of a sync that fails."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logstore.disk.seam import Seam
+from logstore.errors import DataDirectoryError, KafkaStorageError
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.maintain.flush import flush_closed
+from logstore.log.maintain.roll import roll
+from logstore.log.partition_log import PartitionLog
+from tests.crash.lossy_disk import LossyDisk
+from tests.support.encoder import SOME_TIME
+
+WAIT_S = 30
+DAY_MS = 86_400_000
+Do = Callable[[PartitionLog], object]
+
+
+class Hooked(Seam):
+    """Calls `before` instead of syncing, once it is there; the paths that were synced."""
+
+    def __init__(self) -> None:
+        self.before: Callable[[str], object] | None = None
+        self.before_directory: Callable[[], object] | None = None
+        self.synced: list[str] = []
+        self._paths: dict[int, str] = {}
+        self._inodes: dict[int, int] = {}
+
+    def _open(self, path: str, flags: int) -> int:
+        descriptor = super()._open(path, flags)
+        self._paths[descriptor] = path
+        self._inodes[descriptor] = os.fstat(descriptor).st_ino
+        return descriptor
+
+    def sync(self, descriptor: int) -> None:
+        if self.before is not None:
+            path, inode = self._paths[descriptor], self._inodes[descriptor]
+            self.before(path)
+            assert os.fstat(descriptor).st_ino == inode, "closed meanwhile"
+        self.synced.append(Path(self._paths[descriptor]).name)
+
+    def sync_directory(self, path: str) -> None:
+        if self.before_directory is not None:
+            self.before_directory()
+
+
+def fail(*_: object) -> None:
+    raise DataDirectoryError("Input/output error", java_class="java.io.IOException")
+
+
+def opened(place: Path, seam: Seam, later: list[Callable[[], None]] | None = None, **config: str) -> PartitionLog:
+    (place / "t-0").mkdir(exist_ok=True, parents=True)
+    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0", **config}))
+    return opening.open_log(
+        str(place / "t-0"),
+        settings,
+        seam=seam,
+        now_ms=lambda: SOME_TIME,
+        requires_verification=False,
+        flush_later=None if later is None else later.append,
+    )
+
+
+def append(log: PartitionLog) -> int:
+    return log.append_records([b"value"], [b"key"], [SOME_TIME]).first_offset
+
+
+def abort(log: PartitionLog, number: int = 0) -> None:
+    log.append_records([b"value"], producer_id=7, producer_epoch=0, base_sequence=number, is_transactional=True)
+    log.append_end_transaction(7, 0, is_commit=False, coordinator_epoch=0, transaction_version=0)
+
+
+def delete_old(log: PartitionLog) -> None:
+    log.delete_old_segments(SOME_TIME)
+    log.remove_deleted_files(SOME_TIME + DAY_MS)
+
+
+def in_thread(act: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread
+
+
+def files(base_offset: int) -> set[str]:
+    return {f"{base_offset:020}.{kind}" for kind in ("log", "index", "timeindex", "txnindex")}
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [abort],
+        [abort, PartitionLog.flush],
+        [abort, PartitionLog.roll],
+        [abort, PartitionLog.flush, PartitionLog.roll],
+        [abort, PartitionLog.flush, PartitionLog.roll, append, PartitionLog.flush],
+        [abort, PartitionLog.roll, append, lambda log: log.delete_records(3)],
+        [abort, PartitionLog.flush, lambda log: roll(log, 10)],
+        [abort, PartitionLog.flush, PartitionLog.roll, lambda log: log.delete_records(2), delete_old],
+    ],
+)
+def test_all_is_on_the_disk_after_a_close(steps: list[Do], tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    disk = LossyDisk(tmp_path / "t-0", "close", outcomes=())
+    log = opened(tmp_path, disk, [])
+    for step in steps:
+        step(log)
+    log.close()
+    assert log.recovery_point == log.log_end_offset
+    assert disk.survivor("lost") == disk.survivor("kept")
+
+
+def test_a_segment_that_was_flushed_is_on_the_disk_before_the_next_one_begins(tmp_path: Path) -> None:
+    """The recovery point is at its end: a load would not look at its indexes."""
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    abort(log)
+    log.flush()
+    segment_counts: dict[str, int] = {}
+    seam.before = lambda path: segment_counts.setdefault(Path(path).name, len(list((tmp_path / "t-0").glob("*.log"))))
+    log.roll()
+    assert {name: segment_counts.get(name) for name in files(0)} == dict.fromkeys(files(0), 1)
+    append(log)
+    log.roll()  # nobody was told that this one is on the disk
+    assert [segment.is_synced for segment in log.segments] == [True, False, False]
+    assert not segment_counts.keys() & files(2)
+    log.close()
+
+
+def test_the_recovery_point_passes_no_segment_that_is_not_on_the_disk(tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    abort(log)
+    log.roll()
+    append(log)
+    assert set(seam.synced) & files(0) == set()
+    assert log.delete_records(3) == log.recovery_point == 3
+    assert set(seam.synced) & files(0) == files(0)
+    log.close()
+
+
+def test_a_flush_puts_new_names_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    disk = LossyDisk(tmp_path / "t-0", "names", outcomes=())
+    log = opened(tmp_path, disk, [])
+    append(log)
+    log.roll()
+    append(log)
+    log.flush()
+    sizes = {name: len(content) for name, content in disk.survivor("lost")}
+    assert sizes[f"{1:020}.log"] == log.active.size > 0
+    log.close()
+
+
+def test_a_failed_sync_of_another_thread_ends_the_writing(tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    for _ in range(3):
+        append(log)
+    log.roll()
+
+    def append_and_fail(_: str) -> None:
+        for _ in range(3):
+            append(log)  # takes the quick way again
+        fail()
+
+    seam.before = append_and_fail
+    with pytest.raises(KafkaStorageError, match="Error while flushing log for t-0"):
+        later[0]()
+    seam.before = None
+    assert (log.recovery_point, log.log_end_offset) == (0, 6)
+    for change in (append, abort, PartitionLog.flush, PartitionLog.roll):
+        with pytest.raises(KafkaStorageError, match="already offline"):
+            change(log)
+    log.close()
+    assert log.recovery_point == 0
+
+
+def test_who_waited_for_a_sync_that_failed_does_not_try_it_again(tmp_path: Path) -> None:
+    """The system tells a failure once: another sync of the same file would say that all is well."""
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    log.roll()
+    append(log)
+    told: list[BaseException] = []
+
+    def flush() -> None:
+        try:
+            log.flush()
+        except KafkaStorageError as error:
+            told.append(error)
+
+    threads = []
+
+    def let_another_wait(_: str) -> None:
+        seam.before = None
+        threads.append(in_thread(flush))
+        threads[0].join(0.2)
+        fail()
+
+    seam.synced.clear()
+    seam.before = let_another_wait
+    with pytest.raises(KafkaStorageError, match="Error while flushing"):
+        later[0]()
+    threads[0].join(WAIT_S)
+    assert (len(told), seam.synced, log.recovery_point) == (1, [], 0)
+    log.close()
+
+
+def test_a_segment_that_two_wait_for_is_synced_once(tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    log.roll()
+    append(log)
+    threads = []
+
+    def let_another_wait(_: str) -> None:
+        seam.before = None
+        threads.append(in_thread(log.flush))
+        threads[0].join(0.2)
+
+    seam.before = let_another_wait
+    later[0]()
+    threads[0].join(WAIT_S)
+    assert [seam.synced.count(f"{base:020}.log") for base in (0, 1)] == [1, 1]
+    assert log.recovery_point == 2
+    log.close()
+
+
+def test_a_roll_that_waited_for_a_sync_that_failed_ends_the_writing_too(tmp_path: Path) -> None:
+    seam = Hooked()
+    log = opened(tmp_path, seam)
+    append(log)
+    told: list[BaseException] = []
+
+    def roll_too() -> None:
+        try:
+            log.roll()
+        except KafkaStorageError as error:
+            told.append(error)
+
+    threads = []
+
+    def let_another_wait(_: str) -> None:
+        seam.before = None
+        threads.append(in_thread(roll_too))
+        threads[0].join(0.2)
+        fail()
+
+    seam.before = let_another_wait
+    with pytest.raises(KafkaStorageError):
+        log.flush()
+    threads[0].join(WAIT_S)
+    assert (len(told), log.recovery_point) == (1, 0)
+    log.close()
+
+
+def test_a_flush_does_not_take_the_recovery_point_back(tmp_path: Path) -> None:
+    seam = Hooked()
+    log = opened(tmp_path, seam)
+    append(log)
+
+    def go_on(_: str) -> None:
+        seam.before = None
+        append(log)
+        log.delete_records(2)
+
+    seam.before = go_on
+    log.flush()
+    assert log.recovery_point == 2
+    log.close()
+
+
+def test_names_whose_sync_failed_are_not_synced_again(tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    log.roll()
+    append(log)
+    seam.before_directory = fail
+    with pytest.raises(KafkaStorageError, match="Error while flushing"):
+        log.flush()
+    seam.before_directory = None
+    with pytest.raises(DataDirectoryError, match="Input/output error"):
+        log.directory.sync()
+    assert log.recovery_point == 0
+    log.close()
+
+
+def test_others_read_and_append_while_a_flush_waits_for_the_disk(tmp_path: Path) -> None:
+    seam = Hooked()
+    log = opened(tmp_path, seam)
+    append(log)
+    is_waiting, is_done = threading.Event(), threading.Event()
+
+    def wait(_: str) -> None:
+        is_waiting.set()
+        assert is_done.wait(WAIT_S)
+
+    seam.before = wait
+    flushing = in_thread(log.flush)
+    assert is_waiting.wait(WAIT_S)
+    seen = list[int]()
+
+    def work() -> None:
+        seen.append(append(log))
+        seen.extend(record.offset for chunk in log.records().chunks() for record in chunk.to_records())
+
+    working = in_thread(work)
+    working.join(WAIT_S)
+    assert seen == [1, 0, 1]
+    assert flushing.is_alive()
+    seam.before = None
+    is_done.set()
+    flushing.join(WAIT_S)
+    assert (log.recovery_point, log.log_end_offset) == (1, 2)
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "end_offset"),
+    [
+        (lambda log: log.roll(), 3),
+        (lambda log: (log.truncate_fully_and_start_at(0), append(log)), 1),
+        (lambda log: (log.truncate_fully_and_start_at(0), append(log), log.roll(), append(log)), 2),
+        (lambda log: log.truncate_fully_and_start_at(9), 9),
+        (lambda log: log.close(), 3),
+        (lambda log: log.flush(), 3),
+    ],
+    ids=["rolled", "written anew", "rolled anew", "begun anew", "closed", "flushed"],
+)
+def test_a_log_that_changes_while_it_is_flushed_is_on_the_disk_as_it_is_then(
+    change: Do, end_offset: int, tmp_path: Path
+) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    for _ in range(3):
+        append(log)
+    changing = []
+
+    def change_meanwhile(_: str) -> None:
+        seam.before = None
+        changing.append(in_thread(lambda: change(log)))
+        changing[0].join(0.1)  # waits for this sync, if it has to
+
+    seam.before = change_meanwhile
+    log.flush()
+    changing[0].join(WAIT_S)
+    log.flush() if log.is_writable else None
+    assert log.log_end_offset == log.recovery_point == end_offset
+    assert all(segment.is_synced for segment in log.segments if segment is not log.active)
+    assert seam.synced.count(f"{log.active.base_offset:020}.log") >= bool(log.active.size)
+    log.close()
+    assert log.failure.error is None
+
+
+def test_a_segment_that_was_removed_meanwhile_may_fail(tmp_path: Path) -> None:
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    log.roll()
+
+    def remove(_: str) -> None:
+        seam.before = None
+        log.truncate_fully_and_start_at(5)
+        fail()
+
+    seam.before = remove
+    later[0]()
+    assert (log.failure.error, append(log)) == (None, 5)
+    log.close()
+
+
+def test_a_late_sync_says_nothing_of_what_was_written_since(tmp_path: Path) -> None:
+    later: list[Callable[[], None]] = []
+    log = opened(tmp_path, Hooked(), later)
+    for _ in range(5):
+        append(log)
+    log.roll()
+    log.truncate_fully_and_start_at(2)
+    for _ in range(9):
+        append(log)
+    later[0]()
+    assert (log.segments.base_offsets, log.recovery_point) == ([2], 0)
+    log.close()
+
+
+def test_the_fast_path_is_invalidated_with_the_lock_held(tmp_path: Path) -> None:
+    """Or an append beside it could go on with a closed descriptor."""
+    log = opened(tmp_path, Hooked(), [])
+    append(log)
+    log.roll()
+    append(log)
+    append(log)
+    bound = log.appender.fast.struct
+    is_in = threading.Event()
+
+    def flush() -> None:
+        with log.poisoned_by("Error while flushing log for"):
+            is_in.set()
+
+    with log.lock:
+        thread = in_thread(flush)
+        assert not is_in.wait(0.2)
+        assert bound.is_bound == 1
+    thread.join(WAIT_S)
+    assert (is_in.is_set(), bound.is_bound) == (True, 0)
+    flush_closed(log, 1)
+    assert log.recovery_point == 1
+    log.close()
+
+
+class ToldOnce(Seam):
+    """A system that tells a write that failed later on to whoever has the file open then, and forgets it."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._failed: set[int] = set()
+
+    def _open(self, path: str, flags: int) -> int:
+        descriptor = super()._open(path, flags)
+        self._names[descriptor] = Path(path).name
+        return descriptor
+
+    def lose(self, name: str) -> None:
+        """What was written to the file cannot be put on the disk."""
+        self._failed |= {descriptor for descriptor, opened_name in self._names.items() if opened_name == name}
+
+    def sync(self, descriptor: int) -> None:
+        if descriptor in self._failed:
+            fail()
+
+    def close(self, descriptor: int) -> None:
+        self._names.pop(descriptor, None)
+        self._failed.discard(descriptor)
+        super().close(descriptor)
+
+
+@pytest.mark.parametrize("kind", ["log", "index", "timeindex", "txnindex"])
+def test_a_write_that_failed_before_the_segment_was_closed_is_told_to_the_sync_behind(
+    tmp_path: Path, kind: str
+) -> None:
+    seam, later = ToldOnce(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    abort(log)
+    append(log)
+    log.roll()
+    seam.lose(f"{0:020}.{kind}")
+    with pytest.raises(KafkaStorageError, match="Error while flushing"):
+        later[0]()
+    assert log.recovery_point == 0
+    log.close()
+
+
+def test_a_roll_does_not_wait_for_another_threads_sync(tmp_path: Path) -> None:
+    """It holds the lock that readers and appends need."""
+    seam, later = Hooked(), list[Callable[[], None]]()
+    log = opened(tmp_path, seam, later)
+    append(log)
+    rolled: list[bool] = []
+
+    def roll_meanwhile(_: str) -> None:
+        seam.before = None
+        thread = in_thread(log.roll)
+        thread.join(1)
+        rolled.append(not thread.is_alive())
+
+    seam.before = roll_meanwhile
+    log.flush()
+    assert rolled == [True]
+    assert append(log) == 1
+    log.close()
+
+
+def test_a_name_that_is_made_while_names_are_synced_is_synced_the_next_time(tmp_path: Path) -> None:
+    """A cleaning makes files without the log's lock."""
+    seam = Hooked()
+    log = opened(tmp_path, seam)
+    directory, sync_count = log.directory, 0
+
+    def make_a_file() -> None:
+        nonlocal sync_count
+        sync_count += 1
+        seam.before_directory = count
+        seam.close(directory.create("made.meanwhile", "for the test"))
+
+    def count() -> None:
+        nonlocal sync_count
+        sync_count += 1
+
+    seam.close(directory.create("made.before", "for the test"))
+    seam.before_directory = make_a_file
+    directory.sync()
+    directory.sync()
+    directory.sync()
+    assert sync_count == 2
+    log.close()

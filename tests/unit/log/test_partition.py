@@ -1,0 +1,398 @@
+"""The running log by itself: what appends, rolls, truncations and failures leave, and what is refused."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logstore.errors import (
+    DataDirectoryError,
+    InconsistentTopicIdError,
+    InvalidOffsetError,
+    KafkaStorageError,
+    OffsetOutOfRangeError,
+    UsageError,
+)
+from logstore.folds.producer_update import AppendOrigin
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.maintain.roll import roll
+from logstore.log.partition_log import PartitionLog
+from tests.recovery.comparison import UnsyncedSeam
+from tests.support.encoder import SOME_TIME, Batch, Rec
+
+CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100"}
+TOPIC_ID = "dqEnd-x7SkKckvU0_kJgLQ"
+
+Open = Callable[..., PartitionLog]
+
+
+class Failing(UnsyncedSeam):
+    """Writes, syncs or both fail while `is_full` or `is_broken`."""
+
+    is_full = is_broken = False
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        if self.is_full:
+            super().write(descriptor, data[: len(data) // 2])
+            raise DataDirectoryError("No space left on device", java_class="java.io.IOException")
+        super().write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        if self.is_broken:
+            raise DataDirectoryError("Input/output error", java_class="java.io.IOException")
+
+
+@pytest.fixture
+def open_log(tmp_path: Path) -> Iterator[Open]:
+    logs = []
+
+    def opened(config: dict[str, str] | None = None, *, clean: bool = True, **options: object) -> PartitionLog:
+        settings = LoadSettings(clean, 0, 0, SOME_TIME, parse_config(CONFIG if config is None else config))
+        options = {"seam": UnsyncedSeam(), "now_ms": lambda: SOME_TIME, **options}
+        log = opening.open_log(str(tmp_path / "t-0"), settings, **options)
+        logs.append(log)
+        return log
+
+    yield opened
+    for log in logs:
+        log.close()
+
+
+def batch(count: int = 1, **fields: int) -> np.ndarray:
+    records = [Rec(b"key", b"value" * 4, offset_delta=number) for number in range(count)]
+    return np.frombuffer(Batch(0, records, last_offset_delta=count - 1, **fields).to_bytes(), np.uint8)
+
+
+def test_a_log_is_made_written_and_opened_again(open_log: Open, tmp_path: Path) -> None:
+    log = open_log(topic_id=TOPIC_ID)
+    infos = [log.append_as_leader(batch(2), leader_epoch=3) for _ in range(20)]
+    assert [info.first_offset for info in infos] == list(range(0, 40, 2))
+    assert log.segments.base_offsets == [0, 16, 32]
+    assert (log.high_watermark, log.last_stable_offset, log.recovery_point) == (40, 40, 32)
+    assert log.epochs.entries == [(3, 0)]
+    log.close()
+    assert log.recovery_point == 40
+    assert (tmp_path / "t-0" / "partition.metadata").read_text() == f"version: 0\ntopic_id: {TOPIC_ID}"
+    again = open_log(topic_id=TOPIC_ID)
+    assert (again.log_end_offset, again.segments.base_offsets, again.topic_id) == (40, [0, 16, 32], TOPIC_ID)
+    assert again.append_as_leader(batch(), leader_epoch=3).first_offset == 40
+
+
+def test_another_topics_directory_is_refused(open_log: Open) -> None:
+    open_log(topic_id=TOPIC_ID).close()
+    with pytest.raises(InconsistentTopicIdError, match="Tried to assign topic ID"):
+        open_log(topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+
+
+def test_a_failed_write_ends_the_writing_and_loses_nothing(open_log: Open, tmp_path: Path) -> None:
+    seam = Failing()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch(3))
+    seam.is_full = True
+    with pytest.raises(KafkaStorageError, match="Error while appending records to t-0") as failed:
+        log.append_as_leader(batch())
+    assert "No space left on device" in str(failed.value)
+    seam.is_full = False
+    for change in (
+        lambda: log.append_as_leader(batch()),
+        log.flush,
+        log.roll,
+        lambda: log.truncate_fully_and_start_at(0),
+    ):
+        with pytest.raises(KafkaStorageError, match="already offline"):
+            change()
+    assert log.log_end_offset == 3
+    assert log.segments.last.data.tobytes() == (tmp_path / "t-0" / f"{0:020}.log").read_bytes()[: log.size]
+    log.close()
+    again = open_log(clean=False)
+    assert (again.log_end_offset, again.append_as_leader(batch()).first_offset) == (3, 3)
+
+
+def test_a_failed_sync_is_not_tried_again(open_log: Open) -> None:
+    seam = Failing()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch())
+    seam.is_broken = True
+    with pytest.raises(KafkaStorageError, match="Error while flushing log for t-0"):
+        log.flush()
+    seam.is_broken = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.flush()
+    assert log.recovery_point == 0
+
+
+def test_nothing_is_written_to_a_closed_log(open_log: Open) -> None:
+    log = open_log()
+    log.close()
+    log.close()
+    with pytest.raises(KafkaStorageError, match="The memory mapped buffer for log of t-0 is already closed"):
+        log.append_as_leader(batch())
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not list what is mapped")
+def test_a_closed_log_that_is_still_held_keeps_no_file(open_log: Open, tmp_path: Path) -> None:
+    log = open_log()
+    for _ in range(20):
+        log.append_as_leader(batch(3))
+    offsets = [offset for segment in log.segments for offset in segment.data[:8].tolist()]
+    assert len(log.segments) > 1
+    assert str(tmp_path) in Path("/proc/self/maps").read_text()
+    log.close()
+    assert str(tmp_path) not in Path("/proc/self/maps").read_text()
+    assert [offset for segment in log.segments for offset in segment.data[:8].tolist()] == offsets
+
+
+def test_a_torn_tail_is_cut_even_after_a_clean_shutdown(open_log: Open, tmp_path: Path) -> None:
+    log = open_log()
+    log.append_as_leader(batch(3))
+    log.close()
+    with (tmp_path / "t-0" / f"{0:020}.log").open("ab") as file:
+        file.write(batch()[:50].tobytes())
+    again = open_log()
+    assert again.append_as_leader(batch()).first_offset == 3
+    again.close()
+    assert open_log(clean=False).log_end_offset == 4
+
+
+def test_every_new_segment_is_preallocated_until_it_is_closed(open_log: Open, tmp_path: Path) -> None:
+    config = {**CONFIG, "preallocate": "true"}
+    first, second = (tmp_path / "t-0" / f"{base:020}.log" for base in (0, 1))
+    log = open_log(config)
+    assert first.stat().st_size == 1000
+    log.append_as_leader(batch())
+    log.roll()
+    assert first.stat().st_size == log.segments.first.size < second.stat().st_size == 1000
+    log.close()
+    open_log(config)
+    assert second.stat().st_size == 0
+
+
+def test_readers_keep_what_a_restart_drops(open_log: Open) -> None:
+    log = open_log()
+    for _ in range(5):
+        log.append_as_leader(batch())
+    data = log.segments.last.data
+    before = data.tobytes()
+    log.truncate_fully_and_start_at(9)
+    assert data.tobytes() == before
+    assert (log.log_start_offset, log.log_end_offset, log.high_watermark, log.size) == (9, 9, 9, 0)
+    assert log.append_as_leader(batch()).first_offset == 9
+
+
+def test_the_log_starts_no_later_than_the_high_watermark(open_log: Open) -> None:
+    log = open_log()
+    log.append_as_leader(batch(4))
+    with pytest.raises(OffsetOutOfRangeError, match="larger than the high watermark 4"):
+        log.increment_log_start_offset(5)
+    assert log.increment_log_start_offset(3)
+    assert not log.increment_log_start_offset(2)
+    assert (log.log_start_offset, log.epochs.entries) == (3, [(0, 3)])
+
+
+def test_threads_append_one_after_the_other(open_log: Open) -> None:
+    log = open_log()
+    found: list[int] = []
+
+    def write() -> None:
+        found.extend(log.append_as_leader(batch()).first_offset for _ in range(50))
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(200))
+
+
+def test_a_segment_is_synced_later_if_somebody_does_it(open_log: Open) -> None:
+    tasks: list[Callable[[], None]] = []
+    log = open_log(flush_later=tasks.append)
+    for _ in range(20):
+        log.append_as_leader(batch(2))
+    assert (log.segments.base_offsets, log.recovery_point, len(tasks)) == ([0, 16, 32], 0, 2)
+    tasks[0]()
+    assert log.recovery_point == 16
+    log.close()
+    tasks[1]()  # has nothing left to do
+    assert (log.recovery_point, log.failure.error) == (40, None)
+
+
+def test_messages_are_flushed_by_their_number_and_by_time(open_log: Open) -> None:
+    now = [SOME_TIME]
+    log = open_log({"flush.messages": "3", "flush.ms": "100"}, now_ms=lambda: now[0])
+    points = []
+    for _ in range(4):
+        log.append_as_leader(batch())
+        points.append(log.recovery_point)
+    assert points == [0, 0, 3, 3]
+    log.flush_if_due()
+    assert log.recovery_point == 3
+    now[0] += 100
+    log.flush_if_due()
+    assert log.recovery_point == 4
+
+
+def test_a_segment_is_full_sooner_by_the_jitter_drawn_for_it(open_log: Open) -> None:
+    limits: list[int] = []
+
+    def draw(limit: int) -> int:
+        limits.append(limit)
+        return 40
+
+    log = open_log({"segment.ms": "100", "segment.jitter.ms": "50"}, draw_below=draw)
+    times = [0, 60, 61, 121, 122]
+    bases = []
+    for time in times:
+        stamps = {"base_timestamp": SOME_TIME + time, "max_timestamp": SOME_TIME + time}
+        log.append_as_leader(batch(**stamps))
+        bases.append(log.segments.base_offsets[-1])
+    assert bases == [0, 0, 2, 2, 4]
+    assert limits == [50, 50, 50]
+
+
+def test_a_full_segment_without_timestamps_is_as_old_as_the_process_knows_it(open_log: Open) -> None:
+    now = [SOME_TIME]
+    log = open_log({"segment.ms": "100"}, now_ms=lambda: now[0])
+    for time in (0, 100, 101):
+        now[0] = SOME_TIME + time
+        log.append_as_leader(batch(base_timestamp=-1, max_timestamp=-1))
+    assert log.segments.base_offsets == [0, 2]
+
+
+def test_a_roll_below_the_active_segment_is_refused(open_log: Open) -> None:
+    """A replica's segment began behind a gap, and the append was refused then."""
+    log = open_log()
+    log.append_as_leader(batch())
+    roll(log, 10)
+    with pytest.raises(
+        InvalidOffsetError, match=r"with start offset 1 .* lower than start offset of the active segment"
+    ):
+        log.roll()
+    assert (log.segments.base_offsets, log.log_end_offset, log.failure.error) == ([0, 10], 1, None)
+    log.close()
+    assert open_log().append_as_leader(batch()).first_offset == 10
+
+
+def test_an_interrupted_append_ends_the_writing(open_log: Open) -> None:
+    class Interrupted(UnsyncedSeam):
+        is_interrupted = False
+
+        def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+            super().write(descriptor, data)
+            if self.is_interrupted:
+                raise KeyboardInterrupt
+
+    seam = Interrupted()
+    log = open_log(seam=seam)
+    log.append_as_leader(batch())
+    seam.is_interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        log.append_as_leader(batch())
+    seam.is_interrupted = False
+    with pytest.raises(KafkaStorageError, match="already offline"):
+        log.append_as_leader(batch())
+    assert log.log_end_offset == 1
+    assert log.failure.error is not None
+    assert log.failure.error.found == "KeyboardInterrupt"
+    assert str(log.failure.error.advice).startswith("open the log anew")  # the disk is not at fault
+
+
+def test_a_wrong_call_does_not_end_the_writing(open_log: Open) -> None:
+    log = open_log()
+    with pytest.raises(UsageError):
+        log.truncate_fully_and_start_at(-1)
+    assert [log.append_as_leader(each).first_offset for each in (batch(2), batch())] == [0, 2]
+
+
+def test_indexes_of_the_active_segment_are_as_the_file_will_be(open_log: Open) -> None:
+    log = open_log({"index.interval.bytes": "0"})
+    for number in range(5):
+        log.append_as_leader(batch(base_timestamp=number, max_timestamp=number))
+    active = log.segments.last
+    offsets, timestamps = active.offset_index.offsets.tolist(), active.time_index.timestamps.tolist()
+    assert (offsets, timestamps) == ([1, 2, 3, 4], [1, 2, 3, 4])
+    log.close()
+    closed = open_log().segments.last
+    assert closed.offset_index.offsets.tolist() == offsets
+    assert closed.time_index.timestamps.tolist() == timestamps
+
+
+def test_a_flush_later_does_not_mind_what_is_gone(open_log: Open) -> None:
+    tasks: list[Callable[[], None]] = []
+    log = open_log(flush_later=tasks.append)
+    for _ in range(20):
+        log.append_as_leader(batch(2))
+    log.truncate_fully_and_start_at(5)
+    log.append_as_leader(batch(9))
+    log.append_as_leader(batch(9))
+    for task in tasks:
+        task()
+    assert log.failure.error is None
+    assert log.recovery_point <= 5  # nothing behind was synced since
+
+
+def test_epochs_of_batches_before_a_refused_one_are_on_the_disk(open_log: Open) -> None:
+    log = open_log()
+    batches = [Batch(0, leader_epoch=3), Batch(-1, last_offset_delta=2, leader_epoch=3)]
+    data = b"".join(batch.to_bytes() for batch in batches)
+    with pytest.raises(UsageError, match="Received invalid partition leader epoch entry"):
+        log.append_as_leader(data, leader_epoch=9, origin=AppendOrigin.REPLICATION)
+    assert (Path(log.directory.path) / "leader-epoch-checkpoint").read_text() == "0\n1\n3 0\n"
+    assert log.log_end_offset == 0
+
+
+class Reentrant:
+    """An int for `operator.index` that appends or rolls before it says its value."""
+
+    def __init__(self, inner: Callable[[], object], value: int) -> None:
+        self.inner, self.value = inner, value
+
+    def __index__(self) -> int:
+        self.inner()
+        return self.value
+
+    __int__ = __index__
+
+
+@pytest.mark.parametrize("inner", ["append", "roll"])
+@pytest.mark.parametrize("outer", ["timestamp", "leader_epoch", "base_sequence", "clock"])
+def test_code_that_runs_inside_of_an_append_leaves_each_batch_whole(open_log: Open, inner: str, outer: str) -> None:
+    calls: list[Callable[[], object]] = []
+
+    def now_ms() -> int:
+        if calls:
+            calls.pop()()
+        return SOME_TIME
+
+    log = open_log(now_ms=now_ms)
+    for number in range(3):
+        log.append_records([b"before %d" % number])
+
+    def interfere() -> None:
+        if inner == "append":
+            log.append_records([b"inner 0", b"inner 1"])
+        else:
+            log.roll()
+
+    strange = Reentrant(interfere, SOME_TIME if outer == "timestamp" else 0)
+    if outer == "timestamp":
+        info = log.append_records([b"a", b"b", b"c"], timestamps=[SOME_TIME, strange, SOME_TIME])  # type: ignore[list-item]
+    elif outer == "leader_epoch":
+        info = log.append_records([b"a", b"b", b"c"], leader_epoch=strange)  # type: ignore[arg-type]
+    elif outer == "base_sequence":
+        info = log.append_records([b"a", b"b", b"c"], producer_id=1, producer_epoch=0, base_sequence=strange)  # type: ignore[arg-type]
+    else:
+        calls.append(interfere)
+        info = log.append_records([b"a", b"b", b"c"])
+    records = {record.offset: record.value for chunk in log.records().chunks() for record in chunk.to_records()}
+    assert [records[info.first_offset + row] for row in range(3)] == [b"a", b"b", b"c"]
+    assert sorted(records) == list(range(log.log_end_offset))
+    inner_values = [value for value in records.values() if value is not None and value.startswith(b"inner")]
+    assert inner_values == [b"inner 0", b"inner 1"] * (len(inner_values) // 2)
+    assert bool(inner_values) is (inner == "append")

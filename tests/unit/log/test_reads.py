@@ -1,0 +1,263 @@
+"""Reading a running log: what a read sees stays as it was, whatever the writer does next, also from other threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logstore.disk import mapped
+from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
+from logstore.folds.producer_update import AppendOrigin
+from logstore.log.config import parse_config
+from logstore.log.load import opening
+from logstore.log.load.loader import LoadSettings
+from logstore.log.partition_log import PartitionLog
+from logstore.model import FetchIsolation
+from tests.properties.fold_stories import marker
+from tests.recovery.comparison import UnsyncedSeam
+from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
+
+COMMITTED = FetchIsolation.READ_COMMITTED
+SEGMENT_SIZE = 4000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[PartitionLog]:
+    config = parse_config({"internal.segment.bytes": SEGMENT_SIZE, "index.interval.bytes": 200})
+    settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=SOME_TIME, config=config)
+    opened = opening.open_log(
+        str(tmp_path / "orders-0"),
+        settings,
+        seam=UnsyncedSeam(),
+        now_ms=lambda: SOME_TIME,
+        requires_verification=False,
+    )
+    yield opened
+    opened.close()
+
+
+def batch(value: bytes, count: int = 3, *, timestamp: int = SOME_TIME, **fields: int) -> np.ndarray:
+    records = [Rec(value=b"%s-%d" % (value, number), offset_delta=number) for number in range(count)]
+    made = Batch(0, records, last_offset_delta=count - 1, base_timestamp=timestamp, max_timestamp=timestamp, **fields)
+    return np.frombuffer(made.to_bytes(), np.uint8)
+
+
+def end_transaction(log: PartitionLog, producer_id: int, *, is_abort: bool) -> None:
+    made = marker(0, is_abort=is_abort, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0)
+    data = np.frombuffer(made.to_bytes(), np.uint8)
+    log.append_as_leader(data, origin=AppendOrigin.COORDINATOR, transaction_version=0)
+
+
+def values(log: PartitionLog, isolation: FetchIsolation = COMMITTED, start: int | None = None) -> list[bytes | None]:
+    reader = log.records(start, isolation=isolation)
+    return [record.value for chunk in reader.chunks() for record in chunk.to_records()]
+
+
+def test_committed_reads_end_at_the_open_transaction_and_leave_out_aborted_data(log: PartitionLog) -> None:
+    kept = {"flags": TRANSACTIONAL, "producer_epoch": 0, "base_sequence": 0}
+    log.append_as_leader(batch(b"aborted", 2, producer_id=1, **kept))
+    log.append_as_leader(batch(b"plain", 1))
+    log.append_as_leader(batch(b"committed", 1, producer_id=2, **kept))
+    end_transaction(log, 1, is_abort=True)
+    assert (log.last_stable_offset, values(log)) == (3, [b"plain-0"])
+    end_transaction(log, 2, is_abort=False)
+    assert values(log) == [b"plain-0", b"committed-0"]
+    assert values(log, FetchIsolation.READ_UNCOMMITTED) == [b"aborted-0", b"aborted-1", b"plain-0", b"committed-0"]
+    fetched = log.read(0, 10_000, COMMITTED)
+    assert [tuple(entry) for entry in fetched.aborted_transactions or ()] == [(1, 0)]
+
+
+def test_batches_between_those_left_out_come_together(log: PartitionLog) -> None:
+    for number in range(60):
+        fields = {"flags": TRANSACTIONAL, "producer_epoch": 0, "base_sequence": number // 2 * 3}
+        log.append_as_leader(batch(b"%d" % number, producer_id=number % 2, **fields))
+        if number % 2:
+            end_transaction(log, 0, is_abort=True)
+            end_transaction(log, 1, is_abort=False)
+    for isolation, producer_ids in ((COMMITTED, {1}), (FetchIsolation.READ_UNCOMMITTED, {0, 1})):
+        chunks = list(log.records(isolation=isolation).chunks())
+        assert len(chunks) == len(log.segments)
+        assert sum(map(len, chunks)) == len(producer_ids) * 90
+        assert {int(each) for chunk in chunks for each in chunk.batches.producer_id[chunk.rows]} == producer_ids
+
+
+def test_a_read_stays_as_it_was_when_the_log_goes_on(log: PartitionLog) -> None:
+    for number in range(30):
+        log.append_as_leader(batch(b"%03d" % number))
+    segments, bounds = log.view().segments, log.view().bounds
+    fetched = log.read(80, 10_000)
+    before, content = fetched.data.copy(), values(log)
+    for number in range(200):
+        log.append_as_leader(batch(b"more%03d" % number))
+    log.roll()
+    assert (fetched.data == before).all()
+    assert [segment.size for segment in segments] != [segment.size for segment in log.segments]
+    assert bounds.log_end_offset == 90
+    assert values(log)[:90] == content
+    assert len(values(log)) == 690
+
+
+def test_an_unchanged_log_is_looked_at_once(log: PartitionLog) -> None:
+    log.append_as_leader(batch(b"a"))
+    seen = log.view().segments
+    assert log.view().segments is seen
+    log.append_as_leader(batch(b"b"))
+    assert log.view().segments is not seen
+
+
+def test_what_is_deleted_is_still_there_for_who_reads_it(log: PartitionLog) -> None:
+    for number in range(100):
+        log.append_as_leader(batch(b"%03d" % number))
+    assert len(log.segments) > 2
+    reader = log.records(0)
+    chunks = reader.chunks()
+    first = next(chunks).to_records()
+    log.delete_records(200)
+    log.delete_old_segments(SOME_TIME)
+    with pytest.raises(OffsetOutOfRangeError, match="starting from offset: 200"):
+        log.read(0, 100)
+    rest = [record for chunk in chunks for record in chunk.to_records()]
+    assert [record.offset for record in first + rest] == list(range(300))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the system which files are mapped")
+def test_what_is_deleted_keeps_no_space_once_nobody_reads_it(log: PartitionLog) -> None:
+    for number in range(100):
+        log.append_as_leader(batch(b"%03d" % number))
+    assert len(values(log)) == 300
+    log.delete_records(200)
+    assert log.delete_old_segments(SOME_TIME)
+    assert log.remove_deleted_files(SOME_TIME + 10**9)
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    assert [line for line in maps if log.directory.path in line and line.endswith("(deleted)")] == []
+
+
+@pytest.mark.parametrize("is_cleaned", [True, False])
+def test_a_segment_that_is_first_read_while_it_gets_another_name(
+    log: PartitionLog, is_cleaned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name may be a cleaned segment's the moment after it was chosen, or nobody's."""
+    for number in range(100):
+        log.append_records([b"%03d" % number], [b"the key"], [SOME_TIME])
+    log.roll()
+    reader = log.records(0)
+
+    def change() -> None:
+        if is_cleaned:
+            log.clean(log.cleanable(None, SOME_TIME), SOME_TIME)
+        else:
+            log.delete_records(log.log_end_offset)
+            log.delete_old_segments(SOME_TIME)
+
+    open_file, threads, this = os.open, list[threading.Thread](), threading.current_thread()
+
+    def change_then_open(path: str, flags: int, *mode: int) -> int:
+        if path.endswith(f"{0:020}.log") and threading.current_thread() is this and not threads:
+            threads.append(threading.Thread(target=change))
+            threads[0].start()
+            threads[0].join(0.5)
+        return open_file(path, flags, *mode)
+
+    monkeypatch.setattr(mapped.os, "open", change_then_open)
+    found = [record.offset for chunk in reader.chunks() for record in chunk.to_records()]
+    threads[0].join()
+    assert found == list(range(100))
+    assert log.segments.first is not None
+    assert (log.segments.first.size < 4000) is is_cleaned or log.segments.first.base_offset > 0
+
+
+def test_offsets_by_time(log: PartitionLog) -> None:
+    for number in range(50):
+        log.append_as_leader(batch(b"%03d" % number, 2, timestamp=SOME_TIME + 1000 * (number % 40)))
+    assert log.offset_for_timestamp(SOME_TIME + 1500) == (SOME_TIME + 2000, 4, 0)
+    assert log.offset_for_timestamp(-3) == (SOME_TIME + 39_000, 78, 0)
+    assert log.offset_for_timestamp(-1) == (-1, 100, 0)
+    assert log.offset_for_timestamp(-2) == (-1, 0, 0)
+    assert log.offset_for_timestamp(SOME_TIME + 10**9) is None
+
+
+def test_a_transaction_that_is_open_ends_offsets_by_time(log: PartitionLog) -> None:
+    log.append_as_leader(batch(b"plain", 1))
+    opened = {"flags": TRANSACTIONAL, "producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    log.append_as_leader(batch(b"open", 1, timestamp=SOME_TIME + 50, **opened))
+    assert log.offset_for_timestamp(SOME_TIME + 1) == (SOME_TIME + 50, 1, 0)
+    assert log.offset_for_timestamp(SOME_TIME + 1, COMMITTED) is None
+    assert log.offset_for_timestamp(-1, COMMITTED) == (-1, 1, 0)
+
+
+def test_records_of_a_range(log: PartitionLog) -> None:
+    for number in range(40):
+        log.append_as_leader(batch(b"%03d" % number, 5))
+    reader = log.records(7, end_offset=133)
+    chunks = list(reader.chunks())
+    offsets = np.concatenate([chunk.records.offset for chunk in chunks])
+    assert offsets.tolist() == list(range(7, 133))
+    assert reader.position == 133
+    columns = chunks[0].columns()
+    assert columns.values is not None
+    assert columns.values.value(0) == b"001-2"
+    assert np.shares_memory(columns.values.data, log.view().segments.floor(7).data)  # type: ignore[union-attr]
+
+
+def test_a_wrong_checksum_is_told_after_the_records_before_it(log: PartitionLog) -> None:
+    for number in range(3):
+        log.append_as_leader(batch(b"%03d" % number))
+    path = Path(log.directory.path, f"{0:020}.log")
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    reader, found = log.records(), []
+    with pytest.raises(
+        CorruptRecordError, match="Record batch for partition orders-0 at offset 6 is invalid"
+    ) as caught:
+        found += [record.offset for chunk in reader.chunks() for record in chunk.to_records()]
+    assert (reader.position, caught.value.offset) == (6, 6)
+    unchecked = log.records(check_crc=False)
+    assert [offset for chunk in unchecked.chunks() for offset in chunk.records.offset] == list(range(9))
+
+
+def test_readers_beside_a_writer_see_whole_batches_one_after_the_other(log: PartitionLog) -> None:
+    is_over = threading.Event()
+    problems: list[str] = []
+    counts = [0, 0]
+
+    def follow(number: int) -> None:
+        reader_position, values_seen = 0, 0
+        while not (is_over.is_set() and reader_position == log.high_watermark):
+            reader = log.records(reader_position, isolation=(FetchIsolation.READ_UNCOMMITTED, COMMITTED)[number])
+            for chunk in reader.chunks():
+                offsets = chunk.records.offset
+                if offsets[0] != reader_position or (np.diff(offsets) != 1).any():
+                    problems.append(f"at {reader_position}: {offsets}")
+                values_seen += len(chunk)
+                reader_position = chunk.next_offset
+        counts[number] = values_seen
+
+    threads = [threading.Thread(target=follow, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(600):
+        log.append_as_leader(batch(b"%03d" % number, 1 + number % 7))
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert counts == [log.log_end_offset] * 2
+    assert len(log.segments) > 10
+
+
+def test_records_as_arrow(log: PartitionLog) -> None:
+    pytest.importorskip("pyarrow")
+    for number in range(20):
+        log.append_as_leader(batch(b"%03d" % number))
+    (chunk,) = log.records(4).chunks()
+    for is_view in (False, True):
+        arrow = chunk.to_arrow(is_view=is_view)
+        assert arrow.column("offset").to_pylist() == list(range(4, 60))
+        assert arrow.column("value").to_pylist()[:3] == [b"001-1", b"001-2", b"002-0"]

@@ -1,0 +1,193 @@
+"""What is good in a damaged partition is kept, in a new directory that proves clean; nothing else is written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from logstore.audit.partition import open_partition
+from logstore.audit.replica_diff import compare
+from logstore.audit.verify import verify_partition
+from logstore.errors import UsageError
+from logstore.log.config import parse_config
+from logstore.log.load.loader import LoadSettings
+from logstore.log.salvage.salvage import losses, plan_salvage, salvage
+from logstore_tools.copy_commands import repair as repair_command
+from logstore_tools.copy_commands import salvage as salvage_command
+from tests.naive.batch import scan
+from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
+from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.unit.audit.test_verify import Golden
+
+SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
+LOG_FAULTS = ("log-crc", "log-length", "log-tail")
+SIDE_FAULTS = ("offset-index", "time-index", "transaction-index", "snapshot-state", "leader-epochs", "index-zeros")
+
+
+@pytest.fixture
+def damaged(golden: Golden, tmp_path: Path) -> Callable[[Plant], Path]:
+    """The partition `rolled-0` of a copy in which a fault was planted."""
+
+    def plant(fault: Plant) -> Path:
+        root = shutil.copytree(golden("transactions"), tmp_path / "data")
+        fault(root)
+        return root / ROLLED
+
+    return plant
+
+
+def rescued(source: Path, tmp_path: Path) -> Path:
+    """The partition, salvaged to a directory of its own."""
+    (tmp_path / "rescued").mkdir()
+    destination = tmp_path / "rescued" / source.name
+    salvage(str(source), str(destination), SETTINGS)
+    return destination
+
+
+def batch_offsets(directory: Path) -> list[int]:
+    logs = sorted(directory.glob("*.log"))
+    return [row.base_offset for log in logs for row in scan(log.read_bytes(), 0, log.stat().st_size).rows]
+
+
+@pytest.mark.parametrize("rule", LOG_FAULTS)
+def test_good_batches_before_and_behind_damage_are_kept(
+    damaged: Callable[[Plant], Path], golden: Golden, tmp_path: Path, rule: str
+) -> None:
+    source = damaged(FAULTS[rule][0])
+    before = {path.name: path.read_bytes() for path in source.iterdir()}
+    destination = rescued(source, tmp_path)
+    assert verify_partition(open_partition(str(destination))).findings == ()
+    whole = batch_offsets(golden("transactions") / ROLLED)
+    kept = batch_offsets(destination)
+    assert len(whole) - len(kept) == (0 if rule == "log-tail" else 1)
+    assert set(kept) <= set(whole)
+    assert {path.name: path.read_bytes() for path in source.iterdir()} == before
+
+
+@pytest.mark.parametrize("rule", SIDE_FAULTS)
+def test_everything_beside_a_whole_log_is_made_anew(
+    damaged: Callable[[Plant], Path], golden: Golden, tmp_path: Path, rule: str
+) -> None:
+    destination = rescued(damaged(FAULTS[rule][0]), tmp_path)
+    assert verify_partition(open_partition(str(destination))).findings == ()
+    assert compare(str(destination), str(golden("transactions") / ROLLED)).is_same
+
+
+@pytest.mark.parametrize("rule", PLAIN_FAULTS)
+def test_a_batch_that_cannot_be_there_is_left_out(tmp_path: Path, rule: str) -> None:
+    for number, batches in enumerate(PLAIN_FAULTS[rule]):
+        place = tmp_path / str(number)
+        place.mkdir()
+        source = lay_plain(place, batches)
+        problems = [piece.problem for piece in plan_salvage(str(source)) if piece.problem is not None]
+        assert len(problems) == (0 if rule == "log-leader-epoch" else 1)
+        destination = rescued(source, place)
+        found = {finding.rule for finding in verify_partition(open_partition(str(destination))).findings}
+        assert found <= {"log-leader-epoch", "leader-epochs"}
+
+
+def test_a_batch_outside_of_its_producers_transaction_is_left_out(tmp_path: Path) -> None:
+    first, second, third = plain_batches()
+    first = replace(first, flags=TRANSACTIONAL, producer_id=7, producer_epoch=0, base_sequence=0)
+    second = replace(second, producer_id=7, producer_epoch=0, base_sequence=2)
+    source = lay_plain(tmp_path, [first, second, third])
+    pieces = plan_salvage(str(source))
+    assert [(piece.first_offset, piece.problem is None) for piece in pieces] == [(0, True), (2, False), (4, True)]
+    assert "Expected transactional write from producer 7" in (pieces[1].problem or "")
+    assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
+
+
+def test_a_marker_that_is_none_is_left_out(tmp_path: Path) -> None:
+    odd = Batch(2, [Rec(key=b"?")], flags=TRANSACTIONAL | CONTROL, producer_id=7, producer_epoch=0)
+    source = lay_plain(tmp_path, [plain_batches()[0], odd, plain_batches()[2]])
+    assert batch_offsets(rescued(source, tmp_path)) == [0, 4]
+
+
+def test_a_copy_is_made_only_where_nothing_is(golden: Golden, tmp_path: Path) -> None:
+    source = str(golden("transactions") / ROLLED)
+    (tmp_path / ROLLED).mkdir()
+    with pytest.raises(UsageError, match="already"):
+        salvage(source, str(tmp_path / ROLLED), SETTINGS)
+    with pytest.raises(UsageError, match="name"):
+        salvage(source, str(tmp_path / "other-0"), SETTINGS)
+    assert list((tmp_path / ROLLED).iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [ROLLED]
+
+
+@pytest.mark.parametrize("parent_is", ["missing", "file"])
+def test_where_the_copy_is_to_be_in_has_to_be_there(golden: Golden, tmp_path: Path, parent_is: str) -> None:
+    source, parent = str(golden("transactions") / ROLLED), tmp_path / "new"
+    if parent_is == "file":
+        parent.touch()
+    with pytest.raises(UsageError) as raised:
+        salvage(source, str(parent / ROLLED), SETTINGS)
+    error = raised.value
+    assert (error.path, error.found) == (str(parent), "nothing" if parent_is == "missing" else "something else")
+    told = CliRunner().invoke(salvage_command, [source, str(parent / ROLLED)])
+    assert told.exit_code == 2
+    for words in (str(parent), f"to make {ROLLED} in", "make it first"):
+        assert words in told.output
+    assert parent.is_file() == (parent_is == "file") == parent.exists()
+
+
+def test_torn_ends_are_no_losses(damaged: Callable[[Plant], Path]) -> None:
+    pieces = plan_salvage(str(damaged(FAULTS["log-tail"][0])))
+    assert pieces[-1].problem is not None
+    assert losses(pieces) == []
+
+
+@pytest.mark.parametrize("rule", LOG_FAULTS[:2])
+def test_what_is_lost_in_the_middle_is_a_loss(damaged: Callable[[Plant], Path], rule: str) -> None:
+    pieces = plan_salvage(str(damaged(FAULTS[rule][0])))
+    assert [piece.problem is None for piece in pieces].count(False) == len(losses(pieces)) == 1
+
+
+def test_salvage_runs_dry_unless_it_has_a_destination(damaged: Callable[[Plant], Path], tmp_path: Path) -> None:
+    source = damaged(FAULTS["log-crc"][0])
+    runner = CliRunner()
+    dry = runner.invoke(salvage_command, [str(source)])
+    assert (dry.exit_code, "Nothing was written" in dry.output) == (1, True)
+    planned = json.loads(runner.invoke(salvage_command, [str(source), "--format", "json"]).output)
+    assert [piece["problem"] is None for piece in planned["pieces"]].count(False) == 1
+    (tmp_path / "new").mkdir()
+    written = runner.invoke(salvage_command, [str(source), str(tmp_path / "new" / ROLLED)])
+    assert written.exit_code == 1
+    assert batch_offsets(tmp_path / "new" / ROLLED)
+    again = runner.invoke(salvage_command, [str(source), str(tmp_path / "new" / ROLLED)])
+    assert (again.exit_code, "already" in again.output) == (2, True)
+
+
+@pytest.mark.parametrize(("copy", "fault"), [(salvage_command, "log-crc"), (repair_command, "transaction-index")])
+def test_copies_go_into_a_directory_that_is_there(
+    damaged: Callable[[Plant], Path], tmp_path: Path, copy: click.Command, fault: str
+) -> None:
+    source = damaged(FAULTS[fault][0])
+    (tmp_path / "new").mkdir()
+    CliRunner().invoke(copy, [str(source), str(tmp_path / "new"), "--dry-run"])
+    assert list((tmp_path / "new").iterdir()) == []
+    CliRunner().invoke(copy, [str(source), str(tmp_path / "new")])
+    assert batch_offsets(tmp_path / "new" / ROLLED)
+
+
+def test_repair_refuses_a_log_that_has_lost_something(damaged: Callable[[Plant], Path], tmp_path: Path) -> None:
+    source = damaged(FAULTS["log-crc"][0])
+    (tmp_path / "new").mkdir()
+    result = CliRunner().invoke(repair_command, [str(source), str(tmp_path / "new" / ROLLED)])
+    assert result.exit_code == 1
+    assert "logstore salvage" in result.output
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_repair_makes_a_copy_with_everything_anew(damaged: Callable[[Plant], Path], tmp_path: Path) -> None:
+    source = damaged(FAULTS["transaction-index"][0])
+    (tmp_path / "new").mkdir()
+    result = CliRunner().invoke(repair_command, [str(source), str(tmp_path / "new" / ROLLED)])
+    assert result.exit_code == 0
+    assert verify_partition(open_partition(str(tmp_path / "new" / ROLLED))).findings == ()

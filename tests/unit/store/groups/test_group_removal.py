@@ -1,0 +1,166 @@
+"""Groups are forgotten, however many offsets they have, and whatever becomes of other groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from logstore.client.consumer.assignors import ASSIGNORS
+from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, Joining
+from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records
+from logstore.errors import KafkaStorageError
+from logstore.store.groups.partition import GroupPartition
+from logstore.topics.consumer_offsets import OffsetKey
+from tests.support.small_store import SmallStore, topic_id_of
+
+DAY_MS = 86_400_000
+LARGE = "large-" * 40  # 6,000 tombstones with this name are larger than a batch may be
+OFFSET_COUNT = 6_000
+
+
+def opened(directory: Path) -> SmallStore:
+    store = SmallStore(directory, internal_partitions=2).start()
+    if "in" not in store.topics:
+        store.create_topic("in", partitions=1, config={})
+    return store
+
+
+def commit_many(store: SmallStore, group_id: str = LARGE, topic: str = "in") -> None:
+    """More offsets than one batch of tombstones can name, without the partitions; each batch has a part of them."""
+    for first in range(0, OFFSET_COUNT, 1_000):
+        places = [(topic, number) for number in range(first, first + 1_000)]
+        records = commit_records(group_id, dict.fromkeys(places, OffsetAndMetadata(1)), now_ms=store.time_ms)
+        store.groups._partition_of(group_id).write(records)
+
+
+def reopened_groups(store: SmallStore) -> list[str]:
+    store.close()
+    store = opened(store.directory)
+    found = list(store.groups.group_ids())
+    store.close()
+    return found
+
+
+def group_ids_of(store: SmallStore) -> list[str]:
+    """Two groups, the first one's partition comes before the second one's."""
+    by_number: dict[int, str] = {}
+    for number in range(50):
+        by_number.setdefault(store.groups.partition_of(f"g{number}"), f"g{number}")
+    return [by_number[0], by_number[1]]
+
+
+def let_fail(store: SmallStore, partition: int) -> None:
+    log = store.log("__consumer_offsets", partition)
+    log.failure.error = KafkaStorageError("the disk is full")
+    log.invalidate_fast_path()
+
+
+def test_a_group_with_more_offsets_than_fit_a_batch_is_deleted(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    commit_many(store)
+    store.groups.delete(LARGE)
+    assert store.groups.fetch(LARGE) == {}
+    assert reopened_groups(store) == []
+
+
+def test_more_offsets_than_fit_a_batch_expire(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    commit_many(store)
+    store.time_ms += 8 * DAY_MS
+    store.groups.remove_expired()
+    assert store.groups.fetch(LARGE) == {}
+    assert reopened_groups(store) == []
+
+
+def test_a_deleted_topic_may_have_more_offsets_than_fit_a_batch(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    commit_many(store)
+    store.create_topic("other", partitions=1, config={})
+    store.groups.commit(ConsumerGroupMetadata(LARGE), {("other", 0): OffsetAndMetadata(1)})
+    store.groups.topic_deleted("in", topic_id_of("in"))
+    assert set(store.groups.fetch(LARGE)) == {("other", 0)}
+
+
+def test_what_was_logged_before_a_failure_is_gone_and_the_rest_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(tmp_path)
+    commit_many(store)
+    partition = store.groups._partition_of(LARGE)
+    append = partition._topic.append
+    sizes: list[int] = []
+
+    def fail_later(number: int, records: Sequence[tuple[bytes, bytes | None]], **_: object) -> object:
+        if sizes:
+            raise KafkaStorageError("the disk is full")
+        sizes.append(len(records))
+        return append(number, records)
+
+    monkeypatch.setattr(partition._topic, "append", fail_later)
+    with pytest.raises(KafkaStorageError):
+        store.groups.delete(LARGE)
+    monkeypatch.undo()
+    left = set(store.groups.fetch(LARGE))
+    assert 0 < len(left) == OFFSET_COUNT - sizes[0]
+    store.close()
+    store = opened(tmp_path)
+    assert set(store.groups.fetch(LARGE)) == left
+    store.groups.delete(LARGE)
+    assert reopened_groups(store) == []
+
+
+def test_a_partition_that_cannot_be_written_does_not_keep_a_deleted_topics_offsets_elsewhere(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    first, second = group_ids_of(store)
+    for group_id in (first, second):
+        store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
+    let_fail(store, 0)
+    with pytest.raises(KafkaStorageError):
+        store.groups.topic_deleted("in", topic_id_of("in"))
+    assert (set(store.groups.fetch(first)), set(store.groups.fetch(second))) == ({("in", 0)}, set())
+
+
+@pytest.mark.parametrize("failing", ["g1", "g2"])
+def test_a_group_whose_offsets_cannot_be_removed_does_not_keep_others(
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SmallStore(tmp_path, internal_partitions=1).start()
+    store.create_topic("in", partitions=1, config={})
+    for group_id in ("g1", "g2"):
+        store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
+    remove = GroupPartition.remove
+
+    def remove_some(partition: GroupPartition, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
+        if any(key.group_id == failing for key in keys):
+            raise KafkaStorageError("the disk is full")
+        remove(partition, keys, group_ids)
+
+    monkeypatch.setattr(GroupPartition, "remove", remove_some)
+    store.time_ms += 8 * DAY_MS
+    with pytest.raises(KafkaStorageError):
+        store.groups.remove_expired()
+    assert list(store.groups.group_ids()) == [failing]
+
+
+def test_a_group_that_cannot_be_written_does_not_keep_silent_members_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SmallStore(tmp_path, internal_partitions=1).start()
+    store.create_topic("in", partitions=1, config={})
+    for group_id in ("g1", "g2"):
+        store.groups.join(group_id, Joining(member_id="m", topics=("in",), assignors=ASSIGNORS))
+        assert store.groups.sync(group_id, "m") is not None
+    write_group = GroupPartition.write_group
+
+    def write_some(partition: GroupPartition, group: GroupMembership) -> None:
+        if group.group_id == "g1":
+            raise KafkaStorageError("the disk is full")
+        write_group(partition, group)
+
+    monkeypatch.setattr(GroupPartition, "write_group", write_some)
+    store.time_ms += DAY_MS
+    with pytest.raises(KafkaStorageError):
+        store.groups.remove_silent()
+    assert not store.groups.describe("g2").members

@@ -1,0 +1,238 @@
+"""Directories that change hands: what is said of them, what is done, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import logstore
+from logstore.disk.seam import SEAM, Seam
+from logstore.errors import DataDirectoryError, InconsistentTopicIdError
+from logstore.model import FetchIsolation
+from logstore.store.metadata.batches import data_batch, dynamic_quorum, snapshot_bytes, voter_fields
+from logstore.store.opening.adoption import adopt
+from logstore.store.opening.inspection import inspect
+from logstore.topics.cluster_metadata import encode_value
+from logstore_tools.commands import logstore as command_line
+
+GOLDEN = Path(__file__).parents[3] / "golden"
+NOW = 1_795_247_000_000  # some minutes behind the golden directories
+
+
+def unpacked(name: str, place: Path) -> Path:
+    with tarfile.open(GOLDEN / f"{name}.tar.xz") as archive:
+        archive.extractall(place, filter="data")
+    return place
+
+
+def call(*args: str) -> Result:
+    return CliRunner().invoke(command_line, list(args))
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def as_told(*args: str) -> dict[str, Any]:
+    result = call(*args, "--format", "json")
+    assert result.exit_code == 0, result.output
+    told: dict[str, Any] = json.loads(result.output)
+    return told
+
+
+def test_a_closed_store_is_promoted_by_doing_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    with logstore.open(root) as store:
+        store.create_topic("orders", 2)
+    before = contents(root)
+    told = as_told("promote", str(root))
+    assert contents(root) == before
+    assert (told["steps"], told["strays"], told["topics"]) == ([], [], {"orders": 2})
+    assert (told["clusterId"], told["nodeId"], told["wasClean"]) == (store.cluster_id, 1, True)
+    assert f"log.dirs={root}\n" in told["brokerConfig"]
+    assert "controller.quorum.bootstrap.servers=localhost:9093\n" in told["brokerConfig"]
+    text = call("promote", str(root)).output
+    assert "steps: 0\n" in text
+    assert "features: metadata.version: 30, eligible.leader.replicas.version: 1, group.version: 1, " in text
+    assert "A broker starts here with\n\nprocess.roles=broker,controller\n" in text
+
+
+def test_what_is_not_closed_in_order_is_recovered(tmp_path: Path) -> None:
+    root, copy = tmp_path / "data", tmp_path / "copy"
+    with logstore.open(root) as store:
+        store.create_topic("orders", 2)
+        store.log("orders", 0).append_records([b"a"])
+        shutil.copytree(root, copy)
+    shutil.rmtree(copy / "orders-1")
+    before = contents(copy)
+    told = as_told("promote", "--dry-run", str(copy))
+    assert told["steps"] == [
+        "recover all partitions, because the directory was not closed in order",
+        "make the directory of orders-1",
+    ]
+    assert contents(copy) == before
+    assert as_told("promote", str(copy))["steps"] == []
+    with logstore.open(copy) as store:
+        assert [store.log("orders", one).log_end_offset for one in (0, 1)] == [1, 0]
+
+
+@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "cluster", "groups", "killed"])
+def test_directories_of_real_brokers_are_imported(name: str, tmp_path: Path) -> None:
+    root = unpacked(name, tmp_path)
+    with logstore.open(root, read_only=True) as reading:
+        topics = dict(reading.topics)
+        logs = {(one.name, p): reading.log(one.name, p) for one in topics.values() for p in range(one.partition_count)}
+        bounds = {key: log.bounds for key, log in logs.items()}
+    told = as_told("import", "--dry-run", str(root))
+    assert told["topics"] == {one.name: one.partition_count for one in topics.values()}
+    assert told["wasClean"] is (name != "killed")
+    metadata = (root / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes()
+    with logstore.open(root, now_ms=lambda: NOW) as store:
+        assert store.topics == topics
+        assert store.failures == {}
+        for key, before in bounds.items():
+            log = store.log(*key)
+            found = (log.log_start_offset, log.log_end_offset, log.last_stable_offset)
+            assert found == (before.log_start_offset, before.log_end_offset, before.last_stable_offset), key
+        assert store.next_producer_id() == told["nextProducerId"]
+    assert (root / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes().startswith(metadata)
+    assert as_told("import", str(root))["steps"] == []
+
+
+def test_partitions_that_are_nobodys_are_adopted(tmp_path: Path) -> None:
+    root = unpacked("transactions", tmp_path)
+    with logstore.open(root, read_only=True) as reading:
+        topics = dict(reading.topics)
+        next_producer_id = inspect(str(root)).next_producer_id
+    for path in root.iterdir():
+        if path.is_file():
+            path.unlink()
+    shutil.rmtree(root / "__cluster_metadata-0")
+    before = contents(root)
+    assert "make topic __transaction_state of 2 partitions with id" in call("promote", "--dry-run", str(root)).output
+    assert contents(root) == before
+    assert "promote" in call("import", str(root)).output
+    told = as_told("promote", str(root))
+    assert told["steps"] == []
+    assert told["topics"] == {one.name: one.partition_count for one in topics.values()}
+    assert told["nextProducerId"] == next_producer_id
+    with logstore.open(root, now_ms=lambda: NOW) as store:
+        assert {name: one.topic_id for name, one in store.topics.items()} == {
+            name: one.topic_id for name, one in topics.items()
+        }
+        assert store.topics["__transaction_state"].config["cleanup.policy"] == "compact"
+        for name, one in topics.items():
+            for number in range(one.partition_count):
+                epochs = store.log(name, number).epochs.entries
+                assert store.log(name, number).leader_epoch >= (epochs[-1][0] if epochs else 0)
+        records = store.log("orders", 0).records(isolation=FetchIsolation.READ_COMMITTED)
+        assert sum(len(chunk) for chunk in records.chunks()) > 0
+
+
+class _Stops(Seam):
+    """Stops at the given call."""
+
+    def __init__(self, call: int) -> None:
+        self.left = call
+
+    def sync_directory(self, path: str) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        super().sync_directory(path)
+
+
+def test_an_adoption_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    with logstore.open(source) as store:
+        ids = {name: store.create_topic(name).topic_id for name in ("a", "b", "c")}
+    for call_number in range(1, 30):
+        root = tmp_path / str(call_number)
+        root.mkdir()
+        for name in ids:
+            shutil.copytree(source / f"{name}-0", root / f"{name}-0")
+        try:
+            adopt(str(root), seam=_Stops(call_number), now_ms=lambda: NOW)
+        except KeyboardInterrupt:
+            if not (root / "meta.properties").exists():
+                adopt(str(root), seam=SEAM, now_ms=lambda: NOW)
+        else:
+            break
+        with logstore.open(root) as store:
+            assert {name: one.topic_id for name, one in store.topics.items()} == ids
+    assert call_number > 5
+
+
+def test_partitions_of_different_topics_are_not_taken_for_one(tmp_path: Path) -> None:
+    for number, topic_id in enumerate(("dqEnd-x7SkKckvU0_kJgLQ", "wpbL9QuzSw6JQCrXAbQsfg")):
+        (tmp_path / f"orders-{number}").mkdir()
+        (tmp_path / f"orders-{number}" / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    with pytest.raises(InconsistentTopicIdError, match="of different topics"):
+        inspect(str(tmp_path))
+    result = call("promote", str(tmp_path))
+    assert (result.exit_code, sorted(os.listdir(tmp_path))) == (1, ["orders-0", "orders-1"])
+
+
+def metadata_of(root: Path, *values: bytes) -> None:
+    """More records in the metadata log of a directory that is closed."""
+    log = root / "__cluster_metadata-0" / f"{0:020d}.log"
+    state = inspect(str(root))
+    end = logstore.open(root, read_only=True)._state.next_offset  # type: ignore[attr-defined]
+    assert state.properties is not None
+    log.write_bytes(log.read_bytes() + data_batch(values, end, 1, NOW).tobytes())
+
+
+PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (
+            [
+                encode_value("TopicRecord", {"name": "t", "topicId": "dqEnd-x7SkKckvU0_kJgLQ"}),
+                encode_value("PartitionRecord", {**PARTITION, "replicas": [1, 2], "isr": [1, 2]}),
+            ],
+            r"has replicas in other directories or on other nodes.*found t-0 on \(1, 2\)",
+        ),
+        (
+            [
+                encode_value("TopicRecord", {"name": "t", "topicId": "dqEnd-x7SkKckvU0_kJgLQ"}),
+                encode_value(
+                    "PartitionRecord", {**PARTITION, "replicas": [1], "directories": ["wpbL9QuzSw6JQCrXAbQsfg"]}
+                ),
+            ],
+            "has replicas in other directories or on other nodes",
+        ),
+        (
+            [encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31})],
+            r"metadata.version is not one that Kafka 4.3.1 knows.*found 31",
+        ),
+    ],
+)
+def test_directories_for_more_than_one_node_are_refused(values: list[bytes], text: str, tmp_path: Path) -> None:
+    logstore.open(tmp_path).close()
+    metadata_of(tmp_path, *values)
+    for opened in (inspect, logstore.open):
+        with pytest.raises(DataDirectoryError, match=text):
+            opened(str(tmp_path))
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    assert logstore.open(tmp_path, read_only=True).feature("metadata.version") >= 30
+
+
+def test_a_quorum_of_other_nodes_is_refused(tmp_path: Path) -> None:
+    logstore.open(tmp_path).close()
+    for file in (tmp_path / "__cluster_metadata-0").iterdir():
+        file.unlink()
+    quorum = dynamic_quorum(voter_fields(7, "wpbL9QuzSw6JQCrXAbQsfg"))
+    snapshot = tmp_path / "__cluster_metadata-0" / "00000000000000000000-0000000000.checkpoint"
+    snapshot.write_bytes(snapshot_bytes(quorum, [], 0, 0))
+    with pytest.raises(DataDirectoryError, match=r"a quorum of other nodes.*found voters 7"):
+        logstore.open(tmp_path)

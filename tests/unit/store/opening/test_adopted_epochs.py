@@ -1,0 +1,99 @@
+"""Partitions that are adopted: the next coordinator must not be behind the one that wrote their last markers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.columns.small_batch import build_batch_from_records
+from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
+from logstore.disk.seam import SEAM
+from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
+from logstore.store.opening.adoption import HighestInLogs, adopt
+from tests.support.small_store import START_MS, TransactionalClient
+from tests.unit.store.metadata.test_promotion import NOW, unpacked
+
+EPOCH = 7  # of the coordinator; the metadata that says so is lost
+CONFIG = {"transaction.state.log.num.partitions": 2}
+
+
+def of_a_later_coordinator(root: Path) -> int:
+    """A directory that nobody owns; the producer id in it."""
+    with logstore.open(root, config=CONFIG) as store:
+        store.create_topic("t", partitions=1)
+        client = TransactionalClient(store, "billing")
+        for state in store.transactions._states:
+            state.table.coordinator_epoch = EPOCH
+        client.send("t", b"committed")
+        client.end(is_commit=True)
+    (root / "meta.properties").unlink()
+    shutil.rmtree(root / "__cluster_metadata-0")
+    return client.identity[0]
+
+
+def assert_usable(root: Path, producer_id: int) -> None:
+    adopt(str(root), seam=SEAM, now_ms=lambda: START_MS)
+    with logstore.open(root) as store:
+        assert {store.log("__transaction_state", one).leader_epoch for one in range(2)} == {EPOCH}
+        assert store.log("t", 0).leader_epoch == 0
+        client = TransactionalClient(store, "billing")
+        assert client.identity[0] == producer_id
+        client.send("t", b"next")
+        client.end(is_commit=True)
+        assert store.transactions.describe("billing").state is COMPLETE_COMMIT
+        log = store.log("t", 0)
+        assert log.last_stable_offset == log.log_end_offset
+        assert store.next_producer_id() > producer_id
+
+
+def test_markers_of_an_adopted_directory_go_on_behind_those_that_are_there(tmp_path: Path) -> None:
+    producer_id = of_a_later_coordinator(tmp_path)
+    for snapshot in tmp_path.glob(f"t-0/*{PRODUCER_SNAPSHOT_SUFFIX}"):
+        snapshot.unlink()
+    assert_usable(tmp_path, producer_id)
+
+
+def test_so_do_those_of_which_only_a_producer_snapshot_tells(tmp_path: Path) -> None:
+    producer_id = of_a_later_coordinator(tmp_path)
+    (end,) = (path.stem for path in tmp_path.glob(f"t-0/*{PRODUCER_SNAPSHOT_SUFFIX}"))
+    for path in tmp_path.glob(f"t-0/{0:020d}.*"):  # retention has removed the segment
+        path.unlink()
+    (tmp_path / "t-0" / f"{end}.log").write_bytes(b"")
+    assert_usable(tmp_path, producer_id)
+
+
+def test_a_damaged_producer_snapshot_is_passed_over(tmp_path: Path) -> None:
+    producer_id = of_a_later_coordinator(tmp_path)
+    (snapshot,) = tmp_path.glob(f"t-0/*{PRODUCER_SNAPSHOT_SUFFIX}")
+    snapshot.write_bytes(b"damaged")
+    assert_usable(tmp_path, producer_id)
+
+
+def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    marker = [(b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x07", START_MS, ((b"odd", b""),))]
+    batch = build_batch_from_records(marker, producer_id=3, producer_epoch=0, is_transactional=True, is_control=True)
+    (partition / f"{0:020d}.log").write_bytes(batch.tobytes())
+    found = HighestInLogs.of("t", 1, {0: str(partition)})
+    assert (found.coordinator_epoch, found.producer_id, found.leader_epochs) == (EPOCH, 3, {0: 0})
+
+
+@pytest.mark.parametrize("name", ["transactions", "transactions-v1", "killed"])
+@pytest.mark.parametrize("is_adopted", [False, True], ids=["opened", "adopted"])
+def test_the_coordinator_of_a_brokers_directory_is_not_behind_its_markers(
+    name: str, is_adopted: bool, tmp_path: Path
+) -> None:
+    root = unpacked(name, tmp_path)
+    if is_adopted:
+        (root / "meta.properties").unlink()
+        shutil.rmtree(root / "__cluster_metadata-0")
+        adopt(str(root), seam=SEAM, now_ms=lambda: NOW)
+    with logstore.open(root, now_ms=lambda: NOW) as store:
+        known = store.topics["__transaction_state"].partition_count
+        least = min(store.log("__transaction_state", number).leader_epoch for number in range(known))
+        found = [HighestInLogs.of(topic, 1, {0: str(root / f"{topic}-0")}).coordinator_epoch for topic in store.topics]
+        assert least >= max(found) >= 0

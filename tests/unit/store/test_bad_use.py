@@ -1,0 +1,254 @@
+"""Bad use of a store: each time an error with a name that says what to do, and nothing of what was there is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import logstore
+from logstore.client.store import Store
+from logstore.disk.seam import Writable
+from logstore.disk.system_errors import read_error
+from logstore.errors import (
+    CheckpointFormatError,
+    DataDirectoryError,
+    InvalidConfigurationError,
+    LogstoreError,
+    UnknownTopicOrPartitionError,
+    UsageError,
+)
+from logstore.store.broker_config import DURABLE_COMMITS
+from logstore.store.opening.start import open_as
+from logstore.topics.cluster_metadata import encode_value
+from tests.recovery.comparison import UnsyncedSeam
+from tests.unit.store.metadata.test_promotion import metadata_of
+
+CLUSTER_ID = "bG9nc3RvcmUtZ29sZGVuLQ"
+
+
+def filled(root: Path) -> dict[str, bytes]:
+    """A store that was closed with a committed record; its files."""
+    with logstore.open(root, cluster_id=CLUSTER_ID) as store:
+        store.create_topic("orders", partitions=2)
+        with store.producer(transactional_id="x") as producer:
+            producer.init_transactions()
+            producer.begin_transaction()
+            producer.send("orders", b"paid", partition=0)
+            producer.commit_transaction()
+    return files(root)
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """All but `.lock`, which lets go of the lock when it is read and closed."""
+    found = [path for path in root.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {str(path.relative_to(root)): path.read_bytes() for path in found}
+
+
+def committed(root: Path, topic: str = "orders") -> list[bytes | None]:
+    with logstore.open(root) as store:
+        consumer = store.consumer(topic, isolation_level="read_committed", auto_offset_reset="earliest")
+        return [record.value for records in consumer.poll(0, max_records=1 << 20).values() for record in records]
+
+
+def test_a_second_process_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    script = "import logstore, sys; logstore.open(sys.argv[1])"
+    with logstore.open(tmp_path) as store:
+        store.create_topic("orders")
+        before = files(tmp_path)
+        done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        words = (
+            f"logstore.errors.DataDirectoryError: Failed to acquire lock on file .lock in {tmp_path}. A Kafka instance"
+        )
+        assert words in done.stderr
+        assert "stop that process first; or open the directory read_only" in done.stderr
+        assert files(tmp_path) == before
+        with store.producer() as producer:
+            producer.send("orders", b"paid")
+    assert committed(tmp_path) == [b"paid"]
+
+
+class FullDisk(UnsyncedSeam):
+    """A disk with room for so many bytes."""
+
+    def __init__(self, free_size: int) -> None:
+        self.free_size = free_size
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        super().write(descriptor, bytes(data[: self.free_size]))
+        if len(data) > self.free_size:
+            self.free_size = 0
+            raise read_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        self.free_size -= len(data)
+
+
+@pytest.mark.parametrize("free_size", [6000, 6100, 7000, 7050, 9000, 12_345])
+def test_a_full_disk_takes_back_nothing_that_was_answered(free_size: int, tmp_path: Path) -> None:
+    done: list[bytes] = []
+    store = open_as(
+        Store,
+        str(tmp_path),
+        config={"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1, DURABLE_COMMITS: True},
+        now_ms=lambda: 1_700_000_000_000,
+        progress=None,
+        seam=FullDisk(free_size),
+    )
+    store.create_topic("orders", partitions=2)
+    with pytest.raises(LogstoreError) as raised:
+        write_until_full(store, done)
+    causes = [raised.value]
+    while isinstance(causes[-1].__cause__, LogstoreError):
+        causes.append(causes[-1].__cause__)
+    assert any("No space left on device" in str(one) for one in causes), raised.value
+    with suppress(LogstoreError):
+        store.close()
+    found = committed(tmp_path)
+    assert sorted(value for value in found if value is not None) in (all_of(len(done)), all_of(len(done) + 1))
+
+
+def all_of(count: int) -> list[bytes]:
+    """What both partitions have of so many transactions."""
+    return sorted([b"%04d" % number for number in range(count)] * 2)
+
+
+def write_until_full(store: Store, done: list[bytes]) -> None:
+    """A record in each partition a transaction."""
+    times = {
+        "max_block_ms": 300,
+        "request_timeout_ms": 300,
+        "delivery_timeout_ms": 300,
+    }  # it is not tried for two minutes
+    producer = store.producer(transactional_id="x", linger_ms=0, **times)
+    producer.init_transactions()
+    while True:
+        value = b"%04d" % len(done)
+        producer.begin_transaction()
+        for partition in range(2):
+            producer.send("orders", value, partition=partition)
+        producer.commit_transaction()
+        done.append(value)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_topic_that_is_deleted_in_a_transaction_is_missed_and_the_others_are_whole(
+    is_commit: bool, tmp_path: Path
+) -> None:
+    with logstore.open(tmp_path) as store:
+        for name in ("orders", "gone"):
+            store.create_topic(name)
+        producer = store.producer(transactional_id="x", linger_ms=0)
+        producer.init_transactions()
+        producer.begin_transaction()
+        for name in ("orders", "gone"):
+            producer.send(name, b"paid").get()
+        store.delete_topic("gone")
+        if is_commit:
+            producer.commit_transaction()
+        else:
+            late = producer.send("gone", b"late", partition=0)
+            assert isinstance(late.exception, UnknownTopicOrPartitionError)
+            with pytest.raises(LogstoreError) as raised:
+                producer.commit_transaction()
+            assert raised.value.recovery is not None
+            producer.abort_transaction()
+        producer.begin_transaction()
+        producer.send("orders", b"again")
+        producer.commit_transaction()
+        log = store.log("orders", 0)
+        assert log.last_stable_offset == log.log_end_offset
+    assert committed(tmp_path) == ([b"paid", b"again"] if is_commit else [b"again"])
+
+
+@pytest.mark.parametrize(
+    ("refused", "text"),
+    [
+        (lambda store: store.alter_config("orders", {"retention.houses": 1}), "Unknown topic config name"),
+        (lambda store: store.alter_config("orders", {"segment.bytes": 1}), "Value must be at least 1048576"),
+        (lambda store: store.alter_config("orders", {"cleanup.policy": "shred"}), "String must be one of"),
+        (lambda store: store.create_topic("new", 1, {"compression.type": "rar"}), "String must be one of"),
+    ],
+)
+def test_a_configuration_that_kafka_would_refuse_changes_nothing(
+    refused: Callable[[Store], object], text: str, tmp_path: Path
+) -> None:
+    filled(tmp_path)
+    with logstore.open(tmp_path) as store:
+        before = files(tmp_path)
+        with pytest.raises(InvalidConfigurationError, match=text):
+            refused(store)
+        assert files(tmp_path) == before
+        assert set(store.topics) == {"orders", "__transaction_state"}
+    assert committed(tmp_path) == [b"paid"]
+
+
+def test_a_store_configuration_that_kafka_would_refuse_opens_nothing(tmp_path: Path) -> None:
+    before = filled(tmp_path)
+    with pytest.raises(UsageError, match=r"Invalid value -1 for configuration num\.partitions"):
+        logstore.open(tmp_path, config={"num.partitions": -1})
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (
+            (b"version=1", b"version=2"),
+            CheckpointFormatError,
+            "Unknown meta.properties version number 2",
+        ),
+        (
+            (b"version=1", b"version=0\nbroker.id=1"),
+            DataDirectoryError,
+            r"The data directory is of a broker before KRaft.*let a Kafka 3\.9 broker migrate it first",
+        ),
+    ],
+)
+def test_a_directory_of_another_version_is_left_as_it_is(
+    change: tuple[bytes, bytes], error: type[LogstoreError], text: str, tmp_path: Path
+) -> None:
+    filled(tmp_path)
+    properties = tmp_path / "meta.properties"
+    right = properties.read_bytes()
+    properties.write_bytes(right.replace(*change))
+    before = files(tmp_path)
+    with pytest.raises(error, match=text):
+        logstore.open(tmp_path)
+    assert files(tmp_path) == before
+    properties.write_bytes(right)
+    assert committed(tmp_path) == [b"paid"]
+
+
+def test_metadata_of_a_later_kafka_is_left_as_it_is(tmp_path: Path) -> None:
+    filled(tmp_path)
+    metadata_of(tmp_path, encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31}))
+    before = files(tmp_path)
+    with pytest.raises(DataDirectoryError, match=r"metadata\.version is not one that.*with a logstore of that version"):
+        logstore.open(tmp_path)
+    after = files(tmp_path)  # recovery, which finds out, has put a snapshot of producers where the log ends
+    assert {name: data for name, data in after.items() if ".snapshot" not in name} == {
+        name: data for name, data in before.items() if ".snapshot" not in name
+    }
+    with logstore.open(tmp_path, read_only=True) as reading:
+        (chunk,) = reading.log("orders", 0).records().chunks()
+        assert [one.value for one in chunk.to_records()] == [b"paid"]
+
+
+def test_a_directory_of_another_cluster_is_left_as_it_is(tmp_path: Path) -> None:
+    before = filled(tmp_path)
+    words = f"Invalid cluster.id in: {tmp_path}/meta.properties. Expected other, but read {CLUSTER_ID}"
+    with pytest.raises(DataDirectoryError, match="leave cluster_id out") as raised:
+        logstore.open(tmp_path, cluster_id="other")
+    assert (raised.value.message, raised.value.java_class) == (words, "java.lang.RuntimeException")
+    assert files(tmp_path) == before
+    with logstore.open(tmp_path, cluster_id=CLUSTER_ID) as store:
+        assert store.cluster_id == CLUSTER_ID
+    assert committed(tmp_path) == [b"paid"]
+    with pytest.raises(UsageError, match="cluster_id: leave them out"):
+        logstore.open(tmp_path, read_only=True, cluster_id=CLUSTER_ID)  # type: ignore[call-overload]

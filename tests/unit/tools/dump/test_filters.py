@@ -1,0 +1,237 @@
+"""`--offset`, `--time`, `--producer-id` and `--key`: what they take, and what they leave of a log."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logstore_tools.dump.filters import INT64_MAX, INT64_MIN, RecordFilter
+from logstore_tools.dump.options import DumpOptions
+from tests.conformance.dumping import answer
+from tests.naive.legacy import Message, message_set, wrapped
+from tests.support.encoder import GZIP, LZ4, NONE, SOME_TIME, ZSTD, Batch, Rec
+
+LOG = "00000000000000000000.log"
+INDEX = "00000000000000000000.index"
+MANY = 10_000
+MINUTE_MS = 60_000
+
+
+def filter_of(*argv: str) -> RecordFilter:
+    found = DumpOptions(list(argv)).filter
+    assert found is not None
+    return found
+
+
+@pytest.fixture(autouse=True)
+def in_a_directory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("5:9", (5, 9)),
+        ("5:", (5, INT64_MAX)),
+        (":9", (INT64_MIN, 9)),
+        ("5", (5, 5)),
+        ("5:5", (5, 5)),
+        ("-3:+4", (-3, 4)),
+        (f"{INT64_MIN}:{INT64_MAX}", (INT64_MIN, INT64_MAX)),
+    ],
+)
+def test_offsets_are_a_range_with_both_ends(text: str, bounds: tuple[int, int]) -> None:
+    assert filter_of("--offset", text).offsets == bounds
+    assert filter_of(f"--time={text}").timestamps_ms == bounds
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("-1:-1", (-1, -1)),
+        ("2023-11-14T22:13:20Z/2023-11-14T22:14:20Z", (SOME_TIME, SOME_TIME + MINUTE_MS)),
+        ("2023-11-14T22:13:20/2023-11-14 22:14:20", (SOME_TIME, SOME_TIME + MINUTE_MS)),
+        ("2023-11-14T23:13:20+01:00/", (SOME_TIME, INT64_MAX)),
+        ("/2023-11-14T22:13:20.123", (INT64_MIN, SOME_TIME + 123)),
+        ("2023-11-14T22:13:20.999999Z", (SOME_TIME + 999, SOME_TIME + 999)),
+        ("2023-11-14/2023-11-15", (1_699_920_000_000, 1_700_006_400_000)),
+        ("1969-12-31T23:59:59.999Z", (-1, -1)),
+        ("1700000000000/2023-11-14T22:14:20Z", (SOME_TIME, SOME_TIME + MINUTE_MS)),
+        ("0001-01-01T00:00+14:00/9999-12-31T23:59-14:00", (-62_135_647_200_000, 253_402_351_140_000)),
+    ],
+)
+def test_times_are_milliseconds_or_iso(text: str, bounds: tuple[int, int]) -> None:
+    assert filter_of(f"--time={text}").timestamps_ms == bounds
+
+
+@pytest.mark.parametrize("milliseconds", range(0, 1000, 7))
+def test_milliseconds_of_iso_times_are_exact(milliseconds: int) -> None:
+    assert filter_of(f"--time=2023-11-14T22:13:20.{milliseconds:03}Z/").timestamps_ms[0] == SOME_TIME + milliseconds
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("--offset=", "--offset=:", "--offset=x", "--offset=1:x", "--offset=1:2:3", "--offset=1-2", "--offset=1_0"),
+        *("--offset= 5", "--offset=٣", "--offset=1.5", "--offset=5:1", "--offset=9223372036854775808", "--offset=-"),
+        *("--time=", "--time=:", "--time=/", "--time=now", "--time=5:1", "--time=2023-13-01", "--time=1:2:3"),
+        *("--time=2023-11-15/2023-11-14", "--time=9223372036854775808:", f"--time={'9' * 5000}"),
+        *("--producer-id=", "--producer-id=x", "--producer-id=1:2", "--producer-id=9223372036854775808"),
+    ],
+)
+def test_a_wrong_value_is_one_clear_line_before_anything_else(wrong: str) -> None:
+    rc, stdout, stderr = answer([wrong, "--files", "missing.log"])
+    assert (rc, stdout) == (2, "")
+    assert re.fullmatch(rf"logstore: {wrong.partition('=')[0]} .*\n", stderr), stderr
+    assert stderr[:-1].partition(", found ")[2] in wrong
+
+
+@pytest.mark.parametrize("option", ["offset", "time", "producer-id", "key", "format"])
+def test_a_missing_or_second_value_is_told_in_the_words_of_kafkas_parser(option: str) -> None:
+    rc, stdout, stderr = answer([f"--{option}"])
+    assert (rc, stdout) == (1, "")
+    assert stderr.endswith(f"OptionMissingRequiredArgumentException: Option {option} requires an argument\n")
+    rc, stdout, stderr = answer(["--files", LOG, f"--{option}", "1", f"--{option}", "1"])
+    assert (rc, stdout) == (1, "")
+    assert stderr.endswith(f"Found multiple arguments for option {option}, but you asked for only one\n")
+
+
+def offsets_of(*argv: str) -> list[int]:
+    rc, stdout, stderr = answer(["--files", LOG, "--print-data-log", *argv])
+    assert (rc, stderr) == (0, "")
+    return [int(offset) for offset in re.findall(r"^\| offset: (\d+)", stdout, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("codec", [NONE, GZIP, LZ4, ZSTD])
+def test_batches_of_many_chunks_are_filtered_as_a_whole(codec: int) -> None:
+    records = [
+        Rec(b"%d" % (i % 5000), b"v" * (i % 3), [(b"header", b"x"), (b"%d" % i, None)], offset_delta=i)
+        for i in range(MANY)
+    ]
+    content = Batch(0, records, MANY - 1, codec).to_bytes() + Batch(MANY, records, MANY - 1, codec).to_bytes()
+    Path(LOG).write_bytes(content)
+    assert offsets_of("--offset", "2040:2060") == list(range(2040, 2061))
+    assert offsets_of("--offset", f"{MANY - 2}:{MANY + 1}") == [MANY - 2, MANY - 1, MANY, MANY + 1]
+    assert offsets_of("--key", "4999") == [4999, 9999, MANY + 4999, MANY + 9999]
+    assert offsets_of("--key", "4999", "--offset", "5000:15000") == [9999, MANY + 4999]
+    line = answer(["--files", LOG, "--print-data-log", "--offset", "9999"])[1].split("\n")[3]
+    assert line == (
+        f"| offset: 9999 CreateTime: {SOME_TIME} keySize: 4 valueSize: 0 sequence: -1 headerKeys: [header,9999] "
+        "key: 4999 payload: "
+    )
+
+
+def test_nothing_is_left_when_nothing_passes() -> None:
+    Path(LOG).write_bytes(Batch(0, [Rec(b"k")]).to_bytes() + message_set(1, [Message(1, 5, None, None)]))
+    nothing = (0, f"Dumping {LOG}\nLog starting offset: 0\n", "")
+    for options in (["--offset", "7:"], ["--key", "nowhere"], ["--producer-id=5"], ["--time", ":-2"]):
+        assert answer(["--files", LOG, *options]) == nothing
+        assert answer(["--files", LOG, "--print-data-log", *options]) == nothing
+        assert answer(["--files", LOG, "--print-data-log", "--format", "json", *options]) == (0, "", "")
+
+
+def test_a_gap_that_the_filter_makes_is_no_finding() -> None:
+    records = [Rec(offset_delta=i) for i in range(9)]
+    Path(LOG).write_bytes(b"".join(Batch(9 * i, records, 8, codec=i % 5).to_bytes() for i in range(9)))
+    for argv in (["--offset=30:40"], ["--offset=30:40", "--key-decoder-class"], ["--offset=30:40", "--format=json"]):
+        assert answer(["--files", LOG, "--deep-iteration", *argv])[2] == ""
+
+
+def test_holes_of_a_compacted_batch_are_not_filled() -> None:
+    Path(LOG).write_bytes(Batch(10, [Rec(offset_delta=i) for i in (0, 3, 4, 9)], 12, codec=LZ4).to_bytes())
+    assert offsets_of("--offset", "11:14") == [13, 14]
+    assert offsets_of("--offset", "20:22") == []
+    shallow = answer(["--files", LOG, "--offset", "20:22"])[1]
+    assert "baseOffset: 10 lastOffset: 22" in shallow, "by its header the batch reaches there"
+
+
+def test_headers_that_lie_about_time_do_not_hide_records() -> None:
+    Path(LOG).write_bytes(Batch(0, [Rec(timestamp_delta=5)], max_timestamp=SOME_TIME - 9).to_bytes())
+    assert offsets_of(f"--time={SOME_TIME + 5}") == [0]
+    assert answer(["--files", LOG, f"--time={SOME_TIME + 5}"])[1].count("baseOffset") == 0
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_entries_are_asked_record_by_record(magic: int) -> None:
+    messages = [Message(offset, 5 + offset if magic else -1, b"%d" % offset, b"v") for offset in range(8)]
+    Path(LOG).write_bytes(wrapped(magic, messages[:4]) + message_set(magic, messages[4:]))
+    assert offsets_of("--offset", "2:5") == [2, 3, 4, 5]
+    assert offsets_of("--key", "3") == [3]
+    assert offsets_of("--producer-id=-1", "--offset", "7:") == [7]
+    assert offsets_of("--time=-1") == ([] if magic else list(range(8)))
+    shallow = answer(["--files", LOG, "--offset", "1:2"])[1]
+    assert re.findall(r"^offset: (\d+)", shallow, re.MULTILINE) == ["3"]
+
+
+def test_of_two_old_records_with_one_offset_only_the_passing_one_is_printed() -> None:
+    messages = [Message(3, 1, b"a", b"first"), Message(3, 1, b"b", b"second")]
+    Path(LOG).write_bytes(wrapped(0, messages))
+    stdout = answer(["--files", LOG, "--print-data-log", "--key", "b"])[1]
+    assert re.findall(r"payload: (\w+)", stdout) == ["second"]
+
+
+def test_a_key_that_cannot_be_read_matters_only_when_keys_are_asked_for() -> None:
+    content = bytearray(message_set(0, [Message(0, -1, b"key", b"value")]))
+    struct.pack_into(">i", content, 18, 1000)
+    Path(LOG).write_bytes(content)
+    assert answer(["--files", LOG, "--offset", "0"])[0] == 0
+    rc, _, stderr = answer(["--files", LOG, "--key", "key"])
+    assert (rc, stderr.count("\n")) == (1, 1)
+    assert "IllegalArgumentException: newLimit > capacity" in stderr
+
+
+def test_keys_are_compared_as_bytes() -> None:
+    keys = [None, b"", b"\xff\xfe", "世界".encode(), b"k", b"kk"]
+    Path(LOG).write_bytes(Batch(0, [Rec(key, offset_delta=i) for i, key in enumerate(keys)], 5).to_bytes())
+    assert offsets_of("--key", "") == [1]
+    assert offsets_of("--key=") == [1]
+    assert offsets_of("--key", b"\xff\xfe".decode(errors="surrogateescape")) == [2]
+    assert offsets_of("--key", "世界") == [3]
+    assert offsets_of("--key", "k") == [4]
+
+
+def test_filters_go_with_decoders_and_without_metadata(golden: Callable[[str], Path]) -> None:
+    log = str(golden("demo") / "__transaction_state-0" / LOG)
+    whole = answer(["--files", log, "--transaction-log-decoder"])[1].split("\n")
+    found = answer(["--files", log, "--transaction-log-decoder", "--offset", "3:5"])[1].split("\n")
+    assert [line for line in found if line.startswith("| offset: ")] == [
+        line for line in whole if re.match(r"\| offset: [345] ", line)
+    ]
+    bare = answer(["--files", log, "--transaction-log-decoder", "--offset", "3:5", "--skip-record-metadata"])[1]
+    assert [line for line in bare.split("\n") if line.startswith("| ")] == [
+        "|" + line.partition("]")[2] for line in found if line.startswith("| offset: ")
+    ]
+
+
+def test_indexes_are_not_filtered() -> None:
+    Path(LOG).write_bytes(Batch(0, [Rec()]).to_bytes() + Batch(1, [Rec()]).to_bytes())
+    Path(INDEX).write_bytes(struct.pack(">iiii", 0, 0, 1, Path(LOG).stat().st_size // 2))
+    stdout = answer(["--files", f"{LOG},{INDEX}", "--offset", "1"])[1].split("\n")
+    assert [line for line in stdout if line.startswith("offset: ")] == [
+        "offset: 0 position: 0",
+        "offset: 1 position: 68",
+    ]
+    objects = answer(["--files", INDEX, "--offset", "1", "--format", "json"])[1]
+    assert [json.loads(line)["offset"] for line in objects.splitlines()] == [0, 1]
+    assert "indexes" in answer(["--help"])[2].partition("Beyond")[2]
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_damaged_old_entries_are_no_matter_unless_they_may_pass(output_format: str) -> None:
+    """And then the entry dies of its header before its records die of theirs."""
+    odd = bytearray(message_set(0, [Message(3, -1, b"key", b"value")]))
+    odd[16] = 0x80  # the magic
+    struct.pack_into(">i", odd, 26, 1000)  # where a message that is not of magic 0 has its key's size
+    Path(LOG).write_bytes(odd)
+    argv = ["--files", LOG, "--print-data-log", "--format", output_format]
+    for options in (["--offset", "4"], ["--producer-id", "7"], ["--time", "0"]):
+        rc, stdout, stderr = answer([*argv, *options])
+        assert (rc, stdout.count("magic"), stderr) == (0, 0, "")
+    rc, _, stderr = answer([*argv, "--offset", "3"])
+    assert rc == 1
+    assert stderr.endswith("IllegalArgumentException: Invalid magic used in LegacyRecord: -128\n")
