@@ -135,7 +135,7 @@ def check(root: Path, told: Told) -> None:
     assert (root / ".kafka_cleanshutdown").exists()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # threads that close logs stop too
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # threads that close logs stop too
 @pytest.mark.parametrize("kind", ["stopped", "failing"])
 def test_a_store_is_whole_after_any_interruption(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Timers, "start", lambda self: None)
