@@ -69,9 +69,10 @@ def test_times_are_milliseconds_or_iso(text: str, bounds: tuple[int, int]) -> No
     assert filter_of(f"--time={text}").timestamps_ms == bounds
 
 
-@pytest.mark.parametrize("milliseconds", range(0, 1000, 7))
-def test_milliseconds_of_iso_times_are_exact(milliseconds: int) -> None:
-    assert filter_of(f"--time=2023-11-14T22:13:20.{milliseconds:03}Z/").timestamps_ms[0] == SOME_TIME + milliseconds
+def test_milliseconds_of_iso_times_are_exact() -> None:
+    for milliseconds in range(0, 1000, 7):
+        found = filter_of(f"--time=2023-11-14T22:13:20.{milliseconds:03}Z/").timestamps_ms
+        assert found[0] == SOME_TIME + milliseconds
 
 
 @pytest.mark.parametrize(
