@@ -170,7 +170,7 @@ def test_a_missing_docstring_is_caught(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["", '"""M."""\ndef _f(): pass\nclass _C:\n    def f(self): pass'])
-def test_what_is_private_needs_no_docstring(source: str) -> None:
+def test_private_names_need_no_docstring(source: str) -> None:
     assert undocumented(sample("logstore.disk.good", source)) == []
 
 

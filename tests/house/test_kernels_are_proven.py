@@ -108,7 +108,7 @@ def test_a_kernel_that_is_not_in_the_table_is_caught() -> None:
     assert kernels((sample("logstore.kernels.new", source),)) == {"sneaked_in"}
 
 
-def test_what_is_missing_is_caught() -> None:
+def test_a_kernel_without_twin_or_test_is_caught() -> None:
     proof = Proof("checksum.slow", "test_kernel_new")
     twins, test = "def slow(): pass", "def test_it():\n    assert fast() == checksum.slow()"
     assert unproven("fast", proof, test, "", twins) == []

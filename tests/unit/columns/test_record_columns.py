@@ -170,7 +170,7 @@ def test_arrays_in_place_are_not_copied() -> None:
     "given",
     ["text", ["text"], [b"a", 1], np.array(["text"]), np.zeros(3, np.uint8), np.zeros((2, 2)), b"bytes", {1: 2}, 5],
 )
-def test_what_is_no_bytes_is_refused(given: Any) -> None:
+def test_values_that_are_no_bytes_are_refused(given: Any) -> None:
     with pytest.raises(UsageError, match="Keys and values are bytes") as refused:
         record_columns(values=given)
     assert "dtype S, V or object" in str(refused.value)
@@ -192,7 +192,7 @@ def test_timestamps_become_milliseconds(given: Any, expected: list[int]) -> None
 
 
 @pytest.mark.parametrize("given", [[1.5], ["1"], [[1]], np.array([2**63], np.uint64), [2**64]])
-def test_what_is_no_time_is_refused(given: Any) -> None:
+def test_timestamps_that_are_no_time_are_refused(given: Any) -> None:
     with pytest.raises(UsageError, match="not milliseconds since 1970"):
         record_columns(timestamps=given)
 

@@ -355,7 +355,7 @@ def test_names_that_never_settle_are_given_up(directory: Path, monkeypatch: pyte
         PartitionReader(str(directory))
 
 
-def test_what_is_no_partition_is_refused(tmp_path: Path) -> None:
+def test_a_directory_of_another_name_or_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidNameError):
         PartitionReader(str(tmp_path / "nopartition"))
     with pytest.raises(DataDirectoryError):

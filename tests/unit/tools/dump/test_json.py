@@ -48,7 +48,7 @@ def test_null_is_not_empty() -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"\xed\xa0\x80", b"caf\xc3", b"\xf4\x90\x80\x80", bytes(range(256))])
-def test_what_is_no_utf8_is_base64(content: bytes) -> None:
+def test_keys_and_values_that_are_no_utf8_are_base64(content: bytes) -> None:
     (record,) = records_of(Rec(content, content))
     assert base64.b64decode(record["keyBase64"]) == base64.b64decode(record["valueBase64"]) == content
     assert not {"key", "value"} & record.keys()
