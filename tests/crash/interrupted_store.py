@@ -228,9 +228,13 @@ class TransactionWorld(StoreWorld):
 
     def begin(self) -> None:
         """A transaction with records in two partitions."""
-        self.producer.begin_transaction()
         transaction = Transaction()
-        self.acknowledged.transactions.append(transaction)
+        self.acknowledged.transactions.append(transaction)  # an interrupt may come when it has begun
+        try:
+            self.producer.begin_transaction()
+        except LogstoreError:
+            self.acknowledged.transactions.pop()
+            raise
         for number in (0, 1, 0):
             (value,) = self.tried(1)
             transaction.values.append(value)
