@@ -9,24 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.peers.kafka import oracle
+from benchmarks.peers.kafka import JVM_OPTIONS, oracle
 from benchmarks.support.measure import Floor, Side
 
 LOGSTORE = [sys.executable, str(Path(sys.executable).with_name("logstore"))]
 DUMP_CLASS = "org.apache.kafka.tools.DumpLogSegments"
-
-# KAFKA_HEAP_OPTS and KAFKA_JVM_PERFORMANCE_OPTS of bin/kafka-run-class.sh 4.3.1
-JVM_OPTIONS = (
-    "-XX:-UseSerialGC",
-    "-XX:TieredStopAtLevel=4",
-    "-Xmx256M",
-    "-server",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-XX:InitiatingHeapOccupancyPercent=35",
-    "-XX:+ExplicitGCInvokesConcurrent",
-    "-Djava.awt.headless=true",
-)
+TOOL_JVM_OPTIONS = (*JVM_OPTIONS, "-Xmx256M")  # KAFKA_HEAP_OPTS of kafka-run-class.sh 4.3.1
 
 
 def run(command: Sequence[str], output: Path, cwd: Path) -> float:
@@ -57,7 +45,7 @@ def kafka_dump_log(argv: Sequence[str], output: Path, cwd: Path) -> Side:
     """Return a side: seconds of the tool from start to exit, what it prints going to `output`."""
 
     def side() -> float:
-        return run(oracle().command(DUMP_CLASS, *argv, options=JVM_OPTIONS), output, cwd)
+        return run(oracle().command(DUMP_CLASS, *argv, options=TOOL_JVM_OPTIONS), output, cwd)
 
     return side
 

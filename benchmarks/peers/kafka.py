@@ -18,12 +18,10 @@ from benchmarks.support.measure import PeerAbsentError, Side
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle, OracleUnavailableError
 
-# KAFKA_HEAP_OPTS of kafka-server-start.sh and KAFKA_JVM_PERFORMANCE_OPTS of kafka-run-class.sh 4.3.1
-BROKER_JVM_OPTIONS = (
+# KAFKA_JVM_PERFORMANCE_OPTS of kafka-run-class.sh 4.3.1, in place of those that the tests start a JVM with
+JVM_OPTIONS = (
     "-XX:-UseSerialGC",
     "-XX:TieredStopAtLevel=4",
-    "-Xmx1G",
-    "-Xms1G",
     "-server",
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
@@ -31,6 +29,7 @@ BROKER_JVM_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
+BROKER_JVM_OPTIONS = (*JVM_OPTIONS, "-Xmx1G", "-Xms1G")  # KAFKA_HEAP_OPTS of kafka-server-start.sh
 # what a broker has if nothing is said, where the brokers of the tests have less, to start quickly
 SETTINGS = {
     "num.network.threads": "3",
