@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,6 @@ from logstore.client.store import Store
 from logstore.errors import IllegalStateError, UsageError
 
 LONG_MS = 600_000
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data") as opened:
-        opened.create_topic("t", 3)
-        opened.create_topic("one", 1)
-        yield opened
 
 
 def read(store: Store, topic: str = "one", partition: int = 0) -> list[tuple[Any, ...]]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import logstore
 from logstore.client.producer import Producer
 from logstore.client.producer.batch import RecordMetadata
 from logstore.client.producer.config import parse_producer_config
@@ -35,14 +32,6 @@ from logstore.store.data_directory import DataDirectory
 from logstore.view.records import Record
 
 LONG_MS = 600_000
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DataDirectory]:
-    with logstore.open(tmp_path / "data") as opened:
-        opened.create_topic("t", 3)
-        opened.create_topic("one", 1)
-        yield opened
 
 
 def producer(store: DataDirectory, **config: Any) -> Producer:

@@ -6,12 +6,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import logstore
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import partition_for_key
@@ -23,14 +21,6 @@ LONG_MS = 600_000
 LONG_MAX = 2**63 - 1
 KEYS = [b"%d" % number for number in range(50)]
 LOADING = CoordinatorLoadInProgressError
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DataDirectory]:
-    with logstore.open(tmp_path / "data") as opened:
-        opened.create_topic("t", 3)
-        opened.create_topic("one", 1)
-        yield opened
 
 
 def producer(store: DataDirectory, **config: Any) -> Producer:
