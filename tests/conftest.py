@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from logstore.audit import stable_reading
 from tests.golden.archive import unpack
+from tests.support.golden import Golden
 from tests.support.sampling import IS_LONG, examples
 
 # Properties are not timed: a machine may be slow, and a first call may compile. The sample tries the same cases each
@@ -48,7 +48,7 @@ def at_rest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture(scope="session")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Golden:
     """`golden(NAME)` is the golden directory NAME, unpacked for this session; not to be written to."""
     place = tmp_path_factory.mktemp("golden").resolve()
     return cache(lambda name: unpack(name, place))

@@ -16,8 +16,8 @@ from logstore_tools.report import page
 from tests.stories.browser import Browser, browser
 from tests.support.audit_story import EMPTY, Story
 from tests.support.audit_twenty_faults import plant_in_coordinators, plant_in_files, plant_in_logs
+from tests.support.golden import Golden
 from tests.support.sampling import IS_LONG
-from tests.unit.audit.test_verify import Golden
 
 __all__ = ["browser"]
 

@@ -18,7 +18,7 @@ from logstore_tools.commands import COMMANDS, logstore
 from logstore_tools.paths import input_paths, partition_in
 from logstore_tools.timestamps import utc_text
 from tests.support.audit_faults import FAULTS, ROLLED
-from tests.unit.audit.test_verify import Golden
+from tests.support.golden import Golden
 
 
 def asked(command: click.Command, *words: object) -> Any:

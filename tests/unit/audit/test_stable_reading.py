@@ -19,7 +19,7 @@ from logstore.audit.verify import verify_directory, verify_partition, verify_par
 from logstore.disk.mapped import MappedFile
 from logstore.view.walk import Damage, Run, walk
 from tests.support.audit_faults import FAULTS, ROLLED
-from tests.unit.audit.test_verify import Golden
+from tests.support.golden import Golden
 
 
 def finding(number: int) -> Finding:

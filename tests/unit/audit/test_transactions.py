@@ -31,7 +31,7 @@ from tests.support.audit_faults import PLAIN_FAULTS
 from tests.support.audit_story import SOME_TIME, TIMEOUT_MS, Story
 from tests.support.audit_story_faults import FAULTS, PAY, A, begin, clean, hanging_unknown, late, timed_out
 from tests.support.audit_twenty_faults import twenty_faults
-from tests.unit.audit.test_verify import WRITTEN, Golden
+from tests.support.golden import WRITTEN, Golden
 
 SOON_MS = 1000
 

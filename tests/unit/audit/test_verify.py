@@ -15,12 +15,7 @@ from logstore.audit.partition import open_partition
 from logstore.audit.verify import verify_directory, verify_partition
 from logstore_tools.check_commands import verify as command
 from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
-
-WRITTEN = (
-    *("demo", "records", "transactions", "transactions-v1", "transactions-v0"),
-    *("killed", "compacted", "groups", "cluster"),
-)
-Golden = Callable[[str], Path]
+from tests.support.golden import WRITTEN, Golden
 
 
 def findings_of(root: Path) -> list[Finding]:

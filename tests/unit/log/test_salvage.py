@@ -24,7 +24,7 @@ from logstore_tools.copy_commands import salvage as salvage_command
 from tests.naive.batch import scan
 from tests.support.audit_faults import FAULTS, PLAIN_FAULTS, ROLLED, Plant, lay_plain, plain_batches
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.unit.audit.test_verify import Golden
+from tests.support.golden import Golden
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
 LOG_FAULTS = ("log-crc", "log-length", "log-tail")

@@ -28,7 +28,7 @@ from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.store.opening.start import open_as
 from logstore.topics.cluster_metadata import encode_value
 from tests.recovery.comparison import UnsyncedSeam
-from tests.unit.store.metadata.test_promotion import metadata_of
+from tests.support.stores import append_metadata
 
 CLUSTER_ID = "bG9nc3RvcmUtZ29sZGVuLQ"
 
@@ -227,7 +227,7 @@ def test_a_directory_of_another_version_is_left_as_it_is(
 
 def test_metadata_of_a_later_kafka_is_left_as_it_is(tmp_path: Path) -> None:
     filled(tmp_path)
-    metadata_of(tmp_path, encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31}))
+    append_metadata(tmp_path, encode_value("FeatureLevelRecord", {"name": "metadata.version", "featureLevel": 31}))
     before = files(tmp_path)
     with pytest.raises(DataDirectoryError, match=r"metadata\.version is not one that.*with a logstore of that version"):
         logstore.open(tmp_path)

@@ -19,7 +19,7 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.salvage.sample import Redaction, sample
 from logstore_tools.copy_commands import sample as command
 from tests.support.encoder import SOME_TIME
-from tests.unit.audit.test_verify import Golden
+from tests.support.golden import Golden
 
 SETTINGS = LoadSettings(False, 0, 0, SOME_TIME, parse_config({}))
 Shape = tuple[int, int, int, int | None, int | None, tuple[bytes, ...]]

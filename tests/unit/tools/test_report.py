@@ -17,7 +17,7 @@ from logstore_tools.report.findings import FOLDED_COUNT_MAX, PLACE_COUNT_MAX
 from logstore_tools.report.pictures import BAR_COUNT_MAX, Placed, columns, legend, mini_map, offset_map, timeline
 from logstore_tools.report.scale import offset_axis, time_axis
 from tests.support.audit_story_faults import clean, hanging_unknown
-from tests.unit.audit.test_verify import Golden
+from tests.support.golden import Golden
 
 
 class Outline(HTMLParser):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,14 @@ import logstore
 from logstore.disk.seam import SEAM, Seam
 from logstore.errors import DataDirectoryError, InconsistentTopicIdError
 from logstore.model import FetchIsolation
-from logstore.store.metadata.batches import data_batch, dynamic_quorum, snapshot_bytes, voter_fields
+from logstore.store.metadata.batches import dynamic_quorum, snapshot_bytes, voter_fields
 from logstore.store.opening.adoption import adopt
 from logstore.store.opening.inspection import inspect
 from logstore.topics.cluster_metadata import encode_value
 from logstore_tools.commands import logstore as command_line
-
-GOLDEN = Path(__file__).parents[3] / "golden"
-NOW = 1_795_247_000_000  # some minutes behind the golden directories
-
-
-def unpacked(name: str, place: Path) -> Path:
-    with tarfile.open(GOLDEN / f"{name}.tar.xz") as archive:
-        archive.extractall(place, filter="data")
-    return place
+from tests.golden.archive import unpack
+from tests.support.golden import AFTER_GOLDEN_MS
+from tests.support.stores import append_metadata
 
 
 def call(*args: str) -> Result:
@@ -85,7 +78,7 @@ def test_what_is_not_closed_in_order_is_recovered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["transactions", "transactions-v1", "cluster", "groups", "killed"])
 def test_directories_of_real_brokers_are_imported(name: str, tmp_path: Path) -> None:
-    root = unpacked(name, tmp_path)
+    root = unpack(name, tmp_path)
     with logstore.open(root, read_only=True) as reading:
         topics = dict(reading.topics)
         logs = {(one.name, p): reading.log(one.name, p) for one in topics.values() for p in range(one.partition_count)}
@@ -94,7 +87,7 @@ def test_directories_of_real_brokers_are_imported(name: str, tmp_path: Path) -> 
     assert told["topics"] == {one.name: one.partition_count for one in topics.values()}
     assert told["wasClean"] is (name != "killed")
     metadata = (root / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes()
-    with logstore.open(root, now_ms=lambda: NOW) as store:
+    with logstore.open(root, now_ms=lambda: AFTER_GOLDEN_MS) as store:
         assert store.topics == topics
         assert store.failures == {}
         for key, before in bounds.items():
@@ -107,7 +100,7 @@ def test_directories_of_real_brokers_are_imported(name: str, tmp_path: Path) -> 
 
 
 def test_partitions_that_are_nobodys_are_adopted(tmp_path: Path) -> None:
-    root = unpacked("transactions", tmp_path)
+    root = unpack("transactions", tmp_path)
     with logstore.open(root, read_only=True) as reading:
         topics = dict(reading.topics)
         next_producer_id = inspect(str(root)).next_producer_id
@@ -123,7 +116,7 @@ def test_partitions_that_are_nobodys_are_adopted(tmp_path: Path) -> None:
     assert told["steps"] == []
     assert told["topics"] == {one.name: one.partition_count for one in topics.values()}
     assert told["nextProducerId"] == next_producer_id
-    with logstore.open(root, now_ms=lambda: NOW) as store:
+    with logstore.open(root, now_ms=lambda: AFTER_GOLDEN_MS) as store:
         assert {name: one.topic_id for name, one in store.topics.items()} == {
             name: one.topic_id for name, one in topics.items()
         }
@@ -159,10 +152,10 @@ def test_an_adoption_that_was_interrupted_goes_on(tmp_path: Path) -> None:
         for name in ids:
             shutil.copytree(source / f"{name}-0", root / f"{name}-0")
         try:
-            adopt(str(root), seam=_Stops(call_number), now_ms=lambda: NOW)
+            adopt(str(root), seam=_Stops(call_number), now_ms=lambda: AFTER_GOLDEN_MS)
         except KeyboardInterrupt:
             if not (root / "meta.properties").exists():
-                adopt(str(root), seam=SEAM, now_ms=lambda: NOW)
+                adopt(str(root), seam=SEAM, now_ms=lambda: AFTER_GOLDEN_MS)
         else:
             break
         with logstore.open(root) as store:
@@ -178,15 +171,6 @@ def test_partitions_of_different_topics_are_not_taken_for_one(tmp_path: Path) ->
         inspect(str(tmp_path))
     result = call("promote", str(tmp_path))
     assert (result.exit_code, sorted(os.listdir(tmp_path))) == (1, ["orders-0", "orders-1"])
-
-
-def metadata_of(root: Path, *values: bytes) -> None:
-    """More records in the metadata log of a directory that is closed."""
-    log = root / "__cluster_metadata-0" / f"{0:020d}.log"
-    state = inspect(str(root))
-    end = logstore.open(root, read_only=True)._state.next_offset  # type: ignore[attr-defined]
-    assert state.properties is not None
-    log.write_bytes(log.read_bytes() + data_batch(values, end, 1, NOW).tobytes())
 
 
 PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
@@ -219,7 +203,7 @@ PARTITION = {"topicId": "dqEnd-x7SkKckvU0_kJgLQ", "partitionId": 0, "leader": 1,
 )
 def test_directories_for_more_than_one_node_are_refused(values: list[bytes], text: str, tmp_path: Path) -> None:
     logstore.open(tmp_path).close()
-    metadata_of(tmp_path, *values)
+    append_metadata(tmp_path, *values)
     for opened in (inspect, logstore.open):
         with pytest.raises(DataDirectoryError, match=text):
             opened(str(tmp_path))

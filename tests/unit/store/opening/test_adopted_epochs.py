@@ -13,8 +13,9 @@ from logstore.coordinator.transactions.transitions import COMPLETE_COMMIT
 from logstore.disk.seam import SEAM
 from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
 from logstore.store.opening.adoption import HighestInLogs, adopt
+from tests.golden.archive import unpack
+from tests.support.golden import AFTER_GOLDEN_MS
 from tests.support.small_store import START_MS, TransactionalClient
-from tests.unit.store.metadata.test_promotion import NOW, unpacked
 
 EPOCH = 7  # of the coordinator; the metadata that says so is lost
 CONFIG = {"transaction.state.log.num.partitions": 2}
@@ -87,12 +88,12 @@ def test_a_marker_of_an_odd_form_counts_as_well(tmp_path: Path) -> None:
 def test_the_coordinator_of_a_brokers_directory_is_not_behind_its_markers(
     name: str, is_adopted: bool, tmp_path: Path
 ) -> None:
-    root = unpacked(name, tmp_path)
+    root = unpack(name, tmp_path)
     if is_adopted:
         (root / "meta.properties").unlink()
         shutil.rmtree(root / "__cluster_metadata-0")
-        adopt(str(root), seam=SEAM, now_ms=lambda: NOW)
-    with logstore.open(root, now_ms=lambda: NOW) as store:
+        adopt(str(root), seam=SEAM, now_ms=lambda: AFTER_GOLDEN_MS)
+    with logstore.open(root, now_ms=lambda: AFTER_GOLDEN_MS) as store:
         known = store.topics["__transaction_state"].partition_count
         least = min(store.log("__transaction_state", number).leader_epoch for number in range(known))
         found = [HighestInLogs.of(topic, 1, {0: str(root / f"{topic}-0")}).coordinator_epoch for topic in store.topics]

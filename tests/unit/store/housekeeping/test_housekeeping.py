@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -14,101 +13,45 @@ import pytest
 
 import logstore
 from logstore.clock import monotonic_ms
-from logstore.disk.seam import SEAM, Seam
-from logstore.disk.side_files import read_offset_checkpoint
-from logstore.errors import DataDirectoryError, LogstoreError
+from logstore.disk.seam import SEAM
+from logstore.errors import LogstoreError
 from logstore.log.cleaner import map_building
 from logstore.log.segment.log_segment import LogSegment
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
-
-NOW = 1_700_000_000_000
-DAY_MS = 86_400_000
-
-
-@dataclass
-class Clock:
-    now: int = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
-class Faulty(Seam):
-    """Renames below one directory fail, once told."""
-
-    directory: str | None = None
-
-    def rename(self, path: str, new_path: str) -> None:
-        if self.directory is not None and self.directory in path:
-            raise DataDirectoryError("No space left on device", path=path, java_class="java.io.IOException")
-        super().rename(path, new_path)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock that is set by hand, and with it no thread: what is due is done by `later`."""
-    monkeypatch.setattr(Timers, "start", lambda self: None)
-    return Clock()
-
-
-@pytest.fixture
-def seam() -> Faulty:
-    return Faulty()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock, seam: Faulty) -> Iterator[DataDirectory]:
-    with open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
-        yield opened
-
-
-def checkpoint(store: DataDirectory, name: str) -> dict[tuple[str, int], int]:
-    path = Path(store.path) / f"{name}-offset-checkpoint"
-    return read_offset_checkpoint(str(path)) if path.exists() else {}
-
-
-def fill(store: DataDirectory, topic: str, count: int, *, key_count: int = 3) -> None:
-    """Segments of one record each, but the last."""
-    for number in range(count):
-        store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % key_count).encode()])
-        store.log(topic, 0).roll()
-
-
-def later(store: DataDirectory, clock: Clock, ms: int) -> list[str]:
-    clock.now += ms
-    return store.run_due()
+from tests.support.clock import DAY_MS, Clock
+from tests.support.stores import FailingRenames, append_segments, read_checkpoint, run_later
 
 
 def test_checkpoints_are_written_when_kafka_writes_them(store: DataDirectory, clock: Clock) -> None:
     store.create_topic("orders", 1, {"flush.ms": 2000})
     store.log("orders", 0).append_records([b"a", b"b"])
-    assert "cleaning" in later(store, clock, 29_000)
-    assert checkpoint(store, "replication") == {}
-    assert "high watermark checkpoint" in later(store, clock, 1_000)
-    assert checkpoint(store, "replication") == {("orders", 0): 2}
-    assert checkpoint(store, "recovery-point") == {("orders", 0): 2}  # flush.ms is over
+    assert "cleaning" in run_later(store, clock, 29_000)
+    assert read_checkpoint(store, "replication") == {}
+    assert "high watermark checkpoint" in run_later(store, clock, 1_000)
+    assert read_checkpoint(store, "replication") == {("orders", 0): 2}
+    assert read_checkpoint(store, "recovery-point") == {("orders", 0): 2}  # flush.ms is over
     store.log("orders", 0).append_records([b"c"])
     store.log("orders", 0).delete_records(1)
-    assert "high watermark checkpoint" in later(store, clock, 5_000)
-    assert checkpoint(store, "replication") == {("orders", 0): 3}
-    assert checkpoint(store, "recovery-point") == {("orders", 0): 2}
-    assert "recovery point checkpoint" in later(store, clock, 55_000)
-    assert checkpoint(store, "recovery-point") == {("orders", 0): 3}
-    assert checkpoint(store, "log-start") == {("orders", 0): 1}
+    assert "high watermark checkpoint" in run_later(store, clock, 5_000)
+    assert read_checkpoint(store, "replication") == {("orders", 0): 3}
+    assert read_checkpoint(store, "recovery-point") == {("orders", 0): 2}
+    assert "recovery point checkpoint" in run_later(store, clock, 55_000)
+    assert read_checkpoint(store, "recovery-point") == {("orders", 0): 3}
+    assert read_checkpoint(store, "log-start") == {("orders", 0): 1}
     assert store.failures == {}
 
 
 def test_retention_and_the_removal_of_files_take_their_time(store: DataDirectory, clock: Clock) -> None:
     store.create_topic("orders", 1, {"retention.ms": DAY_MS})
-    fill(store, "orders", 3)
-    later(store, clock, DAY_MS)
+    append_segments(store, "orders", 3)
+    run_later(store, clock, DAY_MS)
     assert len(store.log("orders", 0).segments) == 4
-    later(store, clock, 300_000)
+    run_later(store, clock, 300_000)
     assert len(store.log("orders", 0).segments) == 1
     assert list((Path(store.path) / "orders-0").glob("*.deleted"))
-    later(store, clock, 60_000)
+    run_later(store, clock, 60_000)
     assert not list((Path(store.path) / "orders-0").glob("*.deleted"))
 
 
@@ -116,34 +59,34 @@ def test_compacted_logs_are_cleaned_and_it_is_remembered_how_far(tmp_path: Path,
     with logstore.open(tmp_path, now_ms=clock) as store:
         store.create_topic("state", 1, {"cleanup.policy": "compact"})
         store.create_topic("orders")
-        fill(store, "state", 9)
-        fill(store, "orders", 9)
-        later(store, clock, 30_000)
+        append_segments(store, "state", 9)
+        append_segments(store, "orders", 9)
+        run_later(store, clock, 30_000)
         chunks = store.log("state", 0).records().chunks()
         assert [record.offset for chunk in chunks for record in chunk.to_records()] == [6, 7, 8]
         assert sum(len(chunk) for chunk in store.log("orders", 0).records().chunks()) == 9
-        assert checkpoint(store, "cleaner") == {("state", 0): 9}
+        assert read_checkpoint(store, "cleaner") == {("state", 0): 9}
     with logstore.open(tmp_path, now_ms=clock) as store:
         store.delete_topic("state")
-        assert checkpoint(store, "cleaner") == {}
+        assert read_checkpoint(store, "cleaner") == {}
 
 
 def test_the_store_can_go_without_a_cleaner(tmp_path: Path, clock: Clock) -> None:
     with logstore.open(tmp_path, now_ms=clock, config={"log.cleaner.enable": False}) as store:
         store.create_topic("state", 1, {"cleanup.policy": "compact"})
-        fill(store, "state", 9)
-        assert "cleaning" not in later(store, clock, 60_000)
+        append_segments(store, "state", 9)
+        assert "cleaning" not in run_later(store, clock, 60_000)
         assert sum(len(chunk) for chunk in store.log("state", 0).records().chunks()) == 9
 
 
 def test_a_partition_that_fails_is_told_and_the_others_have_their_turn(
-    store: DataDirectory, clock: Clock, seam: Faulty, caplog: pytest.LogCaptureFixture
+    store: DataDirectory, clock: Clock, seam: FailingRenames, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("bad", "good"):
         store.create_topic(name, 1, {"retention.ms": 1000})
-        fill(store, name, 3)
+        append_segments(store, name, 3)
     seam.directory = "/bad-0/"
-    later(store, clock, 400_000)
+    run_later(store, clock, 400_000)
     assert len(store.log("good", 0).segments) == 1
     assert isinstance(store.failures["retention of bad-0"], LogstoreError)
     assert "retention of bad-0 failed and is tried again later" in caplog.text
@@ -163,7 +106,7 @@ def test_producers_that_are_silent_are_forgotten(store: DataDirectory, clock: Cl
     log = store.log("orders", 0)
     log.append_records([b"a"], producer_id=7, producer_epoch=0, base_sequence=0)
     assert log.producers.state.get(7) is not None
-    later(store, clock, DAY_MS + 1)
+    run_later(store, clock, DAY_MS + 1)
     assert log.producers.state.get(7) is None
 
 
@@ -171,16 +114,16 @@ def test_what_users_schedule_is_called_again_after_it_failed(store: DataDirector
     calls: list[int] = []
 
     def fail_first() -> None:
-        calls.append(clock.now)
+        calls.append(clock.now_ms)
         if len(calls) == 1:
             raise ValueError("not yet")
 
     store.schedule("mine", 100, fail_first)
-    assert "mine" not in later(store, clock, 99)
-    assert "mine" in later(store, clock, 1)
+    assert "mine" not in run_later(store, clock, 99)
+    assert "mine" in run_later(store, clock, 1)
     assert isinstance(store.failures["mine"], ValueError)
-    later(store, clock, 100)
-    assert ([at - NOW for at in calls], dict(store.failures)) == ([100, 200], {})
+    run_later(store, clock, 100)
+    assert ([at - Clock().now_ms for at in calls], dict(store.failures)) == ([100, 200], {})
 
 
 def test_the_thread_calls_what_is_due_and_stops() -> None:
@@ -207,16 +150,16 @@ def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, 
         for name, config in {"empty": {}, "old": {}, "keys": {"cleanup.policy": "compact"}}.items():
             store.create_topic(name, 1, config)
         for name in ("old", "keys"):
-            store.log(name, 0).append_records([b"v"], keys=[b"k"], timestamps=[NOW])
+            store.log(name, 0).append_records([b"v"], keys=[b"k"], timestamps=[clock.now_ms])
         store.create_topic("dirty", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
-        fill(store, "dirty", 5)
+        append_segments(store, "dirty", 5)
     with opened_anew() as store:
-        later(store, clock, 8 * DAY_MS)
+        run_later(store, clock, 8 * DAY_MS)
         assert {topic for topic, _ in store._partitions.logs} == {"old", "dirty"}
         assert store.log("old", 0).log_start_offset == 1
         assert len(store.log("dirty", 0).segments) == 2
         store.alter_config("keys", {"cleanup.policy": "delete"})
-        later(store, clock, DAY_MS)
+        run_later(store, clock, DAY_MS)
         assert store.log("keys", 0).log_start_offset == 1
         assert store.failures == {}
 
@@ -251,7 +194,7 @@ def test_a_close_does_not_wait_for_a_cleaning(
     store: DataDirectory, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.create_topic("t", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
-    fill(store, "t", 5)
+    append_segments(store, "t", 5)
     is_cleaning, read = threading.Event(), map_building.tables
 
     def endless(segment: LogSegment, *, position: int) -> Iterator[Any]:
@@ -260,7 +203,7 @@ def test_a_close_does_not_wait_for_a_cleaning(
             yield from read(segment, position=position)
 
     monkeypatch.setattr(map_building, "tables", endless)
-    thread = threading.Thread(target=later, args=(store, clock, DAY_MS), daemon=True)
+    thread = threading.Thread(target=run_later, args=(store, clock, DAY_MS), daemon=True)
     thread.start()
     assert is_cleaning.wait(30)
     store.close()
@@ -283,15 +226,12 @@ def test_a_function_may_close_the_store_it_is_called_by(tmp_path: Path) -> None:
     assert (tmp_path / ".kafka_cleanshutdown").exists()
 
 
-def test_segments_that_were_closed_are_synced_by_the_stores_thread(
-    store: DataDirectory, clock: Clock, seam: Seam
-) -> None:
+def test_segments_that_were_closed_are_synced_by_the_stores_thread(store: DataDirectory, clock: Clock) -> None:
     store.create_topic("orders", 1)
-    fill(store, "orders", 1)
-    clock.now += 1
-    store.run_due()
+    append_segments(store, "orders", 1)
+    assert store.log("orders", 0).recovery_point == 0
+    run_later(store, clock, 1)
     assert store.log("orders", 0).recovery_point == 1
-    assert seam is not SEAM
 
 
 def opened_with(tmp_path: Path, **config: Any) -> DataDirectory:
@@ -301,7 +241,7 @@ def opened_with(tmp_path: Path, **config: Any) -> DataDirectory:
 def test_intervals_are_kafkas_configurations(tmp_path: Path) -> None:
     with opened_with(tmp_path, log_retention_check_interval_ms=1, log_initial_task_delay_ms=0) as store:
         store.create_topic("orders", 1, {"retention.ms": 0, "segment.ms": 1})
-        fill(store, "orders", 2)
+        append_segments(store, "orders", 2)
         done = threading.Event()
         store.schedule("look", 1, lambda: len(store.log("orders", 0).segments) == 1 and done.set())
         assert done.wait(30)

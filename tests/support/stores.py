@@ -1,0 +1,51 @@
+"""What tests do to data directories, beside what the public calls of a store do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from logstore.disk.seam import Seam
+from logstore.disk.side_files import read_offset_checkpoint
+from logstore.errors import DataDirectoryError
+from logstore.store.data_directory import DataDirectory
+from logstore.store.metadata.batches import data_batch
+from logstore.view.metadata_replay import read_metadata
+from tests.support.clock import Clock
+
+
+class FailingRenames(Seam):
+    """Renames below `directory` fail, once it is set."""
+
+    directory: str | None = None
+
+    def rename(self, path: str, new_path: str) -> None:
+        if self.directory is not None and self.directory in path:
+            raise DataDirectoryError("No space left on device", path=path, java_class="java.io.IOException")
+        super().rename(path, new_path)
+
+
+def append_metadata(root: Path, *values: bytes) -> None:
+    """Append records to the metadata log of a closed directory."""
+    partition = root / "__cluster_metadata-0"
+    log = partition / f"{0:020d}.log"
+    batch = data_batch(values, read_metadata(str(partition)).next_offset, 1, 0)
+    log.write_bytes(log.read_bytes() + batch.tobytes())
+
+
+def read_checkpoint(store: DataDirectory, name: str) -> dict[tuple[str, int], int]:
+    """Read `name`-offset-checkpoint; a missing one is empty."""
+    path = Path(store.path) / f"{name}-offset-checkpoint"
+    return read_offset_checkpoint(str(path)) if path.exists() else {}
+
+
+def append_segments(store: DataDirectory, topic: str, count: int, *, key_count: int = 3) -> None:
+    """Append records to partition 0 of `topic`, and roll after each."""
+    for number in range(count):
+        store.log(topic, 0).append_records([b"v" * 50], keys=[str(number % key_count).encode()])
+        store.log(topic, 0).roll()
+
+
+def run_later(store: DataDirectory, clock: Clock, ms: int) -> list[str]:
+    """Move the clock by `ms` and run what is due then; the names of the jobs."""
+    clock.now_ms += ms
+    return store.run_due()
