@@ -1,4 +1,4 @@
-"""The answers that `tests/unit/tools/dump/test_arguments.py` keeps are still the real tool's answers."""
+"""The answers that `tests/support/argument_answers.py` keeps are still the real tool's answers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.comparison import differences
+from tests.support.argument_answers import ANSWERS, lay_out
 from tests.support.oracle import Oracle
-from tests.unit.tools.dump.test_arguments import ANSWERS, lay_out
 
 pytestmark = pytest.mark.kafka
 

@@ -18,10 +18,10 @@ from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.topics.consumer_offsets import decode_key, decode_value
 from logstore.view.replay import ControlBatch, ReplayedRecord, replayed
-from tests.kafka.test_store_against_kafka import ask, warnings
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
 from tests.support.small_store import TransactionalClient
+from tests.support.take_over import ask, warnings
 
 pytestmark = pytest.mark.kafka
 

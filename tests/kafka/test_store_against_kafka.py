@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 import signal
 from pathlib import Path
@@ -18,34 +16,9 @@ from logstore.store.data_directory import DataDirectory
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
+from tests.support.take_over import ask, warnings
 
 pytestmark = pytest.mark.kafka
-
-#: what a broker says whenever it starts over a directory that is not empty
-USUAL_WARNINGS = ("Performing controller activation", "Attempting to close NetworkClient")
-#: of a broker that starts: it takes the partitions it had, its controller fences it, and it gets them again; a group
-#: coordinator that loads one meanwhile says that it stopped, and loads it in the next epoch
-OVERTAKEN = re.compile(r"Failed to load metadata from (\S+) with epoch \d+ .* is not online or is no longer the leader")
-
-
-def ask(oracle: Oracle, address: str, what: str, cwd: Path) -> Any:
-    answer = oracle.run("TakeOver", address, what, cwd=cwd)
-    return json.loads(answer) if answer else None
-
-
-def warnings(broker: Broker) -> list[str]:
-    lines = broker.log.read_text().splitlines()
-    loud = [number for number, line in enumerate(lines) if " WARN " in line or " ERROR " in line or " FATAL " in line]
-    told = [number for number in loud if not any(usual in lines[number] for usual in USUAL_WARNINGS)]
-    return [lines[number] for number in told if not was_loaded_again(lines[number], lines[number:])]
-
-
-def was_loaded_again(line: str, following: list[str]) -> bool:
-    """Whether a group coordinator was overtaken while it loaded a partition, and then loaded all of it."""
-    overtaken = OVERTAKEN.search(line)
-    if overtaken is None:
-        return False
-    return any(f"Finished loading of metadata from {overtaken[1]} with epoch" in later for later in following)
 
 
 def committed(store: DataDirectory, topic: str, partition: int) -> list[str]:

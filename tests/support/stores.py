@@ -1,16 +1,25 @@
-"""What tests do to data directories, beside what the public calls of a store do."""
+"""Stores as tests need them, and what tests do to them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from logstore.client.producer import Producer
+from logstore.client.store import Store
 from logstore.disk.seam import Seam
 from logstore.disk.side_files import read_offset_checkpoint
 from logstore.errors import DataDirectoryError
+from logstore.model import FetchIsolation
 from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.batches import data_batch
 from logstore.view.metadata_replay import read_metadata
 from tests.support.clock import Clock
+
+#: internal topics of one partition, which are made sooner than fifty
+FEW_PARTITIONS = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
+#: a `linger_ms` within which no test ends
+LONG_MS = 600_000
 
 
 class FailingRenames(Seam):
@@ -22,6 +31,19 @@ class FailingRenames(Seam):
         if self.directory is not None and self.directory in path:
             raise DataDirectoryError("No space left on device", path=path, java_class="java.io.IOException")
         super().rename(path, new_path)
+
+
+def patient_producer(store: Store, **config: Any) -> Producer:
+    """A producer that writes no batch before it is full or flushed."""
+    return store.producer(**{"linger_ms": LONG_MS, **config})
+
+
+def values_of(
+    store: DataDirectory, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
+) -> list[bytes | None]:
+    """The values that a consumer reads."""
+    chunks = store.log(topic, partition).records(isolation=isolation).chunks()
+    return [record.value for chunk in chunks for record in chunk.to_records()]
 
 
 def append_metadata(root: Path, *values: bytes) -> None:

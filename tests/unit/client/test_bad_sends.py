@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import logstore
 from logstore.client.store import Store
 from logstore.errors import CoordinatorLoadInProgressError, LogstoreError, Recovery, UsageError
+from tests.support.stores import LONG_MS
 
-CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
-LONG_MS = 600_000
+TOPICS = {"t": 1}
+
 MS_MAX = (1 << 63) - 1
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
-        opened.create_topic("t")
-        yield opened
 
 
 @pytest.mark.parametrize("bad", [-5, -1, 1 << 63, 1 << 64, -(1 << 63) - 1, 1 << 200, "x", 1.5])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 import pytest
 
-import logstore
 from logstore.client.arguments import OffsetAndTimestamp
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
@@ -18,15 +17,9 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CorruptRecordError, InvalidGroupIdError, UsageError, WakeupError
 from logstore.model import TopicPartition
 
+TOPICS = {"t": 2}
+
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
-    with logstore.open(tmp_path / "data", config=config) as opened:
-        opened.create_topic("t", 2)
-        yield opened
 
 
 def assigned(store: Store, **config: object) -> Consumer:

@@ -20,13 +20,11 @@ from logstore.errors import (
     ProducerFailedError,
     RequestTimedOutError,
 )
-
-CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
-LONG_MS = 600_000
+from tests.support.stores import FEW_PARTITIONS, LONG_MS
 
 
 def opened(directory: Path) -> Store:
-    store = logstore.open(directory / "data", config=CONFIG)
+    store = logstore.open(directory / "data", config=FEW_PARTITIONS)
     store.create_topic("t")
     return store
 

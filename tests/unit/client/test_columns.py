@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.client.producer import Producer
-from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import partition_for_key, partitions_for_keys
+from logstore.client.store import Store
 from logstore.columns.record_columns import BytesColumn
 from logstore.errors import (
     AbortRequiredError,
@@ -26,23 +23,9 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.model import FetchIsolation, TopicPartition
-from tests.support.small_store import SmallStore
+from tests.support.stores import patient_producer, values_of
 
-LONG_MS = 600_000
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SmallStore]:
-    opened = SmallStore(tmp_path).start()
-    opened.create_topic("t", partitions=3, config={})
-    opened.create_topic("one", partitions=1, config={})
-    yield opened
-    opened.close()
-
-
-def producer(store: SmallStore, **config: Any) -> Producer:
-    values = {"linger_ms": LONG_MS, "retry_backoff_ms": 1, **config}
-    return Producer(store, parse_producer_config(values))  # type: ignore[arg-type]
+TOPICS = {"t": 3, "one": 1}
 
 
 @settings(deadline=None)  # the first call may compile
@@ -52,8 +35,8 @@ def test_many_keys_have_the_partitions_that_each_has(keys: list[bytes | None], p
     assert partitions_for_keys(BytesColumn.of_values(keys), partition_count).tolist() == expected
 
 
-def test_columns_go_behind_what_was_sent_before(store: SmallStore) -> None:
-    with producer(store) as sending:
+def test_columns_go_behind_what_was_sent_before(store: Store) -> None:
+    with patient_producer(store) as sending:
         before = sending.send("one", b"0")
         [written] = sending.send_columns("one", np.array([b"1", b"2"]), timestamps=[5, 6], headers=[[("h", b"x")], []])
         assert before.is_done
@@ -70,9 +53,9 @@ def test_columns_go_behind_what_was_sent_before(store: SmallStore) -> None:
     assert entry.batches[-1].last_sequence == 3
 
 
-def test_keys_choose_partitions(store: SmallStore) -> None:
+def test_keys_choose_partitions(store: Store) -> None:
     keys = [b"%d" % number for number in range(50)]
-    with producer(store) as sending:
+    with patient_producer(store) as sending:
         written = sending.send_columns("t", keys, keys)
         assert [one.partition for one in written] == [0, 1, 2]
         assert sending.send_columns("t", keys, keys, partition=1)[0].record_count == 50
@@ -81,32 +64,32 @@ def test_keys_choose_partitions(store: SmallStore) -> None:
         assert sending.send_columns("t", [], []) == []
     for partition in range(3):
         mine = [key for key in keys if partition_for_key(key, 3) == partition]
-        assert store.values("t", partition)[: len(mine)] == mine
-    assert sum(len(store.values("t", partition)) for partition in range(3)) == 150
-    with producer(store, partitioner_ignore_keys=True) as sending:
+        assert values_of(store, "t", partition)[: len(mine)] == mine
+    assert sum(len(values_of(store, "t", partition)) for partition in range(3)) == 150
+    with patient_producer(store, partitioner_ignore_keys=True) as sending:
         assert len(sending.send_columns("t", keys, keys)) == 1
 
 
-def test_records_without_a_key_stay_between_those_with_one(store: SmallStore) -> None:
-    with producer(store) as sending:
+def test_records_without_a_key_stay_between_those_with_one(store: Store) -> None:
+    with patient_producer(store) as sending:
         [written] = sending.send_columns("one", values=[b"1", b"2", b"3"], keys=[b"a", None, b"b"])
     assert written.record_count == 3
-    assert store.values("one", 0) == [b"1", b"2", b"3"]
+    assert values_of(store, "one", 0) == [b"1", b"2", b"3"]
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_many_records_are_many_batches_with_their_sequences(store: SmallStore, codec: str) -> None:
-    with producer(store, compression_type=codec) as sending:
+def test_many_records_are_many_batches_with_their_sequences(store: Store, codec: str) -> None:
+    with patient_producer(store, compression_type=codec) as sending:
         for _ in range(2):
             sending.send_columns("one", np.zeros((30_000, 100), np.uint8))
-    assert len(store.values("one")) == 60_000
+    assert len(values_of(store, "one")) == 60_000
     [entry] = store.log("one", 0).producers.state
     assert entry.batches[-1].last_sequence == 59_999
     assert len(entry.batches) == 5
 
 
-def test_columns_are_part_of_a_transaction(store: SmallStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    sending = producer(store, transactional_id="x")
+def test_columns_are_part_of_a_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sending = patient_producer(store, transactional_id="x", retry_backoff_ms=1)
     sending.init_transactions()
     with pytest.raises(IllegalStateError, match="while in state  READY"):
         sending.send_columns("t", [b"1"])
@@ -118,7 +101,7 @@ def test_columns_are_part_of_a_transaction(store: SmallStore, monkeypatch: pytes
             sending.commit_transaction()
         else:
             sending.abort_transaction()
-    assert sorted(value for partition in range(3) for value in store.values("t", partition)) == [b"1"] * 4
+    assert sorted(value for partition in range(3) for value in values_of(store, "t", partition)) == [b"1"] * 4
     begin, waits = store.transactions.begin_append, [ConcurrentTransactionsError() for _ in range(2)]
 
     def busy(*arguments: Any, **options: Any) -> Any:
@@ -130,13 +113,13 @@ def test_columns_are_part_of_a_transaction(store: SmallStore, monkeypatch: pytes
     sending.begin_transaction()
     sending.send_columns("one", [b"x"])
     sending.commit_transaction()
-    assert store.values("one") == [b"x"]
+    assert values_of(store, "one") == [b"x"]
 
 
-def test_what_a_log_refuses_leaves_no_gap(store: SmallStore) -> None:
-    store.create_topic("keyed", partitions=1, config={"cleanup.policy": "compact"})
-    store.create_topic("small", partitions=1, config={"max.message.bytes": "200"})
-    with producer(store) as sending:
+def test_what_a_log_refuses_leaves_no_gap(store: Store) -> None:
+    store.create_topic("keyed", 1, {"cleanup.policy": "compact"})
+    store.create_topic("small", 1, {"max.message.bytes": "200"})
+    with patient_producer(store) as sending:
         with pytest.raises(InvalidRecordError):
             sending.send_columns("keyed", [b"1", b"2"], [b"k", None])
         with pytest.raises(RecordTooLargeError):
@@ -153,24 +136,24 @@ def test_what_a_log_refuses_leaves_no_gap(store: SmallStore) -> None:
         sending.send_columns("one", [b"1"])
 
 
-def test_a_refusal_in_a_transaction_has_to_be_aborted(store: SmallStore) -> None:
-    store.create_topic("small", partitions=1, config={"max.message.bytes": "200"})
-    sending = producer(store, transactional_id="x")
+def test_a_refusal_in_a_transaction_has_to_be_aborted(store: Store) -> None:
+    store.create_topic("small", 1, {"max.message.bytes": "200"})
+    sending = patient_producer(store, transactional_id="x")
     sending.init_transactions()
     sending.begin_transaction()
     sending.send_columns("one", [b"1"])
     with pytest.raises(RecordTooLargeError):
         sending.send_columns("small", [bytes(1000)])
     sending.abort_transaction()
-    assert store.values("one") == []
-    assert store.values("one", isolation=FetchIsolation.READ_UNCOMMITTED) == [b"1"]
+    assert values_of(store, "one") == []
+    assert values_of(store, "one", isolation=FetchIsolation.READ_UNCOMMITTED) == [b"1"]
 
 
 @pytest.mark.parametrize(("topic", "partition"), [("nope", None), ("one", 9)])
 def test_a_transaction_does_not_count_without_columns_for_nowhere(
-    store: SmallStore, topic: str, partition: int | None
+    store: Store, topic: str, partition: int | None
 ) -> None:
-    sending = producer(store, transactional_id="x")
+    sending = patient_producer(store, transactional_id="x")
     sending.init_transactions()
     sending.begin_transaction()
     sending.send_columns("one", [b"1"])
@@ -179,11 +162,11 @@ def test_a_transaction_does_not_count_without_columns_for_nowhere(
     with pytest.raises(AbortRequiredError):
         sending.commit_transaction()
     sending.abort_transaction()
-    assert store.values("one") == []
+    assert values_of(store, "one") == []
 
 
-def test_columns_do_not_pass_records_that_wait(store: SmallStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    sending = producer(store, max_block_ms=1)
+def test_columns_do_not_pass_records_that_wait(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sending = patient_producer(store, max_block_ms=1)
     log = store.log("one", 0)
 
     def fail(*_: Any, **__: Any) -> None:
@@ -195,4 +178,4 @@ def test_columns_do_not_pass_records_that_wait(store: SmallStore, monkeypatch: p
         sending.send_columns("one", [b"2"])
     monkeypatch.undo()
     sending.close()
-    assert store.values("one") == [b"1"]
+    assert values_of(store, "one") == [b"1"]

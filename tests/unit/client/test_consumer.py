@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from threading import Event, Semaphore
 
 import pytest
 
-import logstore
 from logstore.client.consumer import Consumer
 from logstore.client.consumer.fetcher import Fetcher
 from logstore.client.store import Store
@@ -26,14 +23,9 @@ from logstore.errors import (
 )
 from logstore.model import TimestampType, TopicPartition
 
+TOPICS = {"t": 2}
+
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data") as opened:
-        opened.create_topic("t", 2)
-        yield opened
 
 
 def fill(store: Store, count: int, partition: int = 0, first: int = 0) -> None:

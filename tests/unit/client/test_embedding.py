@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,9 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import IllegalStateError, UsageError, WakeupError
 from logstore.model import FetchIsolation
 from tests.house.sources import ROOT
+from tests.support.stores import FEW_PARTITIONS
 
-CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+TOPICS = {"t": 2}
 FORGETFUL = """
 import sys, logstore
 store = logstore.open(sys.argv[1], config={"offsets.topic.num.partitions": 2})
@@ -33,13 +33,6 @@ producer.send("t", b"2")
 if sys.argv[2:]:
     raise SystemError("on purpose")
 """
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
-        opened.create_topic("t", 2)
-        yield opened
 
 
 def values(store: Store, topic: str = "t", isolation: FetchIsolation = FetchIsolation.READ_COMMITTED) -> list[object]:
@@ -63,7 +56,7 @@ def test_a_program_that_forgets_to_close_loses_nothing(tmp_path: Path, how: list
 
 
 def test_a_store_closes_its_clients(tmp_path: Path) -> None:
-    store = logstore.open(tmp_path / "data", config=CONFIG)
+    store = logstore.open(tmp_path / "data", config=FEW_PARTITIONS)
     store.create_topic("t", 1)
     plain, open_one = store.producer(linger_ms=600_000), store.producer(transactional_id="x")
     future = plain.send("t", b"1")
@@ -79,13 +72,13 @@ def test_a_store_closes_its_clients(tmp_path: Path) -> None:
     for call in (consumer.poll, open_one.begin_transaction, lambda: plain.send("t", b"2")):
         with pytest.raises(IllegalStateError):
             call()
-    with logstore.open(tmp_path / "data", config=CONFIG) as again:
+    with logstore.open(tmp_path / "data", config=FEW_PARTITIONS) as again:
         assert values(again) == [b"1"]
         assert values(again, isolation=FetchIsolation.READ_UNCOMMITTED) == [b"never", b"1"]
 
 
 def test_a_consumer_that_waits_is_told_that_the_store_closes(tmp_path: Path) -> None:
-    store = logstore.open(tmp_path / "data", config=CONFIG)
+    store = logstore.open(tmp_path / "data", config=FEW_PARTITIONS)
     store.create_topic("t", 1)
     consumer = store.consumer("t")
     seen: list[BaseException] = []

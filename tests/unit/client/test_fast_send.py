@@ -14,8 +14,9 @@ from logstore.client.producer import Producer, background
 from logstore.client.producer.queues import partition_for_key
 from logstore.client.store import Store
 from logstore.errors import IllegalStateError, UsageError
+from tests.support.stores import LONG_MS
 
-LONG_MS = 600_000
+TOPICS = {"t": 3, "one": 1}
 
 
 def read(store: Store, topic: str = "one", partition: int = 0) -> list[tuple[Any, ...]]:

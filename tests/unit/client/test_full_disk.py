@@ -21,9 +21,8 @@ from logstore.disk.system_errors import read_error
 from logstore.errors import KafkaStorageError, LogstoreError, TransactionAbortedError
 from logstore.store.opening.start import open_as
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.stores import FEW_PARTITIONS, LONG_MS
 
-CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
-LONG_MS = 600_000
 NO_SPACE = "No space left on device"
 TIMEOUTS = [None, 0, 30]
 
@@ -46,7 +45,7 @@ def disk() -> Disk:
 
 @pytest.fixture
 def store(tmp_path: Path, disk: Disk) -> Iterator[Store]:
-    opened = open_as(Store, str(tmp_path), config=CONFIG, now_ms=now_ms, progress=None, seam=disk)
+    opened = open_as(Store, str(tmp_path), config=FEW_PARTITIONS, now_ms=now_ms, progress=None, seam=disk)
     opened.create_topic("t", partitions=3)
     yield opened
     with suppress(LogstoreError):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-import logstore
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
@@ -15,16 +11,9 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import AbortRequiredError, NoOffsetForPartitionError, UnknownTopicOrPartitionError
 from logstore.model import TopicPartition
 
+TOPICS = {"t": 1, "other": 1}
+
 T0, OTHER = TopicPartition("t", 0), TopicPartition("other", 0)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
-    with logstore.open(tmp_path / "data", config=config) as opened:
-        opened.create_topic("t")
-        opened.create_topic("other")
-        yield opened
 
 
 def fill(store: Store, count: int, text: bytes = b"old", topic: str = "t") -> None:

@@ -8,14 +8,12 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import pytest
 
-import logstore
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.errors import (
@@ -25,20 +23,9 @@ from logstore.errors import (
     LogstoreError,
     RequestTimedOutError,
 )
+from tests.support.stores import LONG_MS, values_of
 
-LONG_MS = 600_000
-CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
-        opened.create_topic("t", 1)
-        yield opened
-
-
-def values(store: Store, topic: str = "t") -> list[bytes | None]:
-    return [record.value for chunk in store.log(topic, 0).records().chunks() for record in chunk.to_records()]
+TOPICS = {"t": 1}
 
 
 def within(call: Callable[[], object], seconds: float = 20) -> None:
@@ -100,7 +87,7 @@ def test_records_are_appended_whole_or_not_wherever_send_is_interrupted(store: S
     last = producer.send("t", b"last")
     assert producer.flush()
     assert last.succeeded()
-    found = values(store)
+    found = values_of(store, "t")
     assert found[-1] == b"last"
     assert set(found[:-1]) == {b"v"}
     assert 3 <= len(found) - 1 <= sent
@@ -120,7 +107,7 @@ def test_an_interrupted_write_is_finished_once_at_the_offsets_that_are_told(stor
             break
     assert [future.get(0).offset for future in futures] == list(range(len(futures)))
     expected = [b"%d %d" % (line, number) for line in range(1, line_number + 1) for number in range(3)]
-    assert values(store) == expected
+    assert values_of(store, "t") == expected
 
 
 @pytest.mark.parametrize("method", ["commit_transaction", "abort_transaction", "close"])
@@ -175,7 +162,7 @@ def test_a_callback_may_flush_and_send(store: Store) -> None:
     producer.send("t", b"1").add_callback(callback)
     within(producer.flush)
     assert flushed == [True]
-    assert values(store) == [b"1", b"of a callback"]
+    assert values_of(store, "t") == [b"1", b"of a callback"]
 
 
 def test_columns_that_are_tried_again_let_others_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +232,7 @@ def test_a_clock_that_calls_the_producer_is_refused(store: Store, monkeypatch: p
     producer.send("t", b"outer")
     within(producer.flush)
     assert len(refused) == 1
-    assert values(store) == [b"outer"]
+    assert values_of(store, "t") == [b"outer"]
 
 
 def test_arguments_that_call_the_producer_are_harmless(store: Store) -> None:
@@ -272,7 +259,7 @@ def test_arguments_that_call_the_producer_are_harmless(store: Store) -> None:
         lambda: producer.send(Name("t"), Text(b"x"), timestamp_ms=Number())  # type: ignore[arg-type]
     )
     producer.flush()
-    assert values(store) == [b"of a time", b"of a value", b"value"]
+    assert values_of(store, "t") == [b"of a time", b"of a value", b"value"]
 
 
 def test_poll_hands_out_each_record_once_wherever_it_is_interrupted(store: Store) -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-import logstore
 from logstore.client.store import Store
 from logstore.errors import UnknownTopicOrPartitionError
 
-CONFIG = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+TOPICS = {}
+
 KEYS = [b"%d" % number for number in range(50)]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
-        yield opened
 
 
 def test_more_partitions_are_told_and_taken_at_once(store: Store) -> None:

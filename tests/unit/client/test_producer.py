@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from logstore.client.producer import Producer
 from logstore.client.producer.batch import RecordMetadata
-from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import partition_for_key
+from logstore.client.store import Store
 from logstore.errors import (
     BufferExhaustedError,
     CoordinatorLoadInProgressError,
@@ -28,23 +27,18 @@ from logstore.errors import (
 )
 from logstore.log.partition_log import PartitionLog
 from logstore.model import TopicPartition
-from logstore.store.data_directory import DataDirectory
 from logstore.view.records import Record
+from tests.support.stores import patient_producer
 
-LONG_MS = 600_000
-
-
-def producer(store: DataDirectory, **config: Any) -> Producer:
-    serializers = {name: config.pop(name, None) for name in ("key_serializer", "value_serializer")}
-    return Producer(store, parse_producer_config({"linger_ms": LONG_MS, **config}), **serializers)
+TOPICS = {"t": 3, "one": 1}
 
 
-def records(store: DataDirectory, topic: str = "one", partition: int = 0) -> list[Record]:
+def records(store: Store, topic: str = "one", partition: int = 0) -> list[Record]:
     return [record for chunk in store.log(topic, partition).records().chunks() for record in chunk.to_records()]
 
 
-def test_a_record_is_where_its_future_says(store: DataDirectory) -> None:
-    with producer(store) as sending:
+def test_a_record_is_where_its_future_says(store: Store) -> None:
+    with patient_producer(store) as sending:
         future = sending.send("one", b"paid", b"42", [("trace", b"7"), ("none", None)], timestamp_ms=1_700_000_000_000)
         assert [future.is_done, future.succeeded(), future.failed(), future.exception] == [False, False, False, None]
         assert sending.flush()
@@ -56,19 +50,19 @@ def test_a_record_is_where_its_future_says(store: DataDirectory) -> None:
     assert (record.key, record.value, record.headers) == (b"42", b"paid", [("trace", b"7"), ("none", None)])
 
 
-def test_a_full_batch_is_written_at_once_and_others_when_they_have_waited(store: DataDirectory) -> None:
-    with producer(store, batch_size=1000) as sending:
+def test_a_full_batch_is_written_at_once_and_others_when_they_have_waited(store: Store) -> None:
+    with patient_producer(store, batch_size=1000) as sending:
         futures = [sending.send("one", bytes(300)) for _ in range(4)]
         assert [future.is_done for future in futures] == [True, True, False, False]
-    with producer(store, linger_ms=1) as sending:
+    with patient_producer(store, linger_ms=1) as sending:
         assert sending.send("one", b"x").get(60).offset == 4
-    with producer(store, linger_ms=0) as sending:
+    with patient_producer(store, linger_ms=0) as sending:
         assert sending.send("one", b"x").is_done
     assert [record.offset for record in records(store)] == list(range(6))
 
 
-def test_records_with_a_key_go_where_the_java_client_sends_them(store: DataDirectory) -> None:
-    with producer(store) as sending:
+def test_records_with_a_key_go_where_the_java_client_sends_them(store: Store) -> None:
+    with patient_producer(store) as sending:
         placed = [sending.send("t", None, str(number).encode()) for number in range(30)]
         fixed = sending.send("t", b"v", b"0", partition=2)
         assert sending.partitions_for("t") == range(3)
@@ -77,8 +71,8 @@ def test_records_with_a_key_go_where_the_java_client_sends_them(store: DataDirec
     assert fixed.get().partition == 2
 
 
-def test_records_without_a_key_stay_together_for_a_batch(store: DataDirectory) -> None:
-    with producer(store, batch_size=1000) as sending:
+def test_records_without_a_key_stay_together_for_a_batch(store: Store) -> None:
+    with patient_producer(store, batch_size=1000) as sending:
         futures = [sending.send("t", bytes(100)) for _ in range(300)]
     partitions = [future.get().partition for future in futures]
     assert set(partitions) == {0, 1, 2}
@@ -86,16 +80,16 @@ def test_records_without_a_key_stay_together_for_a_batch(store: DataDirectory) -
     assert all(run % 14 == 0 for run in runs[:-1])  # two batches of 7 records make 1000 bytes
 
 
-def test_a_topic_that_gets_more_partitions_uses_them(store: DataDirectory) -> None:
-    with producer(store) as sending:
+def test_a_topic_that_gets_more_partitions_uses_them(store: Store) -> None:
+    with patient_producer(store) as sending:
         assert sending.partitions_for("one") == range(1)
         store.add_partitions("one", 2)
         assert sending.send("one", b"x", partition=1).get(0 if sending.flush() else None).partition == 1
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_every_codec_is_written_and_read(store: DataDirectory, codec: str) -> None:
-    with producer(store, compression_type=codec) as sending:
+def test_every_codec_is_written_and_read(store: Store, codec: str) -> None:
+    with patient_producer(store, compression_type=codec) as sending:
         for number in range(500):
             sending.send("one", b"value %d" % number, timestamp_ms=number)
     read = records(store)
@@ -103,21 +97,23 @@ def test_every_codec_is_written_and_read(store: DataDirectory, codec: str) -> No
     assert (store.log("one", 0).size < 5000) is (codec != "none")
 
 
-def test_serializers_make_bytes(store: DataDirectory) -> None:
-    with producer(store, key_serializer=str.encode, value_serializer=lambda value: repr(value).encode()) as sending:
+def test_serializers_make_bytes(store: Store) -> None:
+    with patient_producer(
+        store, key_serializer=str.encode, value_serializer=lambda value: repr(value).encode()
+    ) as sending:
         sending.send("one", {"a": 1}, "key")
         with pytest.raises(SerializationError, match="Can't convert key of class int for topic one"):
             sending.send("one", 1, 2)
     assert [(record.key, record.value) for record in records(store)] == [(b"key", b"{'a': 1}")]
-    with producer(store) as sending:
+    with patient_producer(store) as sending:
         sending.send("one", bytearray(b"a"), memoryview(b"b"))
         with pytest.raises(SerializationError, match="value_serializer"):
             sending.send("one", "text")
     assert [(record.key, record.value) for record in records(store)][1:] == [(b"b", b"a")]
 
 
-def test_what_cannot_be_sent_is_said_at_once(store: DataDirectory) -> None:
-    with producer(store, max_request_size=200) as sending:
+def test_what_cannot_be_sent_is_said_at_once(store: Store) -> None:
+    with patient_producer(store, max_request_size=200) as sending:
         text = (
             "The message is 249 bytes when serialized which is larger than 200, which is the value of the "
             "max.request.size configuration."
@@ -133,14 +129,17 @@ def test_what_cannot_be_sent_is_said_at_once(store: DataDirectory) -> None:
     assert records(store) == []
 
 
-def test_a_record_that_is_too_large_for_the_memory_is_refused(store: DataDirectory) -> None:
-    with producer(store, buffer_memory=100) as sending, pytest.raises(RecordTooLargeError, match="total memory buffer"):
+def test_a_record_that_is_too_large_for_the_memory_is_refused(store: Store) -> None:
+    with (
+        patient_producer(store, buffer_memory=100) as sending,
+        pytest.raises(RecordTooLargeError, match="total memory buffer"),
+    ):
         sending.send("one", bytes(100))
 
 
-def test_batches_that_are_too_large_for_the_topic_are_halved(store: DataDirectory) -> None:
+def test_batches_that_are_too_large_for_the_topic_are_halved(store: Store) -> None:
     store.alter_config("one", {"max.message.bytes": "400"})
-    with producer(store) as sending:
+    with patient_producer(store) as sending:
         futures = [sending.send("one", bytes(100)) for _ in range(20)]
         large = sending.send("one", bytes(1000))
     assert [future.get().offset for future in futures] == list(range(20))
@@ -148,10 +147,10 @@ def test_batches_that_are_too_large_for_the_topic_are_halved(store: DataDirector
     assert isinstance(large.exception, RecordTooLargeError)
 
 
-def test_a_refused_batch_leaves_no_gap(store: DataDirectory) -> None:
+def test_a_refused_batch_leaves_no_gap(store: Store) -> None:
     store.alter_config("one", {"cleanup.policy": "compact"})
     answers: list[object] = []
-    with producer(store) as sending:
+    with patient_producer(store) as sending:
         bad = [sending.send("one", b"x", key) for key in (b"k", None)]
         bad[0].add_callback(answers.append).add_errback(answers.append)
         sending.flush()
@@ -166,10 +165,8 @@ def test_a_refused_batch_leaves_no_gap(store: DataDirectory) -> None:
     assert (entry.producer_epoch, entry.batches[-1].last_sequence) == (0, 0)
 
 
-def test_a_callback_that_fails_is_told_and_nothing_else_fails(
-    store: DataDirectory, caplog: pytest.LogCaptureFixture
-) -> None:
-    with producer(store, linger_ms=0) as sending:
+def test_a_callback_that_fails_is_told_and_nothing_else_fails(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    with patient_producer(store, linger_ms=0) as sending:
         future = sending.send("one", b"x")
         future.add_callback(lambda metadata: 1 / 0)
     assert "A callback of a record failed" in caplog.text
@@ -192,26 +189,26 @@ class Failing:
         return self._append(*columns, **fields)
 
 
-def test_what_may_pass_is_tried_again(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_may_pass_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(4)])
-    with producer(store, retry_backoff_ms=1, linger_ms=0) as sending:
+    with patient_producer(store, retry_backoff_ms=1, linger_ms=0) as sending:
         first, second = sending.send("one", b"1"), sending.send("one", b"2")
         assert (first.get(60).offset, second.get(60).offset) == (0, 1)
     assert failing.identities == [(0, 0)] * 5 + [(0, 1)]
 
 
-def test_after_its_retries_a_batch_fails(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_its_retries_a_batch_fails(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(3)])
-    with producer(store, retry_backoff_ms=1, linger_ms=0, retries=2) as sending:
+    with patient_producer(store, retry_backoff_ms=1, linger_ms=0, retries=2) as sending:
         with pytest.raises(CoordinatorLoadInProgressError):
             sending.send("one", b"1").get(60)
         assert sending.send("one", b"2").get(60).offset == 0
 
 
-def test_a_batch_expires(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_expires(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
     config = {"delivery_timeout_ms": 30, "request_timeout_ms": 10, "retry_backoff_ms": 5, "retry_backoff_max_ms": 5}
-    with producer(store, linger_ms=0, **config) as sending:
+    with patient_producer(store, linger_ms=0, **config) as sending:
         future = sending.send("one", b"1")
         with pytest.raises(RequestTimedOutError, match=r"Expiring 1 record\(s\) for one-0") as raised:
             future.get(60)
@@ -219,8 +216,8 @@ def test_a_batch_expires(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(raised.value.__cause__, CoordinatorLoadInProgressError)
 
 
-def test_a_gap_in_sequences_begins_a_new_epoch(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    with producer(store, linger_ms=0) as sending:
+def test_a_gap_in_sequences_begins_a_new_epoch(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with patient_producer(store, linger_ms=0) as sending:
         sending.send("one", b"1")
         sending.send("t", b"1", partition=0)
         failing = Failing(store.log("one", 0), monkeypatch, OutOfOrderSequenceError("lost"))
@@ -231,8 +228,8 @@ def test_a_gap_in_sequences_begins_a_new_epoch(store: DataDirectory, monkeypatch
     assert (entry.producer_epoch, entry.batches[-1].last_sequence) == (1, 0)
 
 
-def test_memory_is_bounded(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    with producer(store, batch_size=1000, buffer_memory=2000, max_block_ms=20) as sending:
+def test_memory_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with patient_producer(store, batch_size=1000, buffer_memory=2000, max_block_ms=20) as sending:
         for partition in range(3):  # the third finds no room, and the first is written for it
             sending.send("t", b"x", partition=partition)
         assert store.log("t", 0).log_end_offset == 1
@@ -244,9 +241,9 @@ def test_memory_is_bounded(store: DataDirectory, monkeypatch: pytest.MonkeyPatch
         sending.close(0)
 
 
-def test_what_was_not_written_in_time_is_given_up(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_written_in_time_is_given_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
-    sending = producer(store, linger_ms=0)
+    sending = patient_producer(store, linger_ms=0)
     future = sending.send("one", b"1")
     with pytest.raises(RequestTimedOutError):
         future.get(0.001)
@@ -256,8 +253,8 @@ def test_what_was_not_written_in_time_is_given_up(store: DataDirectory, monkeypa
         future.get()
 
 
-def test_a_topic_that_is_deleted_and_made_anew(store: DataDirectory) -> None:
-    with producer(store) as sending:
+def test_a_topic_that_is_deleted_and_made_anew(store: Store) -> None:
+    with patient_producer(store) as sending:
         lost = [sending.send("one", b"1")]
         sending.flush()
         lost += [sending.send("one", b"2")]
@@ -271,15 +268,15 @@ def test_a_topic_that_is_deleted_and_made_anew(store: DataDirectory) -> None:
     assert [record.value for record in records(store)] == [b"3"]
 
 
-def test_without_idempotence_there_is_no_producer_id(store: DataDirectory) -> None:
-    with producer(store, enable_idempotence=False) as sending:
+def test_without_idempotence_there_is_no_producer_id(store: Store) -> None:
+    with patient_producer(store, enable_idempotence=False) as sending:
         sending.send("one", b"1")
     assert len(records(store)) == 1
     assert len(store.log("one", 0).producers.state) == 0
 
 
-def test_many_threads_share_a_producer(store: DataDirectory) -> None:
-    with producer(store, linger_ms=1, batch_size=500) as sending:
+def test_many_threads_share_a_producer(store: Store) -> None:
+    with patient_producer(store, linger_ms=1, batch_size=500) as sending:
 
         def work(name: int) -> None:
             for number in range(500):
@@ -296,9 +293,9 @@ def test_many_threads_share_a_producer(store: DataDirectory) -> None:
         assert [number for one, number in values if one == name] == list(range(500))
 
 
-def test_the_thread_ends_with_its_work(store: DataDirectory) -> None:
+def test_the_thread_ends_with_its_work(store: Store) -> None:
     before = threading.active_count()
-    sending = producer(store, linger_ms=1, client_id="ends")
+    sending = patient_producer(store, linger_ms=1, client_id="ends")
     sending.send("one", b"1").get(60)
     thread = next(one for one in threading.enumerate() if one.name == f"logstore-{sending.config['client.id']}")
     sending.close()

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from logstore.client.producer import Producer
-from logstore.client.producer.config import parse_producer_config
+from logstore.client.store import Store
 from logstore.errors import AbortRequiredError, RecordTooLargeError
 from logstore.layout.record import Headers
-from tests.support.small_store import SmallStore
+from tests.support.stores import patient_producer
+
+TOPICS = {"one": 1}
 
 LIMIT = 300
-LONG_MS = 600_000
 HEADERS: Headers = [("h", bytes(40)), ("i", None)]
 # value sizes at which a record with this key and these headers is just within the limit, at it and beyond
 ROWS = [
@@ -25,18 +24,6 @@ ROWS = [
     for headers, header_size in (((), 0), (HEADERS, 47))
     for more in range(-4, 4)
 ]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SmallStore]:
-    opened = SmallStore(tmp_path).start()
-    opened.create_topic("one", partitions=1, config={})
-    yield opened
-    opened.close()
-
-
-def producer(store: SmallStore, **config: Any) -> Producer:
-    return Producer(store, parse_producer_config({"linger_ms": LONG_MS, **config}))  # type: ignore[arg-type]
 
 
 def refusal(send: Callable[..., object], *arguments: Any, **keywords: Any) -> str | None:
@@ -48,9 +35,9 @@ def refusal(send: Callable[..., object], *arguments: Any, **keywords: Any) -> st
 
 
 @pytest.mark.parametrize("limit", ["max_request_size", "buffer_memory"])
-def test_a_row_is_refused_as_a_record_is(store: SmallStore, limit: str) -> None:
+def test_a_row_is_refused_as_a_record_is(store: Store, limit: str) -> None:
     found = []
-    with producer(store, batch_size=0, **{limit: LIMIT}) as sending:
+    with patient_producer(store, batch_size=0, **{limit: LIMIT}) as sending:
         for key, headers, value_size in ROWS:
             value = bytes(value_size)
             one = refusal(sending.send, value, key, headers)
@@ -61,8 +48,8 @@ def test_a_row_is_refused_as_a_record_is(store: SmallStore, limit: str) -> None:
     assert 16 < sum(found) < len(found) - 16
 
 
-def test_rows_of_one_width_are_refused_by_their_width(store: SmallStore) -> None:
-    with producer(store, max_request_size=LIMIT) as sending:
+def test_rows_of_one_width_are_refused_by_their_width(store: Store) -> None:
+    with patient_producer(store, max_request_size=LIMIT) as sending:
         sending.send_columns("one", np.full(3, b"v" * 200, "S200"))
         text = refusal(sending.send_columns, np.full(3, b"v" * 250, "S250"))
     assert text is not None
@@ -70,8 +57,8 @@ def test_rows_of_one_width_are_refused_by_their_width(store: SmallStore) -> None
     assert store.log("one", 0).log_end_offset == 3
 
 
-def test_nothing_is_written_and_the_transaction_does_not_count(store: SmallStore) -> None:
-    sending = producer(store, transactional_id="x", max_request_size=LIMIT)
+def test_nothing_is_written_and_the_transaction_does_not_count(store: Store) -> None:
+    sending = patient_producer(store, transactional_id="x", max_request_size=LIMIT)
     sending.init_transactions()
     sending.begin_transaction()
     with pytest.raises(RecordTooLargeError):

@@ -38,8 +38,8 @@ from logstore.errors import (
 )
 from logstore.model import FetchIsolation
 from tests.support.small_store import SmallStore
+from tests.support.stores import LONG_MS
 
-LONG_MS = 600_000
 S = TransactionManagerState
 
 

@@ -26,16 +26,12 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.store.data_directory import DataDirectory
+from tests.support.stores import values_of
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> DataDirectory:
     return logstore.open(tmp_path / "data")
-
-
-def values(store: DataDirectory, topic: str, partition: int = 0) -> list[bytes | None]:
-    chunks = store.log(topic, partition).records().chunks()
-    return [record.value for chunk in chunks for record in chunk.to_records()]
 
 
 def test_topics_and_their_data_outlive_the_store(tmp_path: Path) -> None:
@@ -50,7 +46,7 @@ def test_topics_and_their_data_outlive_the_store(tmp_path: Path) -> None:
             2,
             {"retention.ms": "5000", "cleanup.policy": "delete,compact"},
         )
-        assert values(again, "orders", 1) == [b"a", b"b"]
+        assert values_of(again, "orders", 1) == [b"a", b"b"]
         assert again.log("orders", 0).config["retention.ms"] == 5000
         assert again.log("orders", 0).topic_id == made.topic_id
         assert again.next_producer_id() == 1000
@@ -62,7 +58,7 @@ def test_topics_and_their_data_outlive_the_store(tmp_path: Path) -> None:
     told.clear()
     with logstore.open(crashed, progress=lambda *counts: told.append(counts)) as again:
         assert told == [(1, 2), (2, 2)]
-        assert values(again, "orders", 1) == [b"a", b"b"]
+        assert values_of(again, "orders", 1) == [b"a", b"b"]
 
 
 def test_an_orderly_close_leaves_what_a_broker_leaves(tmp_path: Path) -> None:
@@ -306,12 +302,12 @@ def test_after_an_orderly_close_a_log_is_opened_when_it_is_asked_for(tmp_path: P
     assert read_offset_checkpoint(str(root / "log-start-offset-checkpoint")) == {("b", 0): 1}
     for place in (root, crashed):
         with logstore.open(place) as store:
-            assert values(store, "b") == [b"2"]
+            assert values_of(store, "b") == [b"2"]
             assert store.log("b", 0).config["retention.ms"] == 7
-            assert values(store, "c") == [b"1", b"2"]
+            assert values_of(store, "c") == [b"1", b"2"]
     snapshot.with_name("x.log").write_bytes(b"")
     with logstore.open(root) as store:
         with pytest.raises(LogstoreError) as raised:
             store.log("c", 0)
         assert "of partition c-0" in raised.value.__notes__[0]
-        assert values(store, "a") == [b"1", b"2"]
+        assert values_of(store, "a") == [b"1", b"2"]

@@ -13,18 +13,16 @@ import pytest
 from logstore.client.producer import Producer
 from logstore.client.producer.config import parse_producer_config
 from logstore.client.producer.queues import partition_for_key
+from logstore.client.store import Store
 from logstore.errors import BufferExhaustedError, CoordinatorLoadInProgressError, RequestTimedOutError, UsageError
 from logstore.log.partition_log import PartitionLog
-from logstore.store.data_directory import DataDirectory
+from tests.support.stores import LONG_MS, patient_producer
 
-LONG_MS = 600_000
+TOPICS = {"t": 3, "one": 1}
+
 LONG_MAX = 2**63 - 1
 KEYS = [b"%d" % number for number in range(50)]
 LOADING = CoordinatorLoadInProgressError
-
-
-def producer(store: DataDirectory, **config: Any) -> Producer:
-    return Producer(store, parse_producer_config({"linger_ms": LONG_MS, **config}))
 
 
 @contextmanager
@@ -68,10 +66,10 @@ LEVELS = pytest.mark.parametrize(
 )
 
 
-def size_of(store: DataDirectory, partition: int, *, is_columns: bool, **config: Any) -> int:
+def size_of(store: Store, partition: int, *, is_columns: bool, **config: Any) -> int:
     """Bytes of the log of a partition that the same records were written to."""
     values = [b"%d, %d" % (number, number * number) for number in range(2000)]
-    with producer(store, batch_size=100_000, **config) as sending:
+    with patient_producer(store, batch_size=100_000, **config) as sending:
         if is_columns:
             sending.send_columns("t", values, timestamps=range(len(values)), partition=partition)
         else:
@@ -83,7 +81,7 @@ def size_of(store: DataDirectory, partition: int, *, is_columns: bool, **config:
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @LEVELS
 def test_a_level_decides_how_small_a_batch_gets(
-    store: DataDirectory, codec: str, low: int, high: int, is_columns: bool
+    store: Store, codec: str, low: int, high: int, is_columns: bool
 ) -> None:
     name = f"compression.{codec}.level"
     sizes = [
@@ -96,7 +94,7 @@ def test_a_level_decides_how_small_a_batch_gets(
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @LEVELS
 def test_a_topic_that_compresses_otherwise_has_its_own_level(
-    store: DataDirectory, codec: str, low: int, high: int, is_columns: bool
+    store: Store, codec: str, low: int, high: int, is_columns: bool
 ) -> None:
     name = f"compression.{codec}.level"
     store.alter_config("t", {"compression.type": codec, name: high})
@@ -110,10 +108,8 @@ def test_a_topic_that_compresses_otherwise_has_its_own_level(
 
 @pytest.mark.parametrize("is_columns", [False, True], ids=["send", "send_columns"])
 @pytest.mark.parametrize("ignores_keys", [False, True])
-def test_keys_may_be_ignored_where_the_partition_is_chosen(
-    store: DataDirectory, ignores_keys: bool, is_columns: bool
-) -> None:
-    with producer(store, partitioner_ignore_keys=ignores_keys) as sending:
+def test_keys_may_be_ignored_where_the_partition_is_chosen(store: Store, ignores_keys: bool, is_columns: bool) -> None:
+    with patient_producer(store, partitioner_ignore_keys=ignores_keys) as sending:
         if is_columns:
             partitions = {one.partition for one in sending.send_columns("t", KEYS, KEYS)}
         else:
@@ -124,8 +120,8 @@ def test_keys_may_be_ignored_where_the_partition_is_chosen(
     assert {partition_for_key(key, 3) for key in KEYS} == {0, 1, 2}
 
 
-def test_a_batch_lingers_for_its_time_and_no_longer(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    with given_up(producer(store, linger_ms=250)) as sending:
+def test_a_batch_lingers_for_its_time_and_no_longer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with given_up(patient_producer(store, linger_ms=250)) as sending:
         clock = Clock(sending, monkeypatch)
         first = sending.send("one", b"1")
         clock.go_on(0.2)
@@ -137,10 +133,10 @@ def test_a_batch_lingers_for_its_time_and_no_longer(store: DataDirectory, monkey
         assert second.get(0).offset == 1
 
 
-def test_records_may_linger_for_ever(store: DataDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_may_linger_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     failures: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    with producer(store, linger_ms=LONG_MAX, client_id="patient") as sending:
+    with patient_producer(store, linger_ms=LONG_MAX, client_id="patient") as sending:
         future = sending.send("one", b"1")
         thread = next(one for one in threading.enumerate() if one.name == "logstore-patient")
         thread.join(0.05)
@@ -154,11 +150,11 @@ def test_records_may_linger_for_ever(store: DataDirectory, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("max_block_ms", [0, 60])
 def test_a_send_waits_for_memory_as_long_as_it_may_block(
-    store: DataDirectory, monkeypatch: pytest.MonkeyPatch, max_block_ms: int
+    store: Store, monkeypatch: pytest.MonkeyPatch, max_block_ms: int
 ) -> None:
     refuse(store.log("one", 0), monkeypatch)
     config = {"batch_size": 1000, "buffer_memory": 1000, "retry_backoff_ms": 5, "retry_backoff_max_ms": 5}
-    with given_up(producer(store, max_block_ms=max_block_ms, **config)) as sending:
+    with given_up(patient_producer(store, max_block_ms=max_block_ms, **config)) as sending:
         sending.send("one", bytes(900))
         start_s = time.monotonic()
         with pytest.raises(BufferExhaustedError, match=f"the configured max blocking time {max_block_ms} ms"):
@@ -166,22 +162,20 @@ def test_a_send_waits_for_memory_as_long_as_it_may_block(
         assert max_block_ms / 1000 <= time.monotonic() - start_s < 10
 
 
-def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: DataDirectory) -> None:
+def test_a_batch_that_memory_has_no_room_for_is_refused_in_kafkas_words(store: Store) -> None:
     with (
-        producer(store, batch_size=1001, buffer_memory=1000, max_block_ms=LONG_MS) as sending,
+        patient_producer(store, batch_size=1001, buffer_memory=1000, max_block_ms=LONG_MS) as sending,
         pytest.raises(UsageError, match="Attempt to allocate 1001 bytes, but there is a hard limit of 1000 on memory"),
     ):
         sending.send("one", b"small")
-    with producer(store, batch_size=1000, buffer_memory=1000) as sending:
+    with patient_producer(store, batch_size=1000, buffer_memory=1000) as sending:
         sending.send("one", b"small")
 
 
-def test_a_batch_is_tried_until_its_time_of_delivery_is_over(
-    store: DataDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_is_tried_until_its_time_of_delivery_is_over(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = refuse(store.log("one", 0), monkeypatch)
     config = {"delivery_timeout_ms": 1000, "request_timeout_ms": 10, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
-    with given_up(producer(store, linger_ms=100, **config)) as sending:
+    with given_up(patient_producer(store, linger_ms=100, **config)) as sending:
         clock = Clock(sending, monkeypatch)
         future = sending.send("one", b"1")
         sending.send("one", b"2")

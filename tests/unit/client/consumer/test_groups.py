@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
 
-import logstore
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError, RequestTimedOutError
 from logstore.model import TopicPartition
+from tests.support.clock import Clock
+from tests.support.group_members import member, settle
+
+TOPICS = {"t": 4}
 
 PARTITIONS = [TopicPartition("t", number) for number in range(4)]
 MINUTE_MS = 60_000
-
-
-class Clock:
-    """Set by hand, so that nobody is silent for too long by chance."""
-
-    now_ms = 1_700_000_000_000
-
-    def __call__(self) -> int:
-        return self.now_ms
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    config = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
-    with logstore.open(tmp_path / "data", config=config, now_ms=clock) as opened:
-        opened.create_topic("t", 4)
-        yield opened
-
-
-def member(store: Store, *topics: str, **config: object) -> Consumer:
-    config = {"group_id": "g", "auto_offset_reset": "earliest", **config}
-    return store.consumer(*(topics or ["t"]), **config)
-
-
-def settle(*consumers: Consumer) -> list[list[int]]:
-    """Let all of them poll until nothing changes; which partitions each has."""
-    for _ in range(4):
-        for consumer in consumers:
-            consumer.poll()
-    return [sorted(partition.partition for partition in consumer.assignment()) for consumer in consumers]
 
 
 def fill(store: Store, count: int = 1) -> None:

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
 
-import logstore
 from logstore.client.store import Store
 from logstore.errors import CommitFailedError
 from logstore.model import TopicPartition
-from tests.unit.client.test_groups import Clock, member, settle
+from tests.support.clock import Clock
+from tests.support.group_members import member, settle
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    config = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
-    with logstore.open(tmp_path / "data", config=config, now_ms=clock) as opened:
-        opened.create_topic("t", 4)
-        yield opened
+TOPICS = {"t": 4}
 
 
 class OldListener:
