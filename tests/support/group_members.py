@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from logstore.client.consumer import Consumer
 from logstore.client.store import Store
 
 
-def member(store: Store, *topics: str, **config: object) -> Consumer:
+def member(store: Store, *topics: str, **config: Any) -> Consumer:
     """Add a consumer of group `g`."""
-    config = {"group_id": "g", "auto_offset_reset": "earliest", **config}
-    return store.consumer(*(topics or ["t"]), **config)
+    return store.consumer(*(topics or ["t"]), **{"group_id": "g", "auto_offset_reset": "earliest", **config})
 
 
 def settle(*consumers: Consumer) -> list[list[int]]:

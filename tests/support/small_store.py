@@ -133,6 +133,15 @@ class SmallStore:
         self.topics[name] = TopicDescription(name, topic_id_of(name), count, topic_config)
 
 
+def started(directory: Path, topics: Mapping[str, int], *, was_clean: bool = False, **how: Any) -> SmallStore:
+    """Start a store over `directory` and create those of the topics, by number of partitions, that it does not have."""
+    store = SmallStore(directory, **how).start(was_clean=was_clean)
+    for name, partition_count in topics.items():
+        if name not in store.topics:
+            store.create_topic(name, partitions=partition_count, config={})
+    return store
+
+
 def topic_id_of(name: str) -> str:
     """A topic id that is the same after a restart."""
     return name.replace("_", "-").ljust(21, "A")[:21] + "A"

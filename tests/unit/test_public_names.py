@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -24,14 +22,7 @@ from logstore.errors import (
     UsageError,
 )
 
-CONFIG = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with logstore.open(tmp_path / "data", config=CONFIG) as opened:
-        opened.create_topic("t", 2)
-        yield opened
+TOPICS = {"t": 2}
 
 
 def test_all_names_are_there_and_none_is_imported_before_it_is_asked_for() -> None:

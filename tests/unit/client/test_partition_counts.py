@@ -7,7 +7,7 @@ import pytest
 from logstore.client.store import Store
 from logstore.errors import UnknownTopicOrPartitionError
 
-TOPICS = {}
+TOPICS: dict[str, int] = {}
 
 KEYS = [b"%d" % number for number in range(50)]
 

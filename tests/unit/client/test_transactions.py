@@ -37,7 +37,7 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.model import FetchIsolation
-from tests.support.small_store import SmallStore
+from tests.support.small_store import SmallStore, started
 from tests.support.stores import LONG_MS
 
 S = TransactionManagerState
@@ -45,9 +45,7 @@ S = TransactionManagerState
 
 @pytest.fixture(params=[1, 2])
 def store(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SmallStore]:
-    opened = SmallStore(tmp_path, version=request.param).start()
-    opened.create_topic("t", partitions=2, config={})
-    opened.create_topic("in", partitions=1, config={})
+    opened = started(tmp_path, {"t": 2, "in": 1}, version=request.param)
     yield opened
     opened.close()
 

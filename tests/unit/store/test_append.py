@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-import logstore
 from logstore.columns.batch_table import ByteArray
 from logstore.columns.small_batch import build_batch_from_records
 from logstore.errors import (
@@ -22,14 +18,8 @@ from logstore.model import TopicPartition
 from logstore.store.append import append_batch, append_batches
 from logstore.store.data_directory import DataDirectory
 
+TOPICS = {"orders": 2}
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DataDirectory]:
-    with logstore.open(tmp_path, config={"transaction.state.log.num.partitions": 1}) as opened:
-        opened.create_topic("orders", 2)
-        yield opened
 
 
 def batch(identity: tuple[int, int] = (-1, -1), sequence: int = -1) -> ByteArray:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import logstore
 from logstore import clock
 from logstore.model import TopicPartition
 from logstore.store import fetch
 from logstore.store.data_directory import DataDirectory
 from logstore.store.fetch import Arrivals
 
+TOPICS = {"orders": 2}
 A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[DataDirectory]:
-    with logstore.open(tmp_path) as opened:
-        opened.create_topic("orders", 2)
-        yield opened
 
 
 @pytest.fixture

@@ -28,10 +28,7 @@ from logstore.errors import (
 from logstore.store.data_directory import DataDirectory
 from tests.support.stores import values_of
 
-
-@pytest.fixture
-def store(tmp_path: Path) -> DataDirectory:
-    return logstore.open(tmp_path / "data")
+TOPICS: dict[str, int] = {}
 
 
 def test_topics_and_their_data_outlive_the_store(tmp_path: Path) -> None:

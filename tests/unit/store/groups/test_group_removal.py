@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,12 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_record
 from logstore.errors import KafkaStorageError
 from logstore.store.groups.partition import GroupPartition
 from logstore.topics.consumer_offsets import OffsetKey
-from tests.support.small_store import SmallStore, topic_id_of
+from tests.support.small_store import SmallStore, started, topic_id_of
 
+opened = partial(started, topics={"in": 1}, internal_partitions=2)
 DAY_MS = 86_400_000
 LARGE = "large-" * 40  # 6,000 tombstones with this name are larger than a batch may be
 OFFSET_COUNT = 6_000
-
-
-def opened(directory: Path) -> SmallStore:
-    store = SmallStore(directory, internal_partitions=2).start()
-    if "in" not in store.topics:
-        store.create_topic("in", partitions=1, config={})
-    return store
 
 
 def commit_many(store: SmallStore, group_id: str = LARGE, topic: str = "in") -> None:
@@ -126,8 +121,7 @@ def test_a_partition_that_cannot_be_written_does_not_keep_a_deleted_topics_offse
 def test_a_group_whose_offsets_cannot_be_removed_does_not_keep_others(
     failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SmallStore(tmp_path, internal_partitions=1).start()
-    store.create_topic("in", partitions=1, config={})
+    store = started(tmp_path, {"in": 1}, internal_partitions=1)
     for group_id in ("g1", "g2"):
         store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
     remove = GroupPartition.remove
@@ -147,8 +141,7 @@ def test_a_group_whose_offsets_cannot_be_removed_does_not_keep_others(
 def test_a_group_that_cannot_be_written_does_not_keep_silent_members_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SmallStore(tmp_path, internal_partitions=1).start()
-    store.create_topic("in", partitions=1, config={})
+    store = started(tmp_path, {"in": 1}, internal_partitions=1)
     for group_id in ("g1", "g2"):
         store.groups.join(group_id, Joining(member_id="m", topics=("in",), assignors=ASSIGNORS))
         assert store.groups.sync(group_id, "m") is not None

@@ -25,7 +25,7 @@ from logstore.errors import (
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
 from logstore.view.replay import ReplayedRecord, replayed
-from tests.support.small_store import SmallStore, TransactionalClient, topic_id_of
+from tests.support.small_store import SmallStore, TransactionalClient, started, topic_id_of
 
 PLACE = ("in", 0)
 DAY_MS = 86_400_000
@@ -33,9 +33,7 @@ DAY_MS = 86_400_000
 
 @pytest.fixture
 def store(tmp_path: Path) -> SmallStore:
-    made = SmallStore(tmp_path).start()
-    made.create_topic("in", partitions=3, config={})
-    return made
+    return started(tmp_path, {"in": 3})
 
 
 def again(store: SmallStore) -> SmallStore:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,11 @@ from logstore.model import FetchIsolation
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.read import INT_MAX
 from tests.recovery.cutting import cut_log
-from tests.support.small_store import SmallStore, TransactionalClient
+from tests.support.small_store import TransactionalClient, started
 
+opened = partial(started, topics={"a": 1, "b": 1, "in": 1}, internal_partitions=1)
 DAY_MS = 86_400_000
 PLACE = ("in", 0)
-
-
-def opened(directory: Path, *, internal_partitions: int = 1, was_clean: bool = True) -> SmallStore:
-    store = SmallStore(directory, internal_partitions=internal_partitions).start(was_clean=was_clean)
-    for name in ("a", "b", "in"):
-        if name not in store.topics:
-            store.create_topic(name, partitions=1, config={})
-    return store
 
 
 def batches(log: PartitionLog) -> list[tuple[int, int, int]]:
@@ -111,7 +105,7 @@ def test_a_producer_goes_on_from_the_highest_epoch_that_a_partition_has_seen(tmp
     used = client.identity
     store.close()
     cut_log(tmp_path / "__transaction_state-0", kept)
-    again = opened(tmp_path, was_clean=False)
+    again = opened(tmp_path)
     one = again.transactions.describe("x")
     assert (one.producer_id, one.producer_epoch) == used
     client = TransactionalClient(again, "x")
@@ -120,7 +114,7 @@ def test_a_producer_goes_on_from_the_highest_epoch_that_a_partition_has_seen(tmp
     client.end(is_commit=True)
     assert again.values("a") == [b"1", b"2", b"3", b"4"]
     again.close()
-    assert TransactionalClient(opened(tmp_path), "x").identity[1] > used[1] + 1
+    assert TransactionalClient(opened(tmp_path, was_clean=True), "x").identity[1] > used[1] + 1
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
@@ -133,7 +127,7 @@ def test_a_lost_marker_is_written_again_with_the_epoch_of_its_decision(is_commit
     client.end(is_commit=is_commit)
     store.close()
     cut_log(tmp_path / "b-0", 1)  # the marker is lost
-    again = opened(tmp_path, was_clean=False)
+    again = opened(tmp_path)
     assert [again.values("a"), again.values("b")] == ([[b"a"], [b"b"]] if is_commit else [[], []])
     # an abort that nobody asked for has the epoch of the data, as `kafka-transactions.sh abort` writes it
     assert batches(again.log("b", 0)) == [(epoch, 0, 1), (epoch + is_commit, 1, 1)]
@@ -155,7 +149,7 @@ def test_a_lost_marker_of_a_used_up_producer_id_is_written_again(is_commit: bool
     assert client.identity == (old_id + 1, 0)
     store.close()
     cut_log(tmp_path / "b-0", 1)  # the marker is lost
-    again = opened(tmp_path, was_clean=False)
+    again = opened(tmp_path)
     assert [again.values("a"), again.values("b")] == ([[b"a"], [b"b"]] if is_commit else [[], []])
     assert batches(again.log("b", 0)) == [(last_epoch, 0, 1), (last_epoch + is_commit, 1, 1)]
     found = again.transactions.describe("x")
@@ -175,7 +169,7 @@ def test_tombstones_of_transactional_ids_go_in_batches_that_a_topic_takes(tmp_pa
     counts = [count for _, _, count in batches(log)[before:]]
     assert (sum(counts), len(counts)) == (40, 3)
     store.close()
-    assert list(opened(tmp_path).transactions) == []
+    assert list(opened(tmp_path, was_clean=True).transactions) == []
 
 
 def test_a_member_that_commits_is_alive(tmp_path: Path) -> None:

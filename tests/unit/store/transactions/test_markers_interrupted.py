@@ -14,19 +14,12 @@ from logstore.store.internal_topic import CoordinatorTopic
 from logstore.store.transactions.markers import MarkerWriter
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.replay import replayed
-from tests.support.small_store import SmallStore, TransactionalClient
+from tests.support.small_store import SmallStore, TransactionalClient, started
 
+TOPICS = {"a": 1, "b": 1}
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
 INTERRUPTIONS = pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 DAY_MS = 86_400_000
-
-
-def opened(directory: Path, version: int = 2) -> SmallStore:
-    store = SmallStore(directory, version=version).start()
-    if "a" not in store.topics:
-        for name in ("a", "b"):
-            store.create_topic(name, partitions=1, config={})
-    return store
 
 
 def began(store: SmallStore, transactional_id: str = "x") -> TransactionalClient:
@@ -73,7 +66,7 @@ def test_an_interrupted_decision_is_finished_by_the_next_round_or_call(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = opened(tmp_path, version)
+    store = started(tmp_path, TOPICS, version=version)
     client = began(store)
     owner, name, at = {
         "first marker": (MarkerWriter, "write", 1),
@@ -98,13 +91,12 @@ def test_an_interrupted_decision_is_finished_by_the_next_round_or_call(
     began(store).end(is_commit=False)
     began(store).end(is_commit=True)
     store.close()
-    again = opened(tmp_path, version)
+    again = started(tmp_path, TOPICS, version=version)
     assert (again.values("a"), again.values("b")) == ([b"1", b"1"], [b"2", b"2"])
 
 
 def test_an_interrupted_round_leaves_the_others_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SmallStore(tmp_path, internal_partitions=1).start()
-    store.create_topic("a", partitions=1, config={})
+    store = started(tmp_path, {"a": 1}, internal_partitions=1)
     names = {"x", "y", "z"}
     clients = [TransactionalClient(store, name) for name in sorted(names)]
     for client in clients:
@@ -134,7 +126,7 @@ def test_an_interrupted_round_leaves_the_others_for_the_next(tmp_path: Path, mon
 def test_transactional_ids_may_be_used_after_their_expiry_was_interrupted(
     error: type[BaseException], is_before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     began(store).end(is_commit=True)
     store.time_ms += 7 * DAY_MS
     interrupted = interrupting(CoordinatorTopic.append, at=1, is_before=is_before, error=error)
@@ -171,7 +163,7 @@ def test_what_was_forgotten_before_an_interruption_stays_forgotten(
 def test_a_transaction_that_was_over_when_it_was_interrupted_is_not_completed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = began(store)
     interrupted = interrupting(TransactionTable.put, at=4, is_before=False, error=KeyboardInterrupt)
     with monkeypatch.context() as patch:

@@ -29,17 +29,10 @@ from logstore.errors import (
 from logstore.log.partition_log import PartitionLog
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.replay import ReplayedRecord, replayed
-from tests.support.small_store import SmallStore, TransactionalClient
+from tests.support.small_store import SmallStore, TransactionalClient, started
 
+TOPICS = {"a": 2, "b": 1}
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
-
-
-def opened(directory: Path, version: int = 2) -> SmallStore:
-    store = SmallStore(directory, version=version).start()
-    if "a" not in store.topics:
-        store.create_topic("a", partitions=2, config={})
-        store.create_topic("b", partitions=1, config={})
-    return store
 
 
 def logged(store: SmallStore, transactional_id: str) -> list[tuple[str, int, int]]:
@@ -67,7 +60,7 @@ def mend(log: PartitionLog) -> None:
 
 @VERSIONS
 def test_a_transaction_is_seen_as_a_whole_or_not_at_all(version: int, tmp_path: Path) -> None:
-    store = opened(tmp_path, version)
+    store = started(tmp_path, TOPICS, version=version)
     client = TransactionalClient(store, "x")
     client.send("a", b"1", b"2")
     client.send("b", b"3")
@@ -84,7 +77,7 @@ def test_a_transaction_is_seen_as_a_whole_or_not_at_all(version: int, tmp_path: 
 
 
 def test_the_log_of_a_transaction_is_that_of_the_real_coordinator(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
     client.send("b", b"2")
@@ -105,7 +98,7 @@ def test_the_log_of_a_transaction_is_that_of_the_real_coordinator(tmp_path: Path
 
 @VERSIONS
 def test_offsets_are_committed_with_the_transaction(version: int, tmp_path: Path) -> None:
-    store = opened(tmp_path, version)
+    store = started(tmp_path, TOPICS, version=version)
     client = TransactionalClient(store, "x")
     place = ("a", 1)
     if version < 2:
@@ -120,12 +113,12 @@ def test_offsets_are_committed_with_the_transaction(version: int, tmp_path: Path
     assert committed is not None
     assert (committed.offset, committed.topic_id) == (7, None)
     store.close()
-    again = opened(tmp_path, version)
+    again = started(tmp_path, TOPICS, version=version)
     assert again.groups.fetch("g", [place], require_stable=True)[place] == committed
 
 
 def test_a_zombie_is_fenced_and_its_transaction_is_gone(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     zombie = TransactionalClient(store, "x")
     zombie.send("a", b"zombie")
     client = TransactionalClient(store, "x")
@@ -141,7 +134,7 @@ def test_a_zombie_is_fenced_and_its_transaction_is_gone(tmp_path: Path) -> None:
 
 @VERSIONS
 def test_what_takes_too_long_is_aborted(version: int, tmp_path: Path) -> None:
-    store = opened(tmp_path, version)
+    store = started(tmp_path, TOPICS, version=version)
     client = TransactionalClient(store, "x", timeout_ms=1000)
     client.send("a", b"late")
     store.time_ms += 1000
@@ -159,7 +152,7 @@ def test_what_takes_too_long_is_aborted(version: int, tmp_path: Path) -> None:
 
 
 def test_a_transactional_id_that_nobody_uses_is_forgotten(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     old, kept = TransactionalClient(store, "x"), TransactionalClient(store, "y")
     kept.send("a", b"1")
     store.time_ms += 7 * 86_400_000
@@ -168,7 +161,7 @@ def test_a_transactional_id_that_nobody_uses_is_forgotten(tmp_path: Path) -> Non
     with pytest.raises(InvalidPidMappingError):
         old.send("a", b"2")
     store.close()
-    again = opened(tmp_path)
+    again = started(tmp_path, TOPICS)
     assert [one.transactional_id for one in again.transactions] == ["y"]
     with pytest.raises(TransactionalIdNotFoundError):
         again.transactions.describe("x")
@@ -187,7 +180,7 @@ def test_a_timeout_that_the_store_does_not_allow_is_refused(tmp_path: Path) -> N
 
 
 def test_epochs_that_are_used_up_bring_a_new_producer_id(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     old_id = client.identity[0]
     for state in store.transactions._states:
@@ -205,7 +198,7 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(tmp_path: Path) -> None
 
 
 def test_a_topic_that_was_deleted_does_not_hold_a_transaction_up(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
     client.send("b", b"2")
@@ -219,7 +212,7 @@ def test_a_topic_that_was_deleted_does_not_hold_a_transaction_up(tmp_path: Path)
 
 
 def test_a_decision_holds_although_a_marker_cannot_be_written(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
     client.send("b", b"2")
@@ -241,7 +234,7 @@ def test_a_decision_holds_although_a_marker_cannot_be_written(tmp_path: Path) ->
 
 @VERSIONS
 def test_a_decision_is_carried_out_when_the_store_is_opened(version: int, tmp_path: Path) -> None:
-    store = opened(tmp_path, version)
+    store = started(tmp_path, TOPICS, version=version)
     for name, is_commit in (("x", True), ("y", False)):
         client = TransactionalClient(store, name)
         client.send("a", name.encode())
@@ -263,7 +256,7 @@ def test_a_decision_is_carried_out_when_the_store_is_opened(version: int, tmp_pa
 
 
 def test_a_state_that_cannot_be_written_leaves_the_transaction_as_it_was(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
     log = store.log("__transaction_state", store.transactions._topic.partition_of("x"))
@@ -277,7 +270,7 @@ def test_a_state_that_cannot_be_written_leaves_the_transaction_as_it_was(tmp_pat
 
 
 def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     for epoch in (3, 2):
         for state in store.transactions._states:
@@ -298,7 +291,7 @@ def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Pat
 
 
 def test_before_version_2_a_partition_must_have_been_added(tmp_path: Path) -> None:
-    store = opened(tmp_path, version=1)
+    store = started(tmp_path, TOPICS, version=1)
     client = TransactionalClient(store, "x")
     client.send("b", b"1")
     with pytest.raises(TransactionAbortableError):
@@ -310,7 +303,7 @@ def test_before_version_2_a_partition_must_have_been_added(tmp_path: Path) -> No
 @VERSIONS
 def test_a_producer_that_is_refused_leaves_nothing_in_the_log(version: int, tmp_path: Path) -> None:
     """What is being verified keeps all appends from the fast path, for up to a day."""
-    store = opened(tmp_path, version)
+    store = started(tmp_path, TOPICS, version=version)
     client = TransactionalClient(store, "x")
     if version == 2:
         client.identity = ProducerIdentity(client.identity[0] + 1, 0)
@@ -321,7 +314,7 @@ def test_a_producer_that_is_refused_leaves_nothing_in_the_log(version: int, tmp_
 
 def test_a_call_from_inside_of_a_call_is_told_to_come_again(tmp_path: Path) -> None:
     """A clock, or a handler of a signal, must not wait for the call that it interrupts."""
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
     errors = []
@@ -340,7 +333,7 @@ def test_a_call_from_inside_of_a_call_is_told_to_come_again(tmp_path: Path) -> N
 
 
 def test_many_threads_do_not_get_into_each_others_way(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     counts = range(8)
 
     def run(name: str) -> None:
@@ -359,7 +352,7 @@ def test_many_threads_do_not_get_into_each_others_way(tmp_path: Path) -> None:
 
 
 def test_a_producer_may_renew_its_epoch(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     renewed = store.transactions.init_producer_id("x", 60_000, client.identity)
     assert renewed == (client.identity[0], 1)
@@ -388,7 +381,7 @@ def test_the_topic_is_made_as_a_broker_makes_it(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_cannot_be_written_does_not_keep_others_from_being_looked_after(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    store = started(tmp_path, TOPICS)
     clients = {name: TransactionalClient(store, name, timeout_ms=1000) for name in ("w", "x", "y", "z")}
     for name, client in clients.items():
         client.send("a", name.encode())

@@ -1,4 +1,4 @@
-"""The store that tests of clients share."""
+"""The store that tests share."""
 
 from __future__ import annotations
 
