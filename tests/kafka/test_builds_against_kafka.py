@@ -343,7 +343,7 @@ def changed(asked: Asked, **header: Any) -> Asked:
     return Asked(asked.rows, asked.header | header)
 
 
-def test_what_kafka_refuses_is_refused_in_its_words(oracle: Oracle, tmp_path: Path) -> None:
+def test_batches_that_kafka_refuses_are_refused_in_its_words(oracle: Oracle, tmp_path: Path) -> None:
     plain = some_header(Dice("plain"), Codec.NONE) | dict.fromkeys(
         ("producer_id", "producer_epoch", "base_sequence"), -1
     )

@@ -185,7 +185,7 @@ def test_an_audit_finds_nothing(observers: Observers) -> None:
     assert not observers.audits[0].transactions.is_closed
 
 
-def test_what_readers_got_on_the_way_is_what_is_there_in_the_end(observers: Observers) -> None:
+def test_followers_got_the_records_that_a_fresh_reader_gets(observers: Observers) -> None:
     followers = observers.followers
     assert sum(len(follower.got) for follower in followers.values()) > 100
     assert {"orders-0", "payments-0", "tombstones-kept-0", "tombstones-dropped-0"} <= followers.keys()
@@ -215,7 +215,7 @@ def test_a_read_only_store_sees_what_clients_see(observers: Observers) -> None:
     assert told["untouched"]
 
 
-def test_what_a_read_only_store_saw_committed_stays_so(observers: Observers) -> None:
+def test_later_looks_of_a_read_only_store_only_add_committed_records(observers: Observers) -> None:
     assert observers.looks["ledger", 0][-1][2:] == ["7:again", "9:fresh"]
     for looks in observers.looks.values():
         assert len(looks) > 3

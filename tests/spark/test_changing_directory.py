@@ -16,7 +16,7 @@ from tests.spark.segment_files import batch, write_partition, write_segment
 ALL = list(range(600))
 
 
-def test_what_is_written_after_planning_is_not_read(tmp_path: Path) -> None:
+def test_records_written_after_planning_are_not_read(tmp_path: Path) -> None:
     paths = write_partition(tmp_path)
     planned = Planned(tmp_path)
     with paths[-1].open("ab") as log:

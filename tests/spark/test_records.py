@@ -51,7 +51,9 @@ def test_read_committed_gives_what_was_committed(name: str, golden: Callable[[st
     assert records_of(load(golden(name), isolation_level="read_committed")) == committed_records(name)
 
 
-def test_what_was_aborted_is_known_without_an_index_of_it(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_aborted_records_are_left_out_without_the_last_transaction_index(
+    golden: Callable[[str], Path], tmp_path: Path
+) -> None:
     """A `.txnindex` of the segment that is written need not be there, or be whole: a broker makes it anew."""
     directory = shutil.copytree(golden("transactions"), tmp_path / "data")
     expected = Planned(directory, isolation_level="read_committed").offsets()

@@ -161,7 +161,7 @@ def test_records_that_are_gone_end_the_query(tmp_path: Path) -> None:
     ("options", "words"),
     [({"endingOffsets": "latest"}, "endingOffsets"), ({"table": "batches"}, "follows records")],
 )
-def test_what_a_stream_cannot_do_is_refused(options: dict[str, str], words: str, tmp_path: Path) -> None:
+def test_options_that_a_stream_cannot_have_are_refused(options: dict[str, str], words: str, tmp_path: Path) -> None:
     write_partition(tmp_path)
     source = KafkaSegments({"path": str(tmp_path), **options})
     with pytest.raises(UsageError, match=words):

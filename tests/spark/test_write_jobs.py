@@ -39,7 +39,7 @@ def to_store(frame: DataFrame, **options: Any) -> DataFrameWriter:
     return writer
 
 
-def test_what_is_written_is_read(frame: DataFrame, load: Load, tmp_path: Path) -> None:
+def test_a_written_dataframe_is_read_back(frame: DataFrame, load: Load, tmp_path: Path) -> None:
     path = tmp_path / "data"
     to_store(frame, topic="orders", partitions=3).save(str(path))
     assert left_beside(path) == []
@@ -68,7 +68,7 @@ def test_a_task_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -
     assert values(path, isolation=FetchIsolation.LOG_END) == {0: [], 1: []}
 
 
-def test_what_spark_tells_of_a_write_that_cannot_be(frame: DataFrame, tmp_path: Path) -> None:
+def test_a_write_that_cannot_be_fails_with_kafkas_words(frame: DataFrame, tmp_path: Path) -> None:
     path = make_topics(tmp_path / "data", orders=2)
     with pytest.raises(PySparkException, match='Please use either the "Append" or "Overwrite" mode'):
         frame.write.format("kafka_segments").option("topic", "orders").save(str(path))

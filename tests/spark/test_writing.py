@@ -280,7 +280,7 @@ def test_a_newer_job_with_the_same_id_shuts_out_the_older(store: Path) -> None:
     assert left_beside(store) == []
 
 
-def test_what_dead_jobs_left_is_removed(store: Path) -> None:
+def test_staging_directories_of_dead_jobs_are_removed(store: Path) -> None:
     dead, alive = Job(store, topic="orders").task(keyed(1)), Job(store, topic="orders").task(keyed(2))
     half_removed = store.parent / f"data.kafka_segments-{'0' * 16}-{'1' * 32}-delete"
     half_removed.mkdir()
@@ -299,7 +299,7 @@ def test_what_dead_jobs_left_is_removed(store: Path) -> None:
     assert {value for of in values(store).values() for value in of} == {b"v2", b"v3"}
 
 
-def test_what_cannot_be_removed_is_told_and_what_cannot_be_made_is_an_error(
+def test_a_staging_directory_that_stays_is_told_and_one_that_cannot_be_made_fails(
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     job = Job(store, topic="orders").task(keyed(1))

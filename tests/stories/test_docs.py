@@ -33,7 +33,7 @@ def test_pages_do_what_they_show(
 
 
 @pytest.mark.parametrize("page", [*PAGES, *ROOT.glob("*.md")], ids=_name)
-def test_what_pages_name_is_there(page: Path) -> None:
+def test_paths_links_and_targets_in_pages_exist(page: Path) -> None:
     text = page.read_text()
     paths = re.findall(rf"`((?:{_FOLDERS})/[\w./*-]*)`", text)
     assert all(list(ROOT.glob(path.rstrip("/"))) for path in paths), [

@@ -72,7 +72,7 @@ def test_all_calls_leave_a_golden_directory_as_it_was(
 
 @pytest.mark.parametrize("option", DEAD_ENDS)
 @pytest.mark.parametrize("missing", [".index", ".timeindex", ".log"])
-def test_what_is_missing_is_not_made(
+def test_the_dump_makes_no_missing_file(
     option: str, missing: str, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Path(shutil.copytree(golden("demo") / "orders-0", tmp_path / "orders-0"))

@@ -113,7 +113,7 @@ def test_reading_changes_no_file(directory: Path) -> None:
     assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in directory.iterdir()} == before
 
 
-def test_what_was_read_stays_when_the_directory_goes(directory: Path) -> None:
+def test_bytes_that_were_read_stay_when_the_directory_is_removed(directory: Path) -> None:
     command = [sys.executable, "-m", "tests.stories.busy_writer", str(directory), "10"]
     subprocess.run(command, cwd=Path(__file__).parents[2], check=True)
     reader = PartitionReader(str(directory))

@@ -91,7 +91,7 @@ def section_of(seen: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["demo", "compacted", "killed", "records"])
-def test_what_brokers_wrote_is_in_order_at_any_width(
+def test_the_report_of_a_brokers_directory_is_in_order_at_any_width(
     name: str, golden: Golden, browser: Browser, tmp_path: Path
 ) -> None:
     path, audited = written(golden(name), 1_795_247_000_000, tmp_path)
@@ -183,7 +183,7 @@ def test_one_partition_or_many_with_names_as_long_as_can_be(
         assert [one["isOpen"] for one in seen["sections"][:hanging]] == [True] * min(hanging, 200)
 
 
-def test_what_comes_from_disk_stays_text(browser: Browser, tmp_path: Path) -> None:
+def test_names_from_disk_stay_text_in_the_report(browser: Browser, tmp_path: Path) -> None:
     root, now_ms = many_partitions(tmp_path / "<b onclick=x>&", len(HOSTILE), "orders")
     (root / '<img src=x onerror="document.title=1">-0').mkdir()
     (root / os.fsdecode(b"\xff\xfe-0")).mkdir()

@@ -120,7 +120,9 @@ def test_rows_are_the_same_in_every_format(words: list[str], golden: Golden) -> 
 @pytest.mark.parametrize(
     "words", [["diff", "orders-0", "orders-0"], ["txns", "explain", "orders-0"], ["salvage", "orders-0"]]
 )
-def test_what_is_one_object_is_one_line(words: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_with_one_object_prints_one_line(
+    words: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(golden("demo"))
     (line,) = CliRunner().invoke(logstore, [*words, "--format", "jsonl"]).stdout.splitlines()
     assert json.loads(line)
@@ -241,7 +243,7 @@ PATH_COMMANDS = [["verify"], ["segments"], ["producers"], ["txns", "list"], ["tx
 
 
 @pytest.mark.parametrize("words", [*DIRECTORY_COMMANDS, *PATH_COMMANDS], ids=" ".join)
-def test_what_is_no_data_directory_is_never_healthy(
+def test_commands_refuse_a_path_that_is_no_data_directory(
     words: list[str], golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -263,7 +265,7 @@ def test_what_is_no_data_directory_is_never_healthy(
 
 
 @pytest.mark.parametrize("words", [["groups"], ["topics"], ["segments"], ["producers"], ["txns", "list"]], ids=" ".join)
-def test_what_cannot_be_looked_at_is_told(words: list[str], golden: Golden, tmp_path: Path) -> None:
+def test_a_link_that_is_not_followed_is_told_with_exit_code_3(words: list[str], golden: Golden, tmp_path: Path) -> None:
     root = shutil.copytree(golden("demo"), tmp_path / "data")
     assert CliRunner().invoke(logstore, [*words, str(root)]).exit_code == 0
     (tmp_path / "elsewhere-0").mkdir()

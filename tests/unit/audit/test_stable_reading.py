@@ -41,7 +41,7 @@ def readings(place: Path, answers: list[list[Finding]], *, changes: bool) -> tup
     return count, found
 
 
-def test_what_is_found_in_a_directory_at_rest_stands(tmp_path: Path) -> None:
+def test_findings_in_a_directory_at_rest_stand_after_one_reading(tmp_path: Path) -> None:
     (tmp_path / "old").touch()
     os.utime(tmp_path / "old", (1, 1))
     assert readings(tmp_path, [[finding(1)], []], changes=False) == (1, (finding(1),))
@@ -57,7 +57,7 @@ def test_a_directory_written_to_a_moment_ago_is_waited_for(tmp_path: Path, monke
     assert waits == [stable_reading.MOMENT_S] * 2
 
 
-def test_what_is_not_found_again_was_a_moment(tmp_path: Path) -> None:
+def test_findings_that_a_second_reading_does_not_have_are_dropped(tmp_path: Path) -> None:
     assert readings(tmp_path, [[finding(1)], [finding(2)]], changes=True) == (2, ())
     lasting = readings(tmp_path, [[finding(1), finding(2)], [finding(2)]], changes=True)
     assert lasting == (READING_COUNT_MAX, (finding(2),))
@@ -97,7 +97,7 @@ def test_segments_that_vanish_are_passed_over(golden: Golden, tmp_path: Path) ->
     assert verified.size.segment_count == 4
 
 
-def test_what_a_writer_appends_meanwhile_is_no_torn_tail(
+def test_an_append_while_the_log_is_read_is_no_torn_tail(
     golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = shutil.copytree(golden("transactions") / ROLLED, tmp_path / ROLLED)

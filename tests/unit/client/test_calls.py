@@ -116,7 +116,7 @@ def test_an_empty_group_id_is_none(store: Store, group_id: str) -> None:
         lambda consumer: (consumer.unsubscribe(), consumer.subscribe(pattern=5)),
     ],
 )
-def test_what_is_no_argument_is_said(store: Store, call: Callable[[Any], object]) -> None:
+def test_consumer_calls_refuse_arguments_of_wrong_kinds(store: Store, call: Callable[[Any], object]) -> None:
     with pytest.raises(UsageError):
         call(assigned(store))
 
@@ -174,7 +174,7 @@ def test_enough_is_waited_for_no_longer_than_said(store: Store, monkeypatch: pyt
     assert len(consumer.poll()[T0]) == 1
 
 
-def test_what_is_paused_is_not_enough(store: Store) -> None:
+def test_bytes_of_paused_partitions_do_not_fill_a_fetch(store: Store) -> None:
     for partition, count in ((0, 200), (1, 1)):
         store.log("t", partition).append_records([b"x"] * count)
     consumer = store.consumer(auto_offset_reset="earliest", fetch_min_bytes=500, fetch_max_wait_ms=100_000)

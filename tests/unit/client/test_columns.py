@@ -116,7 +116,7 @@ def test_columns_are_part_of_a_transaction(store: Store, monkeypatch: pytest.Mon
     assert values_of(store, "one") == [b"x"]
 
 
-def test_what_a_log_refuses_leaves_no_gap(store: Store) -> None:
+def test_refused_columns_leave_no_gap_in_sequences(store: Store) -> None:
     store.create_topic("keyed", 1, {"cleanup.policy": "compact"})
     store.create_topic("small", 1, {"max.message.bytes": "200"})
     with patient_producer(store) as sending:

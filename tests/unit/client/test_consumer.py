@@ -283,7 +283,7 @@ def test_a_poll_is_woken_by_what_comes(store: Store, how: str, monkeypatch: pyte
     later.join()
 
 
-def test_what_was_not_handed_out_is_looked_for_again(store: Store) -> None:
+def test_records_that_were_not_handed_out_are_fetched_again(store: Store) -> None:
     fill(store, 3)
     consumer = earliest(store, consumer_timeout_ms=1)
     assert next(consumer).offset == 0  # the partition has nothing behind what is iterated over
@@ -358,7 +358,7 @@ def test_two_threads_may_not_share_a_consumer(store: Store) -> None:
     assert consumer.poll() == {}
 
 
-def test_what_is_not_allowed_is_said(store: Store) -> None:
+def test_calls_of_a_consumer_in_the_wrong_state_are_refused(store: Store) -> None:
     consumer = store.consumer()
     with pytest.raises(IllegalStateError, match="Consumer is not subscribed to any topics or assigned any partitions"):
         consumer.poll()

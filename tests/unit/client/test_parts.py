@@ -59,7 +59,7 @@ def test_idempotence_is_on_unless_something_minds(values: dict[str, object], is_
         ({"linger.ms": 1, "linger_ms": 2}, "linger.ms is given twice"),
     ],
 )
-def test_what_excludes_each_other_is_refused(values: dict[str, object], text: str) -> None:
+def test_producer_configurations_that_exclude_each_other_are_refused(values: dict[str, object], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         parse_producer_config(values)
 

@@ -112,7 +112,7 @@ def test_serializers_make_bytes(store: Store) -> None:
     assert [(record.key, record.value) for record in records(store)][1:] == [(b"b", b"a")]
 
 
-def test_what_cannot_be_sent_is_said_at_once(store: Store) -> None:
+def test_a_record_that_cannot_be_sent_is_refused_at_once(store: Store) -> None:
     with patient_producer(store, max_request_size=200) as sending:
         text = (
             "The message is 249 bytes when serialized which is larger than 200, which is the value of the "
@@ -189,7 +189,7 @@ class Failing:
         return self._append(*columns, **fields)
 
 
-def test_what_may_pass_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_tried_again_after_a_passing_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     failing = Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(4)])
     with patient_producer(store, retry_backoff_ms=1, linger_ms=0) as sending:
         first, second = sending.send("one", b"1"), sending.send("one", b"2")
@@ -241,7 +241,7 @@ def test_memory_is_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> Non
         sending.close(0)
 
 
-def test_what_was_not_written_in_time_is_given_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_producer_gives_up_batches_that_are_not_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     Failing(store.log("one", 0), monkeypatch, *[CoordinatorLoadInProgressError() for _ in range(1000)])
     sending = patient_producer(store, linger_ms=0)
     future = sending.send("one", b"1")

@@ -296,7 +296,9 @@ def test_errors_that_only_an_abort_helps_against(
     assert writing.state is S.READY
 
 
-def test_what_the_coordinator_says_to_try_again_is_tried(store: SmallStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_are_tried_again_while_transactions_are_concurrent(
+    store: SmallStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waits = [ConcurrentTransactionsError() for _ in range(3)]
     for name in ("init_producer_id", "begin_append", "commit_offsets", "end_transaction"):
         fail(store, name, *waits, monkeypatch=monkeypatch)

@@ -123,7 +123,7 @@ def test_an_open_transaction_times_out_but_does_not_expire() -> None:
         prepare_complete(completed, now_ms=1006)
 
 
-def test_what_answers_to_markers_mean() -> None:
+def test_the_error_of_a_marker_decides_whether_it_is_tried_again() -> None:
     assert marker_outcome(None) is MarkerOutcome.DONE
     assert marker_outcome(DataDirectoryError("gone")) is MarkerOutcome.RETRY
     assert marker_outcome(InvalidProducerEpochError("old")) is MarkerOutcome.STOP

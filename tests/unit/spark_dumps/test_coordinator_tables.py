@@ -36,7 +36,7 @@ def test_a_tombstone_removes_pending_offsets_too(tmp_path: Path) -> None:
     assert offsets(tmp_path) == [("b", 7, True)]
 
 
-def test_what_is_before_damage_is_told(tmp_path: Path) -> None:
+def test_offsets_before_damage_are_rows(tmp_path: Path) -> None:
     damaged = bytearray(commit(1, "b", 6))
     damaged[-1] ^= 1
     path = write_segment(tmp_path / "__consumer_offsets-0", 0, commit(0, "a", 5) + damaged)

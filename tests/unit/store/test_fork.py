@@ -106,7 +106,7 @@ _ALL = [b"before 0", b"before 1", b"before 2", b"sent", b"after", b"lingering"]
     ],
     ids=["fork", "multiprocessing", "grandchild"],
 )
-def test_what_a_child_writes_is_refused_and_the_parent_loses_nothing(tmp_path: Path, middle: str) -> None:
+def test_writes_of_a_forked_child_are_refused_and_the_parent_loses_nothing(tmp_path: Path, middle: str) -> None:
     run(tmp_path, middle)
     assert values(tmp_path) == _ALL
 

@@ -77,7 +77,7 @@ def test_a_sample_begins_at_an_offset_and_ends_after_some_batches(golden: Golden
     assert inside == [shape for shape, _ in records_of(source)][36 : 36 + len(inside)]
 
 
-def test_what_cannot_be_sampled_is_refused(golden: Golden, tmp_path: Path) -> None:
+def test_samples_of_internal_topics_and_under_bad_names_are_refused(golden: Golden, tmp_path: Path) -> None:
     demo = golden("demo")
     for source, name, redaction, message in (
         ("orders-0", "other-0", None, "name"),

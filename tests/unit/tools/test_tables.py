@@ -51,7 +51,7 @@ def test_a_table_is_as_rich_prints_it(seed: int, capsys: pytest.CaptureFixture[s
     assert found.count("\n") == 1 + len(rows)
 
 
-def test_what_a_terminal_would_obey_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [["two\nlines", 1], ["\x1b[31mred\x9b", 22], ["\u202eright to left", 3], ["\udcff", 4]]
     escaped = [r"two\nlines", r"\x1b[31mred\x9b", r"\u202eright to left", r"\udcff"]
     expected = [("name", "n"), *((text, row[1]) for text, row in zip(escaped, rows, strict=True))]

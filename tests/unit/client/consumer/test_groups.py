@@ -63,7 +63,7 @@ def test_members_share_the_partitions(store: Store) -> None:
     ]
 
 
-def test_what_one_has_committed_another_goes_on_from(store: Store) -> None:
+def test_a_member_goes_on_from_committed_offsets(store: Store) -> None:
     fill(store, 3)
     first = member(store, enable_auto_commit=False)
     assert first.group_metadata() == ConsumerGroupMetadata("g")

@@ -218,7 +218,7 @@ TRANSACTIONAL = "Cannot set a transactional.id without also enabling idempotence
         ({"transactional.id": "x", "enable.idempotence": False}, TRANSACTIONAL),
     ],
 )
-def test_what_idempotence_goes_with_is_said_in_kafkas_words(values: dict[str, Any], expected: bool | str) -> None:
+def test_idempotence_is_on_off_or_refused_as_by_kafka(values: dict[str, Any], expected: bool | str) -> None:
     if isinstance(expected, bool):
         assert parse_producer_config(values)["enable.idempotence"] is expected
         return

@@ -78,7 +78,7 @@ def test_a_deleted_topic_may_have_more_offsets_than_fit_a_batch(tmp_path: Path) 
     assert set(store.groups.fetch(LARGE)) == {("other", 0)}
 
 
-def test_what_was_logged_before_a_failure_is_gone_and_the_rest_is_left(
+def test_offsets_whose_tombstones_were_logged_before_a_failure_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = opened(tmp_path)

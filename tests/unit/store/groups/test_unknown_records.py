@@ -40,7 +40,7 @@ def written(path: Path, topic: str, key: bytes, value: bytes | None) -> None:
     ],
     ids=["key", "value"],
 )
-def test_what_a_newer_kafka_wrote_of_transactional_ids_is_passed_over(
+def test_transactional_ids_of_a_newer_kafka_are_passed_over(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, key: bytes, value: bytes, told: str
 ) -> None:
     written(tmp_path, STATE, key, value)
@@ -50,7 +50,7 @@ def test_what_a_newer_kafka_wrote_of_transactional_ids_is_passed_over(
     assert [message for message in caplog.messages if told in message and "__transaction_state-0" in message]
 
 
-def test_such_records_do_not_stop_an_adoption(tmp_path: Path) -> None:
+def test_records_of_a_newer_kafka_do_not_stop_an_adoption(tmp_path: Path) -> None:
     written(tmp_path, STATE, KEY, b"\x00\x63newer")
     (tmp_path / "meta.properties").unlink()
     adopt(str(tmp_path), seam=Seam(), now_ms=lambda: START_MS)

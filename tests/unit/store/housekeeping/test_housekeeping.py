@@ -110,7 +110,7 @@ def test_producers_that_are_silent_are_forgotten(store: DataDirectory, clock: Cl
     assert log.producers.state.get(7) is None
 
 
-def test_what_users_schedule_is_called_again_after_it_failed(store: DataDirectory, clock: Clock) -> None:
+def test_a_scheduled_function_is_called_again_after_it_failed(store: DataDirectory, clock: Clock) -> None:
     calls: list[int] = []
 
     def fail_first() -> None:

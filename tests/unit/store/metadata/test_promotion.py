@@ -57,7 +57,7 @@ def test_a_closed_store_is_promoted_by_doing_nothing(tmp_path: Path) -> None:
     assert "A broker starts here with\n\nprocess.roles=broker,controller\n" in text
 
 
-def test_what_is_not_closed_in_order_is_recovered(tmp_path: Path) -> None:
+def test_a_copy_of_an_open_store_is_recovered_by_promotion(tmp_path: Path) -> None:
     root, copy = tmp_path / "data", tmp_path / "copy"
     with logstore.open(root) as store:
         store.create_topic("orders", 2)

@@ -24,7 +24,9 @@ DISABLED = "Tiered Storage functionality is disabled in the broker. Topic cannot
     ],
     ids=["remote", "leader", "follower", "the broker's"],
 )
-def test_what_kafka_refuses_is_refused_when_it_is_set(tmp_path: Path, config: dict[str, object], text: str) -> None:
+def test_topic_configurations_that_kafka_refuses_are_refused_when_set(
+    tmp_path: Path, config: dict[str, object], text: str
+) -> None:
     with logstore.open(tmp_path, config={"log.cleaner.max.compaction.lag.ms": 5}) as store:
         store.create_topic("here", config={LEADER: "*", FOLLOWER: "0:1,1:1"})
         with pytest.raises(InvalidConfigurationError) as creating:

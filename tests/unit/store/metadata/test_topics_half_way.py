@@ -168,7 +168,7 @@ def test_a_topic_whose_directories_cannot_be_put_aside_is_deleted(tmp_path: Path
         assert store.log("t", 0).log_end_offset == 0
 
 
-def test_what_is_left_of_a_deleted_topic_is_in_the_way_of_no_new_one(tmp_path: Path) -> None:
+def test_a_topic_is_created_where_a_deleted_one_left_its_directory(tmp_path: Path) -> None:
     seam = Unrenaming()
     with opened(tmp_path, seam) as store:
         store.create_topic("t")

@@ -57,7 +57,7 @@ def test_markers_of_an_adopted_directory_go_on_behind_those_that_are_there(tmp_p
     assert_usable(tmp_path, producer_id)
 
 
-def test_so_do_those_of_which_only_a_producer_snapshot_tells(tmp_path: Path) -> None:
+def test_markers_go_on_behind_those_that_only_a_producer_snapshot_has(tmp_path: Path) -> None:
     producer_id = of_a_later_coordinator(tmp_path)
     (end,) = (path.stem for path in tmp_path.glob(f"t-0/*{PRODUCER_SNAPSHOT_SUFFIX}"))
     for path in tmp_path.glob(f"t-0/{0:020d}.*"):  # retention has removed the segment

@@ -16,7 +16,7 @@ WHOLE = {"version": "1", "cluster.id": "c", "node.id": "1", "directory.id": DIRE
 
 
 @pytest.mark.parametrize("cluster_id", ["", 7, b"abc"])
-def test_what_is_no_cluster_id_is_refused_before_anything_is_made(tmp_path: Path, cluster_id: str) -> None:
+def test_a_bad_cluster_id_is_refused_before_anything_is_made(tmp_path: Path, cluster_id: str) -> None:
     with pytest.raises(UsageError, match="A cluster id is text, and not empty"):
         logstore.open(tmp_path / "data", cluster_id=cluster_id)
     assert os.listdir(tmp_path) == []

@@ -37,7 +37,7 @@ def crashed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("error", [KafkaStorageError("the disk is full"), KeyboardInterrupt()], ids=["error", "ctrl-c"])
-def test_what_could_not_be_reconciled_is_by_the_next_opening(
+def test_the_next_opening_reconciles_after_a_failed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     path = crashed(tmp_path)

@@ -142,7 +142,7 @@ def test_transactional_ids_may_be_used_after_their_expiry_was_interrupted(
     assert list(store.transactions) == []
 
 
-def test_what_was_forgotten_before_an_interruption_stays_forgotten(
+def test_transactional_ids_that_expired_before_an_interruption_stay_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SmallStore(tmp_path, internal_partitions=1).start()

@@ -133,7 +133,7 @@ def test_a_zombie_is_fenced_and_its_transaction_is_gone(tmp_path: Path) -> None:
 
 
 @VERSIONS
-def test_what_takes_too_long_is_aborted(version: int, tmp_path: Path) -> None:
+def test_a_transaction_is_aborted_after_its_timeout(version: int, tmp_path: Path) -> None:
     store = started(tmp_path, TOPICS, version=version)
     client = TransactionalClient(store, "x", timeout_ms=1000)
     client.send("a", b"late")

@@ -82,7 +82,7 @@ def test_rows_of_old_magics_of_control_records_and_of_broken_logs(
     assert sum(map(len, found)) > 20
 
 
-def test_what_was_read_before_an_error_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_before_an_error_are_in_the_arrow_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     batch = Batch(0, [Rec(b"k"), Rec(b"l", offset_delta=1)], 1, GZIP).to_bytes()
     Path(LOG).write_bytes(batch + bytes(8) + (3).to_bytes(4, "big") + bytes(99))

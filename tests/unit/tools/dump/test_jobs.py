@@ -54,7 +54,7 @@ def test_no_files_are_no_jobs() -> None:
     assert list(run_jobs([], echo, ignore)) == []
 
 
-def test_what_a_file_dies_of_comes_after_its_text_and_stops_no_other() -> None:
+def test_the_error_of_a_file_comes_after_its_text_and_stops_no_other() -> None:
     def dump(path: str, out: Output, findings: Findings) -> None:
         out.print(path)
         if path == "3.log":

@@ -128,7 +128,7 @@ def test_text_that_looks_like_json_stays_text(magic: int) -> None:
     assert (found[1]["key"], found[1]["value"]) == ("{no json", "0")
 
 
-def test_what_is_good_before_a_record_that_dies_is_told() -> None:
+def test_json_rows_before_a_failing_record_are_printed() -> None:
     records = [MARKER, Rec(None, b"", offset_delta=1), MARKER]
     Path(LOG).write_bytes(Batch(0, records, 2, flags=CONTROL).to_bytes())
     rc, stdout, stderr = answer(["--format", "json", "--deep-iteration", "--files", LOG])

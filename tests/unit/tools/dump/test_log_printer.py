@@ -83,7 +83,7 @@ def test_damage(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("name", ["missing/0.log", "1.log", "/dev/null/0.log"])
-def test_what_cannot_be_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_ends_the_dump(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("1.log").mkdir()
     assert check_same(["--files", name], monkeypatch)[0] == 1

@@ -28,7 +28,9 @@ def offsets_of(directory: Path, *options: str, kind: str = "text") -> list[int]:
 
 @pytest.mark.parametrize("isolation", [FetchIsolation.READ_COMMITTED, FetchIsolation.READ_UNCOMMITTED])
 @pytest.mark.parametrize("name", ["demo", "transactions", "transactions-v1", "killed", "compacted", "legacy"])
-def test_what_a_consumer_gets(name: str, isolation: FetchIsolation, golden: Callable[[str], Path]) -> None:
+def test_the_dump_of_an_isolation_level_has_the_records_of_a_consumer(
+    name: str, isolation: FetchIsolation, golden: Callable[[str], Path]
+) -> None:
     count = 0
     for directory in sorted(path for path in golden(name).iterdir() if parse_partition_directory(path.name)):
         if not list(directory.glob("*.log")) or directory.name.startswith(("__", "broken-")):
@@ -49,7 +51,9 @@ def test_a_transactional_id_is_the_producer_ids_that_it_has_and_had(golden: Call
     assert offsets_of(partition, "--transactional-id", "kopierer-ü") == offsets_of(partition, "--producer-id", "3")
 
 
-def test_what_nobody_here_knows_is_told(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_unknown_transactional_ids_and_places_without_a_topic_are_refused(
+    golden: Callable[[str], Path], tmp_path: Path
+) -> None:
     log = golden("demo") / "orders-0" / LOG
     code, _, told = answer(["--files", str(log), "--transactional-id", "nobody"])
     assert (code, "expected one of billing-1, kopierer-ü, left-open" in told) == (2, True)

@@ -118,7 +118,7 @@ def test_a_dump_shows_it_beside_its_output_and_removes_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("always_shown")
-def test_what_a_dump_dies_of_stands_alone(tmp_path: Path) -> None:
+def test_the_error_of_a_dump_stands_alone_behind_the_progress(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(Batch(0, [Rec()]).to_bytes())
     terminal = Terminal()
     assert run(["--files", f"{tmp_path / LOG},missing/0.log"], io.BytesIO(), terminal) == 1

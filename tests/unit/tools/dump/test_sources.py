@@ -129,7 +129,7 @@ def test_globs_are_in_the_order_of_names_and_expand_directories() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["**", "**/*", "*"])
-def test_what_a_glob_finds_twice_is_dumped_once(pattern: str) -> None:
+def test_a_file_that_a_glob_finds_twice_is_dumped_once(pattern: str) -> None:
     make("a-0")
     make("a-1")
     assert found(pattern) == ([*below("a-0", *SEGMENT), *below("a-1", *SEGMENT)], [])
