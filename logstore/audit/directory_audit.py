@@ -79,7 +79,7 @@ def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
 
 def joined(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:
     """Ask what partitions of the data directory at `path` say of each other, by the facts of all of them."""
-    live = [one for one in partitions if one.partition.is_live]
+    live = [one for one in partitions if _counts(one.partition, cluster)]
     transactions, groups = _transactions(live, cluster, now_ms), _groups(live)
     crossing = [finding for facts in (*cluster.unreadable, transactions, groups) for finding in rules.ask(facts)]
     findings = *found_in(path, partitions, cluster), *crossing
@@ -134,10 +134,17 @@ def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
     return log, [each for one in partitions for each in one.findings]
 
 
+def _counts(partition: Partition, cluster: Cluster) -> bool:
+    """Whether the directory is what the cluster has under this name."""
+    return partition.is_live and cluster.has_partition(*partition.key) is not Known.NO
+
+
 def _live(path: str, cluster: Cluster, topics: Collection[str] = (), only: str | None = None) -> list[PartitionFacts]:
     """Follow the live partitions, those of `topics` and the one that is called `only`; all if it is None."""
     wanted = [
-        one for one in open_partitions(path) if one.is_live and (only in (None, one.name) or one.files.topic in topics)
+        one
+        for one in open_partitions(path)
+        if _counts(one, cluster) and (only in (None, one.name) or one.files.topic in topics)
     ]
     found = [verify_partition(one, cluster, Asked.NOTHING) for one in wanted]
     for error in [one.error for one in found if one.error is not None]:

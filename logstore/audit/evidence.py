@@ -24,6 +24,9 @@ from ..disk.side_files import read_meta_properties
 from ..errors import LogstoreError, SchemaError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC
+from ..layout.meta_properties import MetaProperties
+from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
+from ..layout.offset_checkpoint import LOG_START_OFFSET_FILE_NAME as _LOG_START
 from ..topics import INTERNAL_TOPICS
 from ..view.metadata_image import MetadataImage, TopicImage
 from ..view.replay import ReplayedRecord, replayed_rows
@@ -76,26 +79,32 @@ class Cluster:
         image, start = MetadataImage(), 0
         if not self.has_history and partition.files.kraft_snapshots:
             (start, _), path = max(partition.files.kraft_snapshots.items())
-            for record in self._records(partition, path, 0):
+            for record in self._records(image, partition, path, 0):
                 self._replay(image, record._replace(timestamp=0), partition)
-        image.is_partial = start < partition.first_offset
+        image.is_partial = image.is_partial or start < partition.first_offset
         for segment in partition.files.segments:
-            for record in self._records(partition, segment.log, segment.base_offset):
+            for record in self._records(image, partition, segment.log, segment.base_offset):
                 if record.offset >= start:
                     self._replay(image, record, partition)
         return image
 
-    def _records(self, partition: Partition, path: str, base_offset: int) -> Iterator[ReplayedRecord]:
-        """Yield the records of one file of batches; none if it is gone."""
+    def _records(
+        self, image: MetadataImage, partition: Partition, path: str, base_offset: int
+    ) -> Iterator[ReplayedRecord]:
+        """Yield the records of one file of batches; none if it is gone. Behind damage the image is partial."""
         log = unless_gone(MappedFile, path)
         with log or nullcontext():
-            runs = (piece for piece in walk(log, base_offset) if isinstance(piece, Run)) if log else ()
-            for item in (item for run in runs for item in replayed_rows(*run)):
-                if isinstance(item, LogstoreError):
-                    where = partition.where(path)
-                    self._bad.append(Breach.of("internal-record", where, item, "records that can be read"))
-                elif isinstance(item, ReplayedRecord):
-                    yield item
+            for piece in walk(log, base_offset) if log else ():
+                image.is_partial = image.is_partial or isinstance(piece, Damage)
+                yield from self._replayed(partition, path, piece) if isinstance(piece, Run) else ()
+
+    def _replayed(self, partition: Partition, path: str, run: Run) -> Iterator[ReplayedRecord]:
+        for item in replayed_rows(*run):
+            if isinstance(item, LogstoreError):
+                where = partition.where(path)
+                self._bad.append(Breach.of("internal-record", where, item, "records that can be read"))
+            elif isinstance(item, ReplayedRecord):
+                yield item
 
     def _replay(self, image: MetadataImage, record: ReplayedRecord, partition: Partition) -> None:
         try:
@@ -109,11 +118,16 @@ class Cluster:
         return self._bad if self.image is not None else []
 
     @cached_property
-    def _node_id(self) -> int | None:
+    def identity(self) -> MetaProperties | LogstoreError:
+        """`meta.properties`, or why it cannot be read."""
         try:
-            return read_meta_properties(child(self._root, meta_properties.FILE_NAME)).node_id
-        except LogstoreError:
-            return None
+            return read_meta_properties(child(self._root, meta_properties.FILE_NAME))
+        except LogstoreError as error:
+            return error
+
+    @property
+    def _node_id(self) -> int | None:
+        return self.identity.node_id if isinstance(self.identity, MetaProperties) else None
 
     @cached_property
     def is_whole_broker(self) -> Known:
@@ -121,6 +135,21 @@ class Cluster:
         if self.image is not None or self._node_id is None:
             return Known.YES
         return Known.UNKNOWN
+
+    @cached_property
+    def is_alone(self) -> Known:
+        """Whether the cluster never had another broker or log dir that a partition's data could come from."""
+        if self.image is None or not self.has_history or self.image.is_partial:
+            return Known.UNKNOWN
+        brokers = list(self.image.brokers.values())
+        return Known.YES if len(brokers) == 1 and len(brokers[0].directories) == 1 else Known.UNKNOWN
+
+    def has_partition(self, topic: str, partition: int) -> Known:
+        """Whether the cluster has such a partition, as of the end of the metadata log."""
+        if self.image is None or self.image.is_partial or topic == METADATA_TOPIC:
+            return Known.UNKNOWN
+        found = self.topic(topic)
+        return Known.YES if found is not None and partition in found.partitions else Known.NO
 
     def topic(self, name: str) -> TopicImage | None:
         """The topic of this name, None if it is not known."""
@@ -139,7 +168,7 @@ class Cluster:
             return Known.UNKNOWN
         if topic in self.image.compacted_topics:
             return Known.YES
-        return Known.NO if self.has_history else Known.UNKNOWN
+        return Known.NO if self.has_history and not self.image.is_partial else Known.UNKNOWN
 
     def created_ms(self, topic: str) -> int:
         """When the topic of this name was made; 0 if it is not known."""
@@ -163,6 +192,7 @@ class Evidence(Follower):
         batch_end_offset: behind the last batch so far, None before the first.
         leader_epoch: the highest of batches so far, -1 for none.
         is_after_damage: what came last is no batch; what offsets it had is not known.
+        is_end_known: what came last cannot have been a whole batch that is damaged now.
         has_damage: a batch that was passed over may have been anything.
         segment_has_damage: the same of the current segment, with its tail.
         snapshot_ids: the producers in each snapshot that can be read, by its offset; see `facts.producers`.
@@ -178,12 +208,15 @@ class Evidence(Follower):
         self.batch_end_offset: int | None = None
         self.leader_epoch = -1
         self.is_after_damage = False
+        self.is_end_known = True
+        self._segment: SegmentFiles | None = None
         self._hole_end = 0
         self._is_first = True
         self.snapshot_ids: dict[int, Int64Array] = {}
 
     def begin(self, segment: SegmentFiles) -> None:
         """The cleaner may have taken the end of the segment before."""
+        self._segment = segment
         self.segment_has_damage = False
         if segment.base_offset > self.end_offset and not (self._is_first or self.is_after_damage):
             self._hole_end = segment.base_offset
@@ -196,14 +229,20 @@ class Evidence(Follower):
         self._hole_end = max(self._hole_end, *ends, 0)
         self.end_offset = self.batch_end_offset = int(batches.last[-1]) + 1
         self.leader_epoch = max(self.leader_epoch, int(batches.epochs.max()))
-        self.is_after_damage = False
+        self.is_after_damage, self.is_end_known = False, True
         if not batches.is_ascending:
             self.has_damage = self.segment_has_damage = True
 
     def skip(self, piece: Damage) -> None:
         """Offsets that are missing next are in there."""
         self.is_after_damage = self.segment_has_damage = True
-        self.has_damage = self.has_damage or piece.may_hide_batches
+        self.has_damage = self.has_damage or self.may_hide_batches(piece)
+        self.is_end_known = not piece.may_hide_batches
+
+    def may_hide_batches(self, piece: Damage) -> bool:
+        """Whether whole batches may have been there: only the end of a log that was not closed can be torn."""
+        is_torn = self._segment is self.partition.last_segment and not self.partition.surroundings.was_closed
+        return piece.may_hide_batches or not is_torn
 
     @property
     def log_end_offset(self) -> int:
@@ -226,7 +265,7 @@ class Evidence(Follower):
         surroundings = self.partition.surroundings
         if not surroundings.is_known or surroundings.cleaner_offset is not None:
             return Known.UNKNOWN
-        is_left_out = surroundings.has_cleaner_checkpoint and self.cluster.image is None
+        is_left_out = _CLEANER in surroundings.checkpoints and self.cluster.image is None
         is_never = self._policy is Known.NO or (self._policy is Known.UNKNOWN and is_left_out)
         return Known.NO if is_never else Known.UNKNOWN
 
@@ -245,7 +284,7 @@ class Evidence(Follower):
     def is_start_known(self) -> bool:
         """Whether the log start is known: `log-start-offset-checkpoint` follows within a minute, or on a clean stop."""
         surroundings = self.partition.surroundings
-        return surroundings.was_closed and surroundings.is_known
+        return surroundings.was_closed and surroundings.is_known and _LOG_START in surroundings.checkpoints
 
     def has_expired(self, producer_id: int, after: int, until: int) -> bool:
         """Whether a snapshot between two offsets of the producer does not have it (`removeExpiredProducers`)."""
@@ -256,7 +295,7 @@ class Evidence(Follower):
         surroundings = self.partition.surroundings
         if not surroundings.is_known:
             reason = "no data directory is around it"
-        elif not surroundings.has_cleaner_checkpoint:
+        elif _CLEANER not in surroundings.checkpoints:
             reason = "cleaner-offset-checkpoint is missing or unreadable"
         elif surroundings.cleaner_offset is None and self._policy is Known.UNKNOWN:
             reason = "the cleanup policy is not known"

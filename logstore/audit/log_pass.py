@@ -18,12 +18,17 @@ from .partition import unless_gone
 
 @dataclass(slots=True)
 class PassSize:
-    """How much a pass has seen: files, good batches, bytes, and the offset behind the last batch."""
+    """How much a pass has seen: files, good batches, bytes, and the offset behind the last batch.
+
+    Attributes:
+        is_end_known: no damaged batch is behind that.
+    """
 
     segment_count: int = 0
     batch_count: int = 0
     size: int = 0
     log_end_offset: int = 0
+    is_end_known: bool = True
 
 
 def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda facts: None) -> PassSize:
@@ -43,7 +48,7 @@ def follow(evidence: Evidence, followers: Sequence[Follower], ask: Ask = lambda 
             size.batch_count += _segment(log, segment, evidence, [evidence, *followers], ask)
     for follower in followers:
         follower.finish()
-    size.log_end_offset = evidence.log_end_offset
+    size.log_end_offset, size.is_end_known = evidence.log_end_offset, evidence.is_end_known
     return size
 
 

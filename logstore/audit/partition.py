@@ -31,7 +31,7 @@ class Surroundings:
         is_known: there is a data directory around it, with checkpoints or a marker of a clean shutdown.
         was_closed: there is such a marker: no broker runs, and the next one will not look at the logs.
         cleaner_offset: up to here the log is compacted.
-        has_cleaner_checkpoint: the cleaner's checkpoint can be read, of whatever partitions it tells.
+        checkpoints: names of those that can be read, of whatever partitions they tell.
     """
 
     is_known: bool = False
@@ -39,7 +39,7 @@ class Surroundings:
     recovery_point: int | None = None
     log_start_offset: int | None = None
     cleaner_offset: int | None = None
-    has_cleaner_checkpoint: bool = False
+    checkpoints: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,5 +170,5 @@ def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) ->
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),
-        has_cleaner_checkpoint=offset_checkpoint.CLEANER_OFFSET_FILE_NAME in checkpoints,
+        checkpoints=frozenset(checkpoints),
     )

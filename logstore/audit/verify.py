@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from ..disk.mapped import MappedFile
 from ..errors import DataDirectoryError
 from ..topics import consumer_offsets, transaction_state
+from ..view.walk import Damage, walk
 from . import rules
 from .evidence import Cluster, Evidence, Unasked
-from .facts.batches import AuditedBatches, Breach, Follower
+from .facts.batches import Ask, AuditedBatches, BadBytes, Breach, Follower
 from .facts.coordinators import GroupLog, InternalRecords, TransactionalIdState
 from .facts.epochs import EpochFacts
 from .facts.indexes import OffsetIndexFacts, TimeIndexFacts
@@ -30,7 +33,7 @@ from .facts.surroundings import Surrounding
 from .facts.transactions import PartitionTransactions
 from .finding import Finding
 from .log_pass import PassSize, follow
-from .partition import Partition, open_partition, open_partitions
+from .partition import Partition, open_partition, open_partitions, unless_gone
 from .stable_reading import read_until_stable
 
 
@@ -102,6 +105,8 @@ def verify_partition(
         ask(partition)
         for entry in partition.files.errors:
             ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
+        for path in partition.files.kraft_snapshots.values():
+            _ask_of_damage(partition, path, ask)
         indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
         followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask), DecodedRecords(ask)]
     if asked is Asked.EVERYTHING:
@@ -114,6 +119,15 @@ def verify_partition(
         ask(Breach.of("log-unreadable", partition.where(), error, "a file that can be read"))
     told = partition, size, tuple(findings), transactions, ranges
     return PartitionFacts(*told, records.states, records.commits, unreadable)
+
+
+def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:
+    """Ask of a snapshot of the metadata log, which is batches as a segment is (KIP-630)."""
+    snapshot = unless_gone(MappedFile, path)
+    with snapshot or nullcontext():
+        for piece in walk(snapshot, 0) if snapshot else ():
+            if isinstance(piece, Damage):
+                ask(BadBytes(partition, path, piece))
 
 
 def verify_directory(path: str) -> VerifiedDirectory:
@@ -149,6 +163,6 @@ def verify_partition_directory(path: str, asked: Asked = Asked.FILES) -> Partiti
 
 def found_in(path: str, partitions: Iterable[PartitionFacts], cluster: Cluster) -> tuple[Finding, ...]:
     """Return what is wrong around the partitions of the data directory at `path`, then what is wrong in each."""
-    surrounding = Surrounding(path, [(one.partition, one.size.log_end_offset) for one in partitions], cluster)
+    surrounding = Surrounding(path, [(one.partition, one.size) for one in partitions], cluster)
     around = [finding for facts in (surrounding, *surrounding.unreadable) for finding in rules.ask(facts)]
     return *around, *(finding for one in partitions for finding in one.findings)

@@ -232,7 +232,7 @@ class _Sorter:
 
 def _foreign(path: str) -> InvalidNameError:
     text = foreign_directory_text(file_name(path), os.path.realpath(path))
-    return InvalidNameError(text, java_class="org.apache.kafka.common.KafkaException")
+    return InvalidNameError(text, path=path, java_class="org.apache.kafka.common.KafkaException")
 
 
 def _list(path: str, *, root: str) -> _Listing:

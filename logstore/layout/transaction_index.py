@@ -54,11 +54,13 @@ class TransactionIndex:
     Attributes:
         path: absolute, for messages.
         unknown_version: of the entry behind the last one here; None if all entries are here.
+        odd_size: bytes of the file behind the last whole entry.
         versions, producer_ids, …: int64, one per entry.
     """
 
     path: str
     unknown_version: int | None
+    odd_size: int
     versions: NDArray[np.int64]
     producer_ids: NDArray[np.int64]
     first_offsets: NDArray[np.int64]
@@ -124,4 +126,4 @@ def parse_transaction_index(data: bytes | NDArray[np.uint8], *, path: str) -> Tr
             unknown_version = int(entries["version"][unknown[0]])
             entries = entries[: unknown[0]]
     columns = (entries[name].astype(np.int64) for name in ENTRY_DTYPE.names or () if name != "version_low_byte")
-    return TransactionIndex(path, unknown_version, *columns)
+    return TransactionIndex(path, unknown_version, len(data) % ENTRY_SIZE, *columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,6 +67,13 @@ def remove(*names: str) -> Plant:
     def plant(root: Path) -> None:
         for name in names:
             (root / name).unlink()
+
+    return plant
+
+
+def copy(source: str, destination: str) -> Plant:
+    def plant(root: Path) -> None:
+        shutil.copytree(root / source, root / destination)
 
     return plant
 
@@ -149,6 +157,13 @@ FAULTS: dict[str, list[Plant]] = {
         remove(f"{ROLLED}/partition.metadata"),
         write(f"{ROLLED}/partition.metadata", b"version: 0\n"),
         write("orders-1/partition.metadata", b"version: 0\ntopic_id: dqEnd-x7SkKckvU0_kJgLQ"),
+    ],
+    "partition-unknown": [copy("orders-1", "orders-9")],
+    "meta-properties": [
+        remove("meta.properties"),
+        write("meta.properties", b"version=1\nnode.id=1\n"),
+        write("meta.properties", b"version=1\ncluster.id=c\nnode.id=7\n"),
+        write("meta.properties", b"version=1\ncluster.id=c\nnode.id=1\ndirectory.id=dqEnd-x7SkKckvU0_kJgLQ\n"),
     ],
     "checkpoint-format": [
         write("recovery-point-offset-checkpoint", b"0\n9\nx\n"),

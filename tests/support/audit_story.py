@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from logstore.topics.cluster_metadata import encode_value
 from tests.support.encoder import CONTROL, SOME_TIME, TRANSACTIONAL, Batch, Rec
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
 TIMEOUT_MS = 60_000
-STATE, OFFSETS = "__transaction_state-0", "__consumer_offsets-0"
+STATE, OFFSETS, METADATA = "__transaction_state-0", "__consumer_offsets-0", "__cluster_metadata-0"
+NODE = "version=1\ncluster.id=c\nnode.id=1\n"
 Place = tuple[str, int]
 
 
@@ -23,6 +25,8 @@ class Story:
         self.batches: dict[str, list[Batch]] = defaultdict(list)
         self.now_ms = SOME_TIME
         self.cleaner: dict[str, int] = {}
+        self._topic_ids: dict[str, str] = {}
+        self._made: set[str] = set()
 
     def end(self, partition: str) -> int:
         """Offset of the next record."""
@@ -85,9 +89,40 @@ class Story:
             )
         self.append(OFFSETS, batch)
 
+    def metadata(self, kind: str, **fields: object) -> None:
+        """A record of the controllers."""
+        self.append(METADATA, Batch(0, [Rec(value=encode_value(kind, fields))]))
+
+    def make_topic(self, name: str, topic_id: str | None = None, *, policy: str | None = None) -> None:
+        """A topic of one partition, whose replicas are on nodes 1 and 2."""
+        self._topic_ids[name] = topic_id = topic_id or topic_id_of(name)
+        self.metadata("TopicRecord", name=name, topicId=topic_id)
+        self._make_partition(name, 0)
+        if policy is not None:
+            self.metadata("ConfigRecord", resourceType=2, resourceName=name, name="cleanup.policy", value=policy)
+
+    def _make_partition(self, topic: str, partition: int) -> None:
+        self._made.add(f"{topic}-{partition}")
+        topic_id = self._topic_ids[topic]
+        fields = {"partitionId": partition, "topicId": topic_id, "replicas": [1, 2], "isr": [1, 2], "leader": 1}
+        lists = {"removingReplicas": [], "addingReplicas": [], "directories": [topic_id, topic_id]}
+        self.metadata("PartitionRecord", **fields, **lists, leaderEpoch=0, partitionEpoch=0)
+
+    def _make_others(self) -> None:
+        """Make topics and partitions that were written to and are not made yet."""
+        for partition in sorted(self.batches.keys() - self._made - {METADATA}):
+            topic, _, number = partition.rpartition("-")
+            if topic not in self._topic_ids:
+                self.make_topic(topic)
+            if partition not in self._made:
+                self._make_partition(topic, int(number))
+
     def write(self, root: Path) -> Path:
-        """The directory as a running broker has it."""
+        """The directory as a running broker has it; the cluster's metadata, if there is any, has all topics."""
         root.mkdir(parents=True, exist_ok=True)
+        if METADATA in self.batches:
+            (root / "meta.properties").write_text(NODE)
+            self._make_others()
         for partition, batches in self.batches.items():
             directory = root / partition
             directory.mkdir()
@@ -98,12 +133,18 @@ class Story:
             if aborted:
                 (directory / f"{0:020d}.txnindex").write_bytes(b"".join(aborted))
             (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-            topic_id = partition.rpartition("-")[0].strip("_").ljust(22, "A")[:21] + "A"
+            topic_id = topic_id_of(partition.rpartition("-")[0])
             (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+        (root / "log-start-offset-checkpoint").write_text("0\n0\n")
         (root / "recovery-point-offset-checkpoint").write_text("")
         lines = [f"{name.rpartition('-')[0]} {name.rpartition('-')[2]} {end}\n" for name, end in self.cleaner.items()]
         (root / "cleaner-offset-checkpoint").write_text(f"0\n{len(lines)}\n{''.join(lines)}")
         return root
+
+
+def topic_id_of(name: str) -> str:
+    """An id that looks like the name."""
+    return name.strip("_").ljust(22, "A")[:21] + "A"
 
 
 def _aborted(batches: list[Batch]) -> list[bytes]:

@@ -92,6 +92,12 @@ def fenced() -> Story:
     return story
 
 
+def outside() -> Story:
+    story = clean()
+    story.data(A, NEXT, 0, flags=0)
+    return story
+
+
 def hanging_unknown() -> Story:
     story = clean()
     story.data(A, (55, 0), 0)
@@ -268,6 +274,7 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "sequence-duplicate": [duplicate],
     "producer-epoch-back": [old_epoch],
     "producer-fenced": [fenced],
+    "producer-outside": [outside],
     "transaction-hanging": [hanging_unknown, hanging_not_claimed, hanging_of_the_past],
     "transaction-timeout": [timed_out],
     "transaction-no-data": [no_data],

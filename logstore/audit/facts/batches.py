@@ -86,7 +86,7 @@ class AuditedBatches:
         self.is_v2: BoolArray = table.magic >= MAGIC_V2
         self.is_producers: BoolArray = self.is_v2 & (table.producer_id != NO_PRODUCER_ID)
         self.is_transactional: BoolArray = self.is_producers & (flags == TRANSACTIONAL_FLAG)
-        self.is_thin: BoolArray = self.is_v2 & (table.record_count < self.span)
+        self.is_thin: BoolArray = self.is_v2 & (table.record_count >= 0) & (table.record_count < self.span)
         self.is_hole: BoolArray = self.base > self.before
         self.is_hole[0] &= not self.is_after_damage
         self.is_ascending = bool((self.last >= self.base).all() and (self.base[1:] > self.last[:-1]).all())

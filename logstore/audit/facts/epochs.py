@@ -54,6 +54,12 @@ class EpochFacts(Follower):
 
     def finish(self) -> None:
         self._ask(self)
+        start = self.evidence.partition.first_offset
+        if self.evidence.is_start_known and not self.disordered and self._starts.size and self._starts[0] < start:
+            # whatever raises the log start truncates the epochs (`LeaderEpochFileCache.truncateFromStart`)
+            where = self.evidence.partition.where(self.path, offset=int(self._starts[0]))
+            found = f"none at {start - int(self._starts[0])} offsets up to {start - 1}, which are of its epochs"
+            self._ask(Breach("offsets-lost", (where, "a record at each offset", found)))
 
     def _asked_from(self) -> int:
         """Where the log starts; while its checkpoint may be behind, where its epochs start (`truncateFromStart`)."""

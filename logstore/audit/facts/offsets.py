@@ -49,7 +49,7 @@ class ReadableOffsets(NamedTuple):
     """A partition as a consumer can read it: offsets from `start` to `stable_end`, or to `end`; both exclusive.
 
     Attributes:
-        is_behind: a replica that is not in sync, or may not be; its leader may have more.
+        is_behind: there may be more: the replica is not in sync, or a damaged batch is behind the end.
     """
 
     start: int
@@ -97,7 +97,7 @@ class OffsetRanges(Follower):
     def view(self, history: PartitionTransactions) -> ReadableOffsets:
         """Return the partition as a consumer can read it, by its transactions."""
         key, start = self._evidence.partition.key, self._evidence.partition.first_offset
-        is_behind = self._evidence.cluster.is_in_sync(*key) is Known.NO
+        is_behind = self._evidence.cluster.is_in_sync(*key) is Known.NO or not self._evidence.is_end_known
         ranges = self._labelled(history.table)
         return ReadableOffsets(start, history.last_stable_offset, history.log_end_offset, ranges, is_behind)
 

@@ -20,7 +20,7 @@ from ...folds import aborted_transactions, producer_update
 from ...folds.aborted_transactions import AbortedTransactions
 from ...folds.producer_state import ProducerState
 from ...layout.producer_snapshot import ProducerSnapshot, parse_producer_snapshot
-from ..evidence import Evidence
+from ..evidence import Evidence, Known
 from ..partition import Partition, unless_gone
 from .batches import Ask, AuditedBatches, Breach, Follower, SegmentEnd
 
@@ -63,6 +63,8 @@ class AbortedFacts(NamedTuple):
     Attributes:
         known_from: what was written below this offset is not known.
         end_offset: behind the last batch that was looked at.
+        odd_size: bytes behind the last whole entry, which a broker does not see and writes behind.
+        may_have_followed: another replica may have been its leader.
     """
 
     partition: Partition
@@ -71,6 +73,8 @@ class AbortedFacts(NamedTuple):
     told: Int64Array
     known_from: int
     end_offset: int
+    odd_size: int
+    may_have_followed: bool
 
 
 class ProducerFacts(Follower):
@@ -112,17 +116,20 @@ class ProducerFacts(Follower):
         if self._has_damage:
             return
         path = end.files.transaction_index
-        stored = np.empty((0, 4), np.int64)
+        stored, odd_size = np.empty((0, 4), np.int64), 0
         try:
             index = unless_gone(read_transaction_index, path)
             if index is not None:
-                stored = AbortedTransactions.resume(index).entries
+                stored, odd_size = AbortedTransactions.resume(index).entries, index.odd_size
         except CorruptIndexError as error:
             where = self._partition.where(path)
             self._ask(Breach.of("transaction-index", where, error, "entries of version 0"))
             return
-        told = self._aborted.entries
-        self._ask(AbortedFacts(self._partition, end, stored, told, self._asked_from, self._evidence.end_offset))
+        bounds = self._asked_from, self._evidence.end_offset
+        may_have_followed = self._evidence.cluster.is_alone is not Known.YES
+        self._ask(
+            AbortedFacts(self._partition, end, stored, self._aborted.entries, *bounds, odd_size, may_have_followed)
+        )
 
     def finish(self) -> None:
         """After a clean shutdown a broker takes the last snapshot, and does not look at the log."""
@@ -170,7 +177,11 @@ class ProducerFacts(Follower):
     def _compare_snapshots(self, offset: int) -> None:
         """Compare those that were waiting for the state to come to `offset`."""
         for waiting in [one for one in self._waiting if one <= offset]:
-            stored = _rows(self._waiting.pop(waiting))
+            snapshot = self._waiting.pop(waiting)
+            stored = _rows(snapshot)
+            if len(stored) < snapshot.producer_ids.size:
+                where = self._partition.where(self._partition.files.producer_snapshots[waiting], offset=waiting)
+                self._ask(Breach("snapshot-state", (where, "each producer once", "one more than once")))
             if self._is_started and waiting >= self._partition.base_offset and not self._has_damage:
                 live = _rows(parse_producer_snapshot(self.state.to_snapshot_bytes()))
                 self._ask(SnapshotFacts(self._partition, waiting, live, stored, self._asked_from))

@@ -14,8 +14,9 @@ from .batches import Ask, AuditedBatches, Follower
 SEQUENCE_COUNT = 2**31  # 0 follows on 2^31 - 1
 ANY = -2  # the next sequence is not known
 NO_EPOCH = -1
-# columns of what is known of a producer: epoch and offset of its last batch, the next sequence, whether it is a marker
-_EPOCH, _NEXT, _OFFSET, _IS_MARKER = range(4)
+# columns of what is known of a producer: epoch and offset of its last batch, the next sequence, whether it is a marker,
+# and whether it was written in a transaction, as a marker is
+_EPOCH, _NEXT, _OFFSET, _IS_MARKER, _IS_TRANSACTIONAL = range(5)
 
 
 class FollowingBatches:
@@ -27,15 +28,18 @@ class FollowingBatches:
         expected: the sequence that has to come: 0 with a new epoch; ANY if it is not known.
         distance: how far each is ahead of that sequence; 0 where that is not known.
         is_repeated: which of those that are far ahead are rather behind, with the same epoch.
+        is_outside: which are of no transaction, while the producer's last batch was of one, or ended it.
     """
 
     def __init__(self, batches: AuditedBatches, rows: Int64Array, before: Int64Array) -> None:
-        """Put rows beside what was known of their producers before each, int64, 4 × n."""
+        """Put rows beside what was known of their producers before each, int64, 5 × n."""
         self.batches, self.rows, table, evidence = batches, rows, batches.table, batches.evidence
         self.producer_ids, self.epochs = table.producer_id[rows], table.producer_epoch[rows]
         self.sequences = table.column(fields.BASE_SEQUENCE)[rows]
         self.epoch_before: Int64Array = before[_EPOCH]
         self.is_after_marker: BoolArray = before[_IS_MARKER] != 0
+        is_outside = ~batches.is_transactional[rows] & (before[_IS_TRANSACTIONAL] != 0)
+        self.is_outside: BoolArray = is_outside & (self.epochs >= self.epoch_before)
         self.expected = np.where(self.epochs > self.epoch_before, 0, before[_NEXT])
         is_known = (self.epochs >= self.epoch_before) & (self.epoch_before != NO_EPOCH) & (self.sequences >= 0)
         is_known &= (self.expected != ANY) & (before[_OFFSET] >= evidence.cleaned_up_to)
@@ -67,12 +71,13 @@ class Sequences(Follower):
         is_marker = (table.attributes[rows] & CONTROL_FLAG) != 0
         sequences = table.column(fields.BASE_SEQUENCE)[rows]
         after = np.where(sequences >= 0, (sequences + batches.span[rows]) % SEQUENCE_COUNT, ANY)
-        columns = np.stack([table.producer_epoch[rows], after, batches.last[rows], is_marker])
+        is_transactional = is_marker | batches.is_transactional[rows]
+        columns = np.stack([table.producer_epoch[rows], after, batches.last[rows], is_marker, is_transactional])
         ids = table.producer_id[rows]
         # what is known already comes before all batches, as a batch of its own
         known = [one for one in np.unique(ids).tolist() if one in self._last]
         ids = np.concatenate([np.array(known, np.int64), ids])
-        columns = np.hstack([np.array([self._last[one] for one in known], np.int64).reshape(-1, 4).T, columns])
+        columns = np.hstack([np.array([self._last[one] for one in known], np.int64).reshape(-1, 5).T, columns])
         order = np.argsort(ids, kind="stable")
         ids, columns = ids[order], columns[:, order]
         is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
@@ -89,10 +94,13 @@ class Sequences(Follower):
 
 
 def _follow_markers(columns: Int64Array, is_first: BoolArray, is_known: BoolArray) -> None:
-    """Fill in which sequence comes behind a marker: 0 with a new epoch, else that behind the data before it."""
+    """Fill in which sequence comes behind a marker: 0 with a new epoch, else that behind the data before it.
+
+    Then the offset is that data's: the cleaner may have taken batches between it and the marker.
+    """
     is_marker = (columns[_IS_MARKER] != 0) & ~is_known
     is_new_epoch = np.concatenate([[True], columns[_EPOCH, 1:] != columns[_EPOCH, :-1]])
     columns[_NEXT, is_marker] = np.where(is_first[is_marker], ANY, 0)
     is_same = is_marker & ~is_first & ~is_new_epoch
     sources = np.maximum.accumulate(np.where(is_same, 0, np.arange(is_same.size)))
-    columns[_NEXT] = columns[_NEXT, sources]
+    columns[_NEXT], columns[_OFFSET] = columns[_NEXT, sources], columns[_OFFSET, sources]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...disk.directory import PartitionFiles, list_data_directory
+from ...disk.names import child
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
 from ...errors import CheckpointFormatError, DataDirectoryError
-from ...layout import offset_checkpoint, partition_metadata
+from ...layout import meta_properties, offset_checkpoint, partition_metadata
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
-from ..evidence import Cluster
-from ..finding import Where
+from ...layout.meta_properties import MetaProperties
+from ..evidence import Cluster, Known
+from ..finding import Broken, Where
+from ..log_pass import PassSize
 from ..partition import Partition, unless_gone
 from .batches import Breach
 
@@ -22,7 +25,7 @@ class CheckpointEntry(NamedTuple):
     Attributes:
         has_directory: the partition has one.
         log: the partition's start and end offset, and whether a broker may be writing, so that checkpoints are older or
-            newer than what was seen of the log; None if it could not be read.
+            newer than what was seen of the log; None if it could not be read to its end.
     """
 
     where: Where
@@ -38,24 +41,34 @@ class Surrounding:
         entries: of offset checkpoints.
         ids: of each partition but those of topics that were deleted: where it is said, and the topic's id, None
             without `partition.metadata`; then the right one, and the path that says so.
+        unknown: where partitions lie that the cluster does not have.
+        foreign_ids: what `meta.properties` says that the cluster contradicts: what is expected, and what is found.
         unreadable: what does not parse, or does not belong there.
     """
 
-    def __init__(self, path: str, ends: Iterable[tuple[Partition, int]], cluster: Cluster) -> None:
-        """Read it; `ends` are the partitions, each with its log end offset."""
+    def __init__(self, path: str, passes: Iterable[tuple[Partition, PassSize]], cluster: Cluster) -> None:
+        """Read it; `passes` are the partitions, each with what was seen of its log."""
         self.entries: list[CheckpointEntry] = []
         self.ids: list[tuple[Where, str | None, str, str]] = []
         self.unreadable: list[Breach] = []
+        self.identity_path = child(path, meta_properties.FILE_NAME)
+        self.foreign_ids = list(self._foreign_ids(cluster))
         directory = list_data_directory(path)
         for error in directory.errors:
             where = Where(directory.path if error.path is None else str(error.path))
             self.unreadable.append(Breach("directory-entry", (where, "only directories of partitions", error.message)))
-        logs = {one.key: (one.base_offset, end, not one.surroundings.was_closed) for one, end in ends if one.is_live}
+        logs = {
+            one.key: (one.base_offset, size.log_end_offset, not one.surroundings.was_closed)
+            for one, size in passes
+            if one.is_live and size.is_end_known
+        }
         known = {one.key for one in directory.partitions if one.kind is not DirectoryKind.DELETE}
         for name in offset_checkpoint.FILE_NAMES:
             self._read_checkpoint(directory.files.get(name), known, logs)
         topics = {} if cluster.image is None else cluster.image.topics
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
+        live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
+        self.unknown = [Where(one.path, *one.key) for one in live if cluster.has_partition(*one.key) is Known.NO]
         for files in directory.partitions:
             if files.kind not in (DirectoryKind.DELETE, DirectoryKind.STRAY) and files.topic != METADATA_TOPIC:
                 self._read_topic_id(files, ids)
@@ -75,6 +88,20 @@ class Surrounding:
             CheckpointEntry(Where(path, *key, offset=offset), offset, key in known, logs.get(key))
             for key, offset in offsets.items()
         ]
+
+    def _foreign_ids(self, cluster: Cluster) -> Iterator[Broken]:
+        """Compare the directory's identity with the broker's registration; only a KRaft cluster's metadata tells it."""
+        image, identity, where = cluster.image, cluster.identity, Where(self.identity_path)
+        if image is None or image.is_partial:
+            return
+        if not isinstance(identity, MetaProperties):
+            self.unreadable.append(Breach.of("meta-properties", where, identity, "ids of cluster, node and directory"))
+            return
+        broker = image.brokers.get(identity.node_id) if identity.node_id is not None else None
+        if broker is None and image.brokers and image.topics:
+            yield where, f"a node id of {', '.join(map(str, sorted(image.brokers)))}", identity.node_id
+        elif broker is not None and broker.directories and identity.directory_id not in broker.directories:
+            yield where, f"a directory id of {', '.join(broker.directories)}", identity.directory_id
 
     def _read_topic_id(self, files: PartitionFiles, ids: dict[str, tuple[str, str]]) -> None:
         """All partitions of a topic have one id; a stray one may be of a topic of before."""

@@ -142,7 +142,7 @@ class PartitionTransactions(Follower):
 
     def skip(self, piece: Damage) -> None:
         """What is lost is not part of any transaction; a marker may be among it."""
-        if piece.may_hide_batches:
+        if self.evidence.may_hide_batches(piece):
             self._damage_offset = self.log_end_offset
 
     def step(self, batches: AuditedBatches) -> None:
@@ -196,7 +196,7 @@ class PartitionTransactions(Follower):
         """Add data of transactions, each up to its last batch."""
         table, found = batches.table, self._rows[numbers]
         epoch = table.producer_epoch[last]
-        is_other = epoch != found["producer_epoch"]
+        is_other = (epoch != found["producer_epoch"]) & (found["last_offset"] >= self._damage_offset)
         found["earlier_epoch"] = np.where(is_other, found["producer_epoch"], found["earlier_epoch"])
         found["producer_epoch"] = epoch
         found["last_offset"], found["last_timestamp"] = batches.last[last], table.max_timestamp[last]

@@ -68,6 +68,19 @@ def partition_metadata(facts: Surrounding) -> Iterator[Broken]:
             yield where, f"{right_id}, as {right_path}", topic_id
 
 
+@rule(WARNING, "a broker sets it aside as -stray on its next start: was the topic deleted while it was down?")
+def partition_unknown(facts: Surrounding) -> Iterator[Broken]:
+    """The cluster's metadata does not have the partition of a directory."""
+    for where in facts.unknown:
+        yield where, "a partition of the cluster", "none of this name and number"
+
+
+@rule(ERROR, "a broker does not start on it, or as another one: restore the file that was there")
+def meta_properties(facts: Surrounding) -> Iterator[Broken]:
+    """`meta.properties` is missing, does not parse, or has ids that the cluster's metadata does not know."""
+    yield from facts.foreign_ids
+
+
 checkpoint_format = Rule(
     "checkpoint-format",
     ERROR,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
+from ...layout.batch import CODEC_MASK, CONTROL_FLAG, HEADER_SIZE, MAGIC_V2, NO_PRODUCER_ID
+from ...layout.file_names import METADATA_TOPIC
 from ...model import Codec
 from ..evidence import Known
 from ..facts.batches import AuditedBatches, BadBytes
@@ -90,7 +91,7 @@ def log_record_count(batches: AuditedBatches) -> Iterator[Broken]:
 @rule(ERROR, "two leaders wrote: compare with the other replicas, `logstore diff`")
 def log_leader_epoch(batches: AuditedBatches) -> Iterator[Broken]:
     """Leader epochs of batches go back."""
-    is_wrong = (batches.epochs >= 0) & (batches.epochs < batches.epoch_before)
+    is_wrong = batches.is_v2 & (batches.epochs < batches.epoch_before)
     return batches.broken(is_wrong, "epoch {} or above", batches.epoch_before, batches.epochs)
 
 
@@ -114,7 +115,18 @@ def offsets_lost(holes: Holes) -> Iterator[Broken]:
         yield batches.where(row, start), expected, f"none at {end - start} offsets up to {end - 1}"
 
 
-log_marker = Rule("log-marker", ERROR, "A control batch with a producer id is no transaction marker.", _SALVAGE)
+@rule(ERROR, _SALVAGE)
+def log_marker(batches: AuditedBatches) -> Iterator[Broken]:
+    """A control batch is no transaction marker: consumers pass over what is in it.
+
+    Of one that has a producer id the producers' fold tells what is wrong.
+    """
+    table = batches.table
+    is_control = batches.is_v2 & (table.attributes & CONTROL_FLAG != 0) & (table.record_count != 0)
+    is_wrong = is_control & (table.producer_id == NO_PRODUCER_ID) & (batches.partition.files.topic != METADATA_TOPIC)
+    for row in np.flatnonzero(is_wrong).tolist():
+        yield batches.where(row), "a marker with a producer id", "a control batch without"
+
 
 log_records = Rule(
     "log-records",

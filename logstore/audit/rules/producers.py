@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...layout.transaction_index import ENTRY_SIZE
 from ..facts.producers import NONE, AbortedFacts, SnapshotFacts, SnapshotRow
 from ..facts.sequences import FollowingBatches
 from ..finding import Broken, Rule, Where, rule
@@ -19,28 +20,31 @@ def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
     by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
     for entry in facts.told.tolist():
         stored = by_marker.pop(entry[2], None)
-        if not _is_same(entry, stored, facts.known_from) and not (stored is None and facts.end.is_growing):
+        if not _is_same(entry, stored, facts) and not (stored is None and facts.end.is_growing):
             yield facts.partition.where(path, offset=entry[2]), _entry_text(entry), _entry_text(stored)
     for entry in by_marker.values():
         if entry[1] >= facts.known_from and entry[2] < facts.end_offset:
             yield facts.partition.where(path, offset=entry[2]), "no aborted transaction", _entry_text(entry)
+    if facts.odd_size:
+        yield facts.partition.where(path), f"a multiple of {ENTRY_SIZE} bytes", f"{facts.odd_size} more"
     if (np.diff(facts.stored[:, 2]) <= 0).any():
         yield facts.partition.where(path), "ascending last offsets", facts.stored[:, 2].tolist()
 
 
-def _is_same(entry: list[int], found: list[int] | None, known_from: int) -> bool:
+def _is_same(entry: list[int], found: list[int] | None, facts: AbortedFacts) -> bool:
     """Whether the file's entry is that of the log, as far as the log knows.
 
     Of what began below `known_from` a broker knows more than the log if it has been running since, or less if it was
     started later; so the transaction may be in the file or not, and hold the last stable offset back or not.
     """
+    known_from = facts.known_from
     if entry[1] < known_from:
         return found is None or found[0] == entry[0]
     if found is None or found[0] != entry[0]:
         return False
     is_first_right = found[1] == entry[1] or found[1] < known_from
     # a follower appends many batches at once, and counts a transaction that begins behind the marker (`updateTxnIndex`)
-    is_behind = min(found[3], entry[3]) > entry[2]
+    is_behind = facts.may_have_followed and min(found[3], entry[3]) > entry[2]
     return is_first_right and (found[3] == entry[3] or is_behind or min(found[3], entry[3]) < known_from)
 
 
@@ -65,7 +69,7 @@ def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
     survivors = [row for row in facts.stored.values() if row.current_txn_first_offset == NONE]
     for producer_id, row in facts.live.items():
         found = facts.stored.get(producer_id)
-        if row.last_offset < facts.known_from:
+        if facts.known_from and row.last_offset < facts.known_from:
             continue
         if found is None and not _may_have_expired(row, survivors):
             yield place, row.text(producer_id), "none"
@@ -74,7 +78,7 @@ def snapshot_state(facts: SnapshotFacts) -> Iterator[Broken]:
     for producer_id, found in facts.stored.items():
         if found.last_offset >= facts.offset:
             yield place, f"last offsets below {facts.offset}", found.text(producer_id)
-        elif producer_id not in facts.live and found.last_offset >= facts.known_from:
+        elif producer_id not in facts.live and (not facts.known_from or found.last_offset >= facts.known_from):
             yield place, f"no producer {producer_id}", found.text(producer_id)
 
 
@@ -131,6 +135,13 @@ def producer_epoch_back(facts: FollowingBatches) -> Iterator[Broken]:
 def producer_fenced(facts: FollowingBatches) -> Iterator[Broken]:
     """A producer wrote with an epoch that a marker had ended."""
     return _epochs(facts, is_after_marker=True)
+
+
+@rule(ERROR, "read_committed consumers get its records although the transaction may be aborted: what wrote it?")
+def producer_outside(facts: FollowingBatches) -> Iterator[Broken]:
+    """A producer that writes in transactions wrote outside of one."""
+    for index in np.flatnonzero(facts.is_outside).tolist():
+        yield *_place(facts, index, "a batch of a transaction"), "one of none"
 
 
 def _sequences(facts: FollowingBatches, *, is_repeated: bool) -> Iterator[Broken]:

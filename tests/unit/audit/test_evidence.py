@@ -13,9 +13,8 @@ from logstore.audit.directory_audit import audit_directory, read_transactions
 from logstore.audit.evidence import Cluster, Unasked
 from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Verdict
-from logstore.topics.cluster_metadata import encode_value
 from tests.naive.checksum import crc32c
-from tests.support.audit_story import COMPLETE_COMMIT, ONGOING, PREPARE_COMMIT, Story
+from tests.support.audit_story import COMPLETE_COMMIT, METADATA, NODE, ONGOING, PREPARE_COMMIT, Story
 from tests.support.audit_story_faults import (
     AT_A,
     FAULTS,
@@ -29,33 +28,16 @@ from tests.support.audit_story_faults import (
     hanging_unknown,
     lost_between,
 )
-from tests.support.encoder import Batch, Rec
+from tests.support.encoder import Batch
 
 CLEANER = "cleaner-offset-checkpoint"
-METADATA = "__cluster_metadata-0"
 STRAY = "orders-0.0123456789abcdef0123456789abcdef-stray"
-NODE = "version=1\ncluster.id=c\nnode.id=1\n"
 ID, OTHER_ID = "ordersAAAAAAAAAAAAAAAA", "ABEiM0RVZneImaq7zN3u_w"
 
 
 def findings(root: Path, story: Story) -> list[str]:
     """The rules that are broken."""
     return [finding.rule for finding in audit_directory(str(root), story.now_ms + 1000).findings]
-
-
-def metadata(story: Story, kind: str, **fields: object) -> None:
-    """A record of the controllers."""
-    story.append(METADATA, Batch(0, [Rec(value=encode_value(kind, fields))]))
-
-
-def topic_made(story: Story, name: str = "orders", topic_id: str = ID, *, policy: str | None = None) -> None:
-    """A topic of one partition, whose replicas are on nodes 1 and 2."""
-    metadata(story, "TopicRecord", name=name, topicId=topic_id)
-    fields = {"partitionId": 0, "topicId": topic_id, "replicas": [1, 2], "isr": [1, 2], "leader": 1}
-    lists = {"removingReplicas": [], "addingReplicas": [], "directories": [ID, ID]}
-    metadata(story, "PartitionRecord", **fields, **lists, leaderEpoch=0, partitionEpoch=0)
-    if policy is not None:
-        metadata(story, "ConfigRecord", resourceType=2, resourceName=name, name="cleanup.policy", value=policy)
 
 
 def no_checkpoint(root: Path) -> None:
@@ -103,7 +85,7 @@ def test_a_crash_between_swap_and_checkpoint_leaves_holes_above_it(tmp_path: Pat
 @pytest.mark.parametrize(("policy", "found"), [("compact", []), ("delete", ["offsets-lost"]), (None, ["offsets-lost"])])
 def test_a_follower_of_a_compacted_leader_has_holes(policy: str | None, found: list[str], tmp_path: Path) -> None:
     story = Story()
-    topic_made(story, policy=policy)
+    story.make_topic("orders", policy=policy)
     story.plain(A)
     story.plain(A, offset=5)
     root = story.write(tmp_path)
@@ -114,8 +96,8 @@ def test_a_follower_of_a_compacted_leader_has_holes(policy: str | None, found: l
 
 def test_a_topic_that_was_compacted_once_has_holes(tmp_path: Path) -> None:
     story = Story()
-    topic_made(story, policy="compact")
-    metadata(story, "ConfigRecord", resourceType=2, resourceName="orders", name="cleanup.policy", value="delete")
+    story.make_topic("orders", policy="compact")
+    story.metadata("ConfigRecord", resourceType=2, resourceName="orders", name="cleanup.policy", value="delete")
     story.plain(A)
     story.plain(A, offset=5)
     assert findings(story.write(tmp_path), story) == []
@@ -149,7 +131,7 @@ def test_commits_to_a_topic_that_was_deleted_are_not_missed(knows_cluster: bool,
     end(story)
     del story.batches[A]
     if knows_cluster:
-        topic_made(story)
+        story.make_topic("orders")
     story.plain(A)
     story.state("pay", PAY, ONGOING, [AT_A])
     story.data(A, PAY, 1)
@@ -199,8 +181,8 @@ def test_a_replica_that_is_behind_does_not_break_chains(
     leader: int, isr: list[int], found: list[str], tmp_path: Path
 ) -> None:
     story = chain_ahead()
-    topic_made(story)
-    metadata(story, "PartitionChangeRecord", partitionId=0, topicId=ID, isr=isr, leader=leader)
+    story.make_topic("orders")
+    story.metadata("PartitionChangeRecord", partitionId=0, topicId=ID, isr=isr, leader=leader)
     root = story.write(tmp_path)
     (root / "meta.properties").write_text(NODE)
     assert findings(root, story) == found
@@ -262,9 +244,9 @@ def test_a_follower_writes_another_last_stable_offset(tmp_path: Path) -> None:
 
 def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> None:
     story = Story()
-    topic_made(story, policy="compact")
+    story.make_topic("orders", policy="compact")
     content = b"".join(batch.to_bytes() for batch in story.batches.pop(METADATA))
-    topic_made(story, "later", OTHER_ID)
+    story.make_topic("later", OTHER_ID)
     root = story.write(tmp_path)
     log = root / METADATA / f"{0:020d}.log"
     behind = [Batch(**{**vars(one), "base_offset": 20 + one.base_offset}) for one in story.batches[METADATA]]
@@ -282,9 +264,9 @@ def test_topics_are_known_by_a_snapshot_of_the_metadata_log(tmp_path: Path) -> N
 def test_an_aborted_metadata_transaction_makes_no_topic(tmp_path: Path) -> None:
     story = Story()
     for name, topic_id, kind in (("orders", ID, "EndTransactionRecord"), ("gone", OTHER_ID, "AbortTransactionRecord")):
-        metadata(story, "BeginTransactionRecord")
-        topic_made(story, name, topic_id)
-        metadata(story, kind)
+        story.metadata("BeginTransactionRecord")
+        story.make_topic(name, topic_id)
+        story.metadata(kind)
     cluster = Cluster(str(story.write(tmp_path)))
     assert cluster.partition_count("orders") == 1
     assert cluster.partition_count("gone") is None
@@ -296,7 +278,7 @@ def test_faults_are_found_beside_a_metadata_log(tmp_path: Path) -> None:
         before = dict(story.batches)
         story.batches.clear()
         story.now_ms -= 10_000_000
-        topic_made(story)
+        story.make_topic("orders")
         story.now_ms += 10_000_000
         story.batches.update(before)
         found = findings(story.write(tmp_path / str(number)), story)
@@ -334,7 +316,7 @@ def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) ->
 
 def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
     story = Story()
-    topic_made(story, topic_id=OTHER_ID)
+    story.make_topic("orders", OTHER_ID)
     story.plain(A)
     root = story.write(tmp_path)
     (finding,) = audit_directory(str(root), story.now_ms).findings
