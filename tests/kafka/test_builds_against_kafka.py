@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from logstore.columns.small_batch import build_batch_from_records, build_marker
 from logstore.errors import LogstoreError
 from logstore.layout.batch import HEADER_SIZE
 from logstore.model import Codec, ControlRecordType, TimestampType
+from tests.kafka.judge import Asked
 from tests.naive.building import Row
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
@@ -36,7 +36,7 @@ LEVELS = {Codec.GZIP: (1, 9, -1), Codec.LZ4: (1, 2, 8, 9, 17), Codec.ZSTD: (-131
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedBatch:
     """A batch to build: rows with their offset deltas, and the header."""
 
     rows: list[Row]
@@ -143,18 +143,23 @@ def some_header(dice: Dice, codec: Codec) -> dict[str, Any]:
     }
 
 
-def some_batch(number: int, codec: Codec) -> Asked:
+def some_batch(number: int, codec: Codec) -> AskedBatch:
     dice = Dice(f"build/{codec.name}/{number}")
     rows = some_rows(dice)
     last = (rows[-1].offset_delta or 0) + 5
-    return Asked(rows, some_header(dice, codec), last if dice.chance(20) else None)
+    return AskedBatch(rows, some_header(dice, codec), last if dice.chance(20) else None)
 
 
-def ask(oracle: Oracle, cwd: Path, questions: list[dict[str, Any]]) -> list[Any]:
+@pytest.fixture(scope="module")
+def kafka(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """One JVM that builds for all tests."""
+    with Asked(oracle, tmp_path_factory.mktemp("kafka"), "Builds") as asked:
+        yield asked
+
+
+def ask(kafka: Asked, questions: list[dict[str, Any]]) -> list[Any]:
     """The answers; an answer that is an error is its text."""
-    lines = oracle.run("Builds", cwd=cwd, text="".join(json.dumps(question) + "\n" for question in questions))
-    answers = [json.loads(line) for line in lines.splitlines()]
-    assert len(answers) == len(questions)
+    answers = [json.loads(kafka.answer(json.dumps(question) + "\n")) for question in questions]
     return [next(iter(answer.values())) for answer in answers]
 
 
@@ -170,19 +175,19 @@ def records_of(data: ByteArray) -> list[dict[str, Any]]:
     return found
 
 
-def test_plain_batches_are_kafkas_to_the_byte(oracle: Oracle, tmp_path: Path) -> None:
+def test_plain_batches_are_kafkas_to_the_byte(kafka: Asked) -> None:
     asked = [some_batch(number, Codec.NONE) for number in range(CASE_COUNT)]
-    answers = ask(oracle, tmp_path, [each.to_json() | {"level": None} for each in asked])
+    answers = ask(kafka, [each.to_json() | {"level": None} for each in asked])
     for each, answer in zip(asked, answers, strict=True):
         assert each.build().tobytes().hex() == answer, each.header
 
 
 @pytest.mark.parametrize("codec", list(Codec)[1:], ids=lambda codec: codec.kafka_name)
-def test_compressed_batches_say_the_same_as_kafkas(oracle: Oracle, tmp_path: Path, codec: Codec) -> None:
+def test_compressed_batches_say_the_same_as_kafkas(kafka: Asked, codec: Codec) -> None:
     asked = [some_batch(number, codec) for number in range(CASE_COUNT // 4)]
-    real = ask(oracle, tmp_path, [each.to_json() for each in asked])
+    real = ask(kafka, [each.to_json() for each in asked])
     built = [each.build() for each in asked]
-    read = ask(oracle, tmp_path, [{"ask": "read", "batch": data.tobytes().hex()} for data in built])
+    read = ask(kafka, [{"ask": "read", "batch": data.tobytes().hex()} for data in built])
     same_count = 0
     for each, answer, ours, records in zip(asked, real, built, read, strict=True):
         theirs = np.frombuffer(bytes.fromhex(answer), np.uint8)
@@ -204,16 +209,16 @@ def content(codec: Codec, data: ByteArray) -> bytes:
     return stream.data.tobytes()
 
 
-def test_batches_hold_as_many_records_as_a_producers(oracle: Oracle, tmp_path: Path) -> None:
+def test_batches_hold_as_many_records_as_a_producers(kafka: Asked) -> None:
     dice = Dice("split")
     asked = [(some_rows(dice, count=40), dice.choose((1, 100, 300, 1000, 16384))) for _ in range(CASE_COUNT // 2)]
     questions = [{"ask": "split", "size": size, "records": [record_json(row) for row in rows]} for rows, size in asked]
-    for (rows, size), counts in zip(asked, ask(oracle, tmp_path, questions), strict=True):
+    for (rows, size), counts in zip(asked, ask(kafka, questions), strict=True):
         built = build_batches(RecordColumns.from_records(python_records(rows)), batch_size=size)
         assert built.table.record_count.tolist() == counts
 
 
-def test_markers_are_kafkas_to_the_byte(oracle: Oracle, tmp_path: Path) -> None:
+def test_markers_are_kafkas_to_the_byte(kafka: Asked) -> None:
     keys = "base", "time", "leaderEpoch", "producer", "epoch", "coordinatorEpoch"
     values = [(6, 1_700_000_000_020, 3, 7, 1, 4), (0, 0, -1, 2**62, 32767, 2**31 - 1), (2**40, SOME_TIME, 0, 0, 0, -1)]
     types = [ControlRecordType.COMMIT, ControlRecordType.ABORT]
@@ -222,7 +227,7 @@ def test_markers_are_kafkas_to_the_byte(oracle: Oracle, tmp_path: Path) -> None:
         for each in values
         for kind in types
     ]
-    answers = ask(oracle, tmp_path, questions)
+    answers = ask(kafka, questions)
     for question, answer in zip(questions, answers, strict=True):
         marker = build_marker(
             ControlRecordType[str(question["control"])],
@@ -308,9 +313,9 @@ def some_filtered(number: int) -> Filtered:
     return Filtered(data, keep, SOME_TIME + 10**6 if is_set else AS_IT_WAS)
 
 
-def test_cleaned_batches_are_kafkas(oracle: Oracle, tmp_path: Path) -> None:
+def test_cleaned_batches_are_kafkas(kafka: Asked) -> None:
     asked = [each for each in map(some_filtered, range(CASE_COUNT)) if not all(each.keep) or each.horizon_ms >= 0]
-    answers = ask(oracle, tmp_path, [each.to_json() for each in asked])
+    answers = ask(kafka, [each.to_json() for each in asked])
     empty_count = 0
     for each, answer in zip(asked, answers, strict=True):
         theirs = np.frombuffer(bytes.fromhex(answer), np.uint8)
@@ -325,7 +330,7 @@ def test_cleaned_batches_are_kafkas(oracle: Oracle, tmp_path: Path) -> None:
     assert 0 < empty_count < len(asked)
 
 
-REFUSALS: list[Callable[[Asked], Asked]] = [
+REFUSALS: list[Callable[[AskedBatch], AskedBatch]] = [
     lambda asked: changed(asked, is_transactional=True),
     lambda asked: changed(asked, producer_id=5),
     lambda asked: changed(asked, producer_id=5, producer_epoch=0),
@@ -335,27 +340,27 @@ REFUSALS: list[Callable[[Asked], Asked]] = [
     lambda asked: changed(asked, codec=Codec.LZ4, level=18),
     lambda asked: changed(asked, codec=Codec.ZSTD, level=23),
     lambda asked: changed(asked, codec=Codec.SNAPPY, level=1),
-    lambda asked: Asked([asked.rows[0]._replace(timestamp=-2)], asked.header),
+    lambda asked: AskedBatch([asked.rows[0]._replace(timestamp=-2)], asked.header),
 ]
 
 
-def changed(asked: Asked, **header: Any) -> Asked:
-    return Asked(asked.rows, asked.header | header)
+def changed(asked: AskedBatch, **header: Any) -> AskedBatch:
+    return AskedBatch(asked.rows, asked.header | header)
 
 
-def test_batches_that_kafka_refuses_are_refused_in_its_words(oracle: Oracle, tmp_path: Path) -> None:
+def test_batches_that_kafka_refuses_are_refused_in_its_words(kafka: Asked) -> None:
     plain = some_header(Dice("plain"), Codec.NONE) | dict.fromkeys(
         ("producer_id", "producer_epoch", "base_sequence"), -1
     )
-    good = Asked([Row(b"k", b"v", 5, (), 0)], plain | {"is_transactional": False, "level": None})
+    good = AskedBatch([Row(b"k", b"v", 5, (), 0)], plain | {"is_transactional": False, "level": None})
     asked = [refusal(good) for refusal in REFUSALS]
-    answers = ask(oracle, tmp_path, [each.to_json() for each in asked])
+    answers = ask(kafka, [each.to_json() for each in asked])
     for each, answer in zip(asked, answers, strict=True):
         with pytest.raises(LogstoreError) as refused:
             each.build()
         assert f"{refused.value.java_class}: {refused.value.message}" == answer
-    falling = Asked([good.rows[0]._replace(offset_delta=delta) for delta in (5, 3)], good.header)
-    (answer,) = ask(oracle, tmp_path, [falling.to_json()])
+    falling = AskedBatch([good.rows[0]._replace(offset_delta=delta) for delta in (5, 3)], good.header)
+    (answer,) = ask(kafka, [falling.to_json()])
     assert "(Offsets must increase monotonically)" in answer
     with pytest.raises(LogstoreError, match="Offsets must increase monotonically"):
         falling.build()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from logstore.log.config import LogConfig
 from logstore.model import Codec
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, legacy_cases, opened
+from tests.kafka.judge import Asked
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
@@ -126,16 +128,22 @@ def _batches(content: bytes) -> list[dict[str, Any]]:
     return found
 
 
-def compare(oracle: Oracle, place: Path, cases: list[CleaningCase], *, is_plain: bool = True) -> list[dict[str, Any]]:
+@pytest.fixture(scope="module")
+def kafka(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """One JVM that cleans and retains for all tests."""
+    with Asked(oracle, tmp_path_factory.mktemp("kafka"), "Cleans") as asked:
+        yield asked
+
+
+def compare(kafka: Asked, place: Path, cases: list[CleaningCase], *, is_plain: bool = True) -> list[dict[str, Any]]:
     """Run all cases, a round of each in turn; Kafka's answers."""
     twins = [Twins(case, place / str(case.number)) for case in cases]
     answers = []
     read = files if is_plain else meanings
     for number in range(max(len(case.steps) for case in cases)):
         asked = [twin for twin in twins if number < len(twin.case.steps) and not twin.is_done]
-        text = "".join(json.dumps(twin.question(number)) + "\n" for twin in asked)
-        for twin, line in zip(asked, oracle.run("Cleans", cwd=place, text=text).splitlines(), strict=True):
-            expected = json.loads(line)
+        for twin in asked:
+            expected = json.loads(kafka.answer(json.dumps(twin.question(number)) + "\n"))
             where = f"seed {SEED} case {twin.case.number} round {number}"
             answer = twin.answer(number)
             if not is_plain:
@@ -150,32 +158,32 @@ def _without_sizes(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name not in ("cleanBytes", "cleanableBytes", "isWorthIt")}
 
 
-def test_plain_logs_are_cleaned_to_the_same_bytes(oracle: Oracle, tmp_path: Path) -> None:
-    answers = compare(oracle, tmp_path, list(cleaning_cases(SEED, CASE_COUNT)))
+def test_plain_logs_are_cleaned_to_the_same_bytes(kafka: Asked, tmp_path: Path) -> None:
+    answers = compare(kafka, tmp_path, list(cleaning_cases(SEED, CASE_COUNT)))
     assert any("end" in answer and answer["end"] < answer["firstUncleanable"] for answer in answers), "a full map"
     assert any(answer["isWorthIt"] for answer in answers)
     assert any(answer["firstDirty"] > 0 for answer in answers)
 
 
-def test_compressed_logs_are_cleaned_to_the_same_records(oracle: Oracle, tmp_path: Path) -> None:
+def test_compressed_logs_are_cleaned_to_the_same_records(kafka: Asked, tmp_path: Path) -> None:
     cases = list(cleaning_cases(f"{SEED} compressed", CASE_COUNT // 2, codecs=(0, 1, 2, 3, 4)))
     for case in cases:
         case.config |= {"internal.segment.bytes": "1000000", "segment.index.bytes": "65536"}
-    answers = compare(oracle, tmp_path, cases, is_plain=False)
+    answers = compare(kafka, tmp_path, cases, is_plain=False)
     assert any("end" in answer for answer in answers)
 
 
-def test_old_magics_are_cleaned_to_the_same_records(oracle: Oracle, tmp_path: Path) -> None:
+def test_old_magics_are_cleaned_to_the_same_records(kafka: Asked, tmp_path: Path) -> None:
     cases = list(legacy_cases(f"{SEED} legacy", CASE_COUNT // 2))
     for case in cases:
         case.config |= {"internal.segment.bytes": "1000000", "segment.index.bytes": "65536"}
-    answers = compare(oracle, tmp_path, cases, is_plain=False)
+    answers = compare(kafka, tmp_path, cases, is_plain=False)
     assert any("end" in answer for answer in answers)
 
 
-def test_old_segments_go_as_they_go_in_kafka(oracle: Oracle, tmp_path: Path) -> None:
+def test_old_segments_go_as_they_go_in_kafka(kafka: Asked, tmp_path: Path) -> None:
     """By time, size and log start; of closed logs with and without batches in the last segment."""
-    asked, ours = [], []
+    deleted_counts = set()
     for case in cleaning_cases(f"{SEED} retention", CASE_COUNT):
         place = tmp_path / str(case.number)
         directory, twin = place / "ours" / "t-0", place / "theirs" / "t-0"
@@ -183,12 +191,7 @@ def test_old_segments_go_as_they_go_in_kafka(oracle: Oracle, tmp_path: Path) -> 
         case.config |= question["config"]
         config = lay_out(case, directory)
         shutil.copytree(directory, twin)
-        asked.append({**question, "config": case.config})
-        ours.append((directory, twin, config))
-    answers = oracle.run("Cleans", cwd=tmp_path, text="".join(json.dumps(each) + "\n" for each in asked)).splitlines()
-    deleted_counts = set()
-    for question, (directory, twin, config), line in zip(asked, ours, answers, strict=True):
-        expected = json.loads(line)
+        expected = json.loads(kafka.answer(json.dumps({**question, "config": case.config}) + "\n"))
         assert retained(directory, config, question) == expected, f"seed {SEED} {directory}"
         assert contents(directory) == contents(twin), f"seed {SEED} {directory}"
         deleted_counts.add(expected.get("deleted"))

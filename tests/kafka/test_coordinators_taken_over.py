@@ -102,14 +102,12 @@ def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_p
         pass
     broker = Broker(oracle, theirs, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
-        ask(oracle, address, "work", tmp_path)
-        expected = ask(oracle, address, "state", tmp_path)
+        [expected] = ask(oracle, address, tmp_path, "work", "state")
     with opened(theirs) as store:
         assert our_records == described(store)
     broker = Broker(oracle, ours, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
-        found = ask(oracle, address, "state", tmp_path)
-        finished = ask(oracle, address, "finish", tmp_path)
+        found, finished = ask(oracle, address, tmp_path, "state", "finish")
     assert [line for line in warnings(broker) if OF_A_SLOW_START not in line] == []
     assert without_ids(found) == without_ids(expected)
     assert (finished["transaction"], finished["aborted"]) == ("Ongoing", True)

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,14 @@ from logstore.view.records import Record
 from logstore_tools.commands import logstore as command_line
 from tests.support.broker import Broker
 from tests.support.oracle import Oracle
+from tests.support.sampling import IS_LONG
+from tests.support.take_over import ask
 
 pytestmark = pytest.mark.kafka
 
 SETTINGS = {"log.cleaner.backoff.ms": "100"}
 LEDGER = (("ledger", 0), ("ledger", 1))
+PAUSE_S = 0 if IS_LONG else 0.2  # between two looks, so that the broker gets on
 
 
 class Follower:
@@ -163,13 +166,14 @@ def observers(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Obser
 
         def work(main_class: str, *arguments: str) -> None:
             done = pool.submit(oracle.run, main_class, address, *arguments, cwd=place)
-            while not done.done():
+            while wait([done], PAUSE_S).not_done:
                 found.look()
             done.result()
             found.look()
 
         work("TakeOver", "work")
-        found.compare(json.loads(oracle.run("TakeOver", address, "state", cwd=place)))
+        [state] = ask(oracle, address, place, "state")
+        found.compare(state)
         work("TakeOver", "finish")
         work("GoldenTransactions")
         work("GoldenCompacted", str(root))

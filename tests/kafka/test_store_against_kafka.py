@@ -55,8 +55,7 @@ def test_a_store_becomes_a_brokers_and_a_stores_again(oracle: Oracle, tmp_path: 
         taken = [store.next_producer_id() for _ in range(3)]
     broker = Broker(oracle, root, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
-        ask(oracle, address, "work", tmp_path)
-        first = ask(oracle, address, "state", tmp_path)
+        [first] = ask(oracle, address, tmp_path, "work", "state")
     assert warnings(broker) == []
     orders = first["topics"]["orders"]
     assert (orders["id"], orders["partitions"], orders["config"]) == (made.topic_id, 2, made.config)
@@ -74,8 +73,7 @@ def test_a_store_becomes_a_brokers_and_a_stores_again(oracle: Oracle, tmp_path: 
         taken.append(store.next_producer_id())
         second = seen(store, first)
     with broker.running(signal.SIGTERM) as address:
-        third = ask(oracle, address, "state", tmp_path)
-        finished = ask(oracle, address, "finish", tmp_path)
+        third, finished = ask(oracle, address, tmp_path, "state", "finish")
     assert warnings(broker) == []
     assert third["topics"] == {**first["topics"], "orders": second["orders"]}
     assert (third["groups"], third["transactions"]) == (first["groups"], first["transactions"])
@@ -97,8 +95,7 @@ def test_a_crashed_store_a_killed_broker_and_what_is_left_of_it_are_taken_over(o
     assert not (copy / ".kafka_cleanshutdown").exists()
     broker = Broker(oracle, copy, {}, [], is_formatted=True)
     with broker.running(signal.SIGKILL) as address:
-        ask(oracle, address, "work", tmp_path)
-        state = ask(oracle, address, "state", tmp_path)
+        [state] = ask(oracle, address, tmp_path, "work", "state")
     assert warnings(broker) == []
     assert state["topics"]["orders"]["read"][1]["values"] == ["0:a"]
     with logstore.open(copy) as again:
@@ -113,8 +110,7 @@ def test_a_crashed_store_a_killed_broker_and_what_is_left_of_it_are_taken_over(o
     assert result.exit_code == 0, result.output
     broker = Broker(oracle, copy, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
-        last = ask(oracle, address, "state", tmp_path)
-        finished = ask(oracle, address, "finish", tmp_path)
+        last, finished = ask(oracle, address, tmp_path, "state", "finish")
     assert warnings(broker) == []
     assert (last["groups"], last["transactions"]) == (state["groups"], state["transactions"])
     assert {name: without_config(topic) for name, topic in last["topics"].items()} == {

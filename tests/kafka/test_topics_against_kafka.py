@@ -16,7 +16,7 @@ from logstore.messages import schema
 from logstore.topics import family
 from logstore_tools.dump.decoders import PARSERS, control_record_text, decoder
 from tests.naive import topics as naive
-from tests.support.oracle import Oracle
+from tests.support.oracle import Dump, Oracle
 
 pytestmark = pytest.mark.kafka
 
@@ -119,14 +119,32 @@ def test_no_record_type_is_missing(table: str, definitions: dict[str, dict[str, 
     assert theirs == set(family(table))
 
 
+Pairs = list[tuple[bytes | None, bytes | None]]
+
+
+@pytest.fixture(scope="module")
+def printed(
+    oracle: Oracle,
+    definitions: dict[str, dict[str, naive.Definition]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, tuple[Pairs, Dump]]:
+    """Records for each parser, and what the real tool printed of them, all in one JVM."""
+    place = tmp_path_factory.mktemp("printed")
+    pairs: dict[str, Pairs] = {}
+    for parser, (table, _) in DECODERS.items():
+        found = _pairs(random.Random(SEED), table, definitions[JARS[table]], definitions["kafka-clients"])
+        pairs[parser] = list(found)
+        place.joinpath(parser).mkdir()
+        place.joinpath(parser, LOG).write_bytes(naive.batch(pairs[parser]))
+    calls = [
+        ["--files", f"{parser}/{LOG}", option, "--skip-record-metadata"] for parser, (_, option) in DECODERS.items()
+    ]
+    return dict(zip(DECODERS, zip(pairs.values(), oracle.dump(place, calls), strict=True), strict=True))
+
+
 @pytest.mark.parametrize("parser", DECODERS)
-def test_records_print_as_the_real_tool_prints_them(
-    parser: str, oracle: Oracle, definitions: dict[str, dict[str, naive.Definition]], tmp_path: Path
-) -> None:
-    table, option = DECODERS[parser]
-    pairs = list(_pairs(random.Random(SEED), table, definitions[JARS[table]], definitions["kafka-clients"]))
-    tmp_path.joinpath(LOG).write_bytes(naive.batch(pairs))
-    [dump] = oracle.dump(tmp_path, [["--files", LOG, option, "--skip-record-metadata"]])
+def test_records_print_as_the_real_tool_prints_them(parser: str, printed: dict[str, tuple[Pairs, Dump]]) -> None:
+    pairs, dump = printed[parser]
     assert (dump.rc, len(dump.stdout.split("\n", 3))) == (0, 4), dump.stderr
     theirs = dump.stdout.split("\n", 3)[3]
     ours = ""
@@ -266,26 +284,31 @@ def _control_pairs(
     yield bytes.fromhex("00000009"), None
 
 
-@pytest.mark.parametrize("name", ["StringDecoder", "IntegerDecoder", "LongDecoder", "DefaultDecoder", "Decoder2"])
-def test_decoder_classes_print_and_fail_as_the_real_ones(name: str, oracle: Oracle, tmp_path: Path) -> None:
-    class_name = f"org.apache.kafka.tools.api.{name}"
-    values = [b"", b"abc", bytes(4), b"\xff" * 7, bytes(range(8)), b"\x80" * 9, "é😀".encode(), b"\xed\xa0\x80"]
-    for number, value in enumerate(values):
+DECODER_CLASSES = [
+    f"org.apache.kafka.tools.api.{name}"
+    for name in ("StringDecoder", "IntegerDecoder", "LongDecoder", "DefaultDecoder", "Decoder2")
+]
+DECODED = [b"", b"abc", bytes(4), b"\xff" * 7, bytes(range(8)), b"\x80" * 9, "é😀".encode(), b"\xed\xa0\x80"]
+
+
+def test_decoder_classes_print_and_fail_as_the_real_ones(oracle: Oracle, tmp_path: Path) -> None:
+    for number, value in enumerate(DECODED):
         tmp_path.joinpath(str(number)).mkdir()
         tmp_path.joinpath(str(number), LOG).write_bytes(naive.batch([(value, value), (None, None)]))
-    options = ["--skip-record-metadata", "--key-decoder-class", class_name, "--value-decoder-class", class_name]
-    dumps = oracle.dump(tmp_path, [["--files", f"{number}/{LOG}", *options] for number in range(len(values))])
-    for value, dump in zip(values, dumps, strict=True):
+    cases = [(name, number, value) for name in DECODER_CLASSES for number, value in enumerate(DECODED)]
+    options = ["--skip-record-metadata", "--key-decoder-class"]
+    calls = [["--files", f"{number}/{LOG}", *options, name, "--value-decoder-class", name] for name, number, _ in cases]
+    for (name, _, value), dump in zip(cases, oracle.dump(tmp_path, calls), strict=True):
         expected: tuple[int, str, str]
         try:
-            text = decoder(class_name)(value)
+            text = decoder(name)(value)
             expected = 0, f"| key: {text} payload: {text}\n\n", ""
         except LogstoreError as error:
             reason = "" if error.message is None else f": {error.message}"
             expected = 1, "", f'Exception in thread "main" {error.java_class}{reason}'
         printed = dump.stdout.split("\n", 3)[3] if dump.stdout.count("\n") > 2 else ""
         found = dump.rc, printed, dump.stderr.split("\n", 1)[0]
-        if name == "DefaultDecoder":
+        if name.endswith("DefaultDecoder"):
             expected = *expected[:1], ARRAY.sub("[B@", expected[1]), expected[2]
             found = *found[:1], ARRAY.sub("[B@", found[1]), found[2]
-        assert found == expected, value
+        assert found == expected, (name, value)

@@ -17,10 +17,9 @@ USUAL_WARNINGS = ("Performing controller activation", "Attempting to close Netwo
 OVERTAKEN = re.compile(r"Failed to load metadata from (\S+) with epoch \d+ .* is not online or is no longer the leader")
 
 
-def ask(oracle: Oracle, address: str, what: str, cwd: Path) -> Any:
-    """Run `TakeOver what` against the broker at `address`; its JSON, or None."""
-    answer = oracle.run("TakeOver", address, what, cwd=cwd)
-    return json.loads(answer) if answer else None
+def ask(oracle: Oracle, address: str, cwd: Path, *what: str) -> list[Any]:
+    """Let `TakeOver` do all of `what` with the broker at `address`; the answers to "state" and "finish"."""
+    return [json.loads(line) for line in oracle.run("TakeOver", address, *what, cwd=cwd).splitlines()]
 
 
 def warnings(broker: Broker) -> list[str]:

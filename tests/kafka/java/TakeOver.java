@@ -27,7 +27,7 @@ import org.apache.kafka.common.config.ConfigResource;
  *   TakeOver HOST:PORT state     one line of JSON
  *   TakeOver HOST:PORT finish    a new producer takes the id of the open transaction; a fresh producer writes
  *
- * What "finish" prints: {"transaction": state of the id before, "aborted": whether readers get on, "producerIds": […]}
+ * Several of them are done one after the other. What "finish" prints: {"transaction": state of the id before, "aborted": whether readers get on, "producerIds": […]}
  */
 public class TakeOver {
     static final ObjectMapper JSON = new ObjectMapper();
@@ -35,11 +35,13 @@ public class TakeOver {
 
     public static void main(String[] args) throws Exception {
         Clients clients = new Clients(args[0]);
-        switch (args[1]) {
-            case "work" -> work(clients);
-            case "state" -> System.out.println(JSON.writeValueAsString(state(clients)));
-            case "finish" -> System.out.println(JSON.writeValueAsString(finish(clients)));
-            default -> throw new IllegalArgumentException(args[1]);
+        for (String what : List.of(args).subList(1, args.length)) {
+            switch (what) {
+                case "work" -> work(clients);
+                case "state" -> System.out.println(JSON.writeValueAsString(state(clients)));
+                case "finish" -> System.out.println(JSON.writeValueAsString(finish(clients)));
+                default -> throw new IllegalArgumentException(what);
+            }
         }
         Clients.vanish();
     }
