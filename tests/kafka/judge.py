@@ -40,6 +40,11 @@ class Asked:
     ) -> None:
         self._process.communicate(timeout=60)
 
+    @property
+    def pid(self) -> int:
+        """Of the JVM."""
+        return self._process.pid
+
     def answer(self, question: str) -> str:
         """To one line, the other."""
         assert self._process.stdin is not None

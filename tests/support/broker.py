@@ -1,4 +1,4 @@
-"""A real Kafka broker (and its own controller) on this machine, over one data directory."""
+"""A real Kafka broker (and its own controller, if settings name no other) on this machine, over one data directory."""
 
 from __future__ import annotations
 
@@ -65,15 +65,18 @@ class Broker:
         self.log = directory.with_suffix(".log")
         port, controller_port = _free_ports(2)
         self.bootstrap = f"localhost:{port}"
-        listeners = f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{controller_port}"
-        quorum = {"controller.quorum.bootstrap.servers": f"localhost:{controller_port}"}
-        all_settings = {**SETTINGS, **quorum, "listeners": listeners, "log.dirs": str(directory), **settings}
+        listeners = f"PLAINTEXT://localhost:{port}"
+        is_controller = settings.get("process.roles") != "broker"
+        if is_controller:
+            listeners += f",CONTROLLER://localhost:{controller_port}"
+        self.quorum = {"controller.quorum.bootstrap.servers": f"localhost:{controller_port}"}
+        all_settings = {**SETTINGS, **self.quorum, "listeners": listeners, "log.dirs": str(directory), **settings}
         self.config.write_text("".join(f"{name}={value}\n" for name, value in all_settings.items()))
         if is_formatted:
             return
         directory.mkdir(parents=True)
         flags = [word for feature in features for word in ("--feature", feature)]
-        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.config), "--standalone", *flags]
+        arguments = ["format", "-t", CLUSTER_ID, "-c", str(self.config), *["--standalone"] * is_controller, *flags]
         self.oracle.run("kafka.tools.StorageTool", *arguments, cwd=directory.parent)
 
     @contextlib.contextmanager

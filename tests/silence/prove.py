@@ -1,0 +1,59 @@
+"""Audits directories that only the real Kafka wrote, and counts what is found: nothing should be.
+
+    python -m tests.silence.prove
+
+| variable | says |
+|---|---|
+| `LOGSTORE_SILENCE_DIRECTORIES` | so many, 1,000 if it is not set |
+| `LOGSTORE_SILENCE_SEED` | what is drawn, again |
+| `LOGSTORE_SILENCE_KEEP` | a directory for those that something is found in |
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count, islice
+from pathlib import Path
+
+from tests.silence import log_world
+from tests.silence.broker_session import Session
+from tests.silence.snapshots import Snapshot, Tally
+from tests.support.oracle import Oracle
+
+PLACE = Path("/dev/shm")
+LOGS_BESIDE_A_SESSION = 100
+
+
+def snapshots(oracle: Oracle, seed: str) -> Iterator[Snapshot]:
+    """Without end, of brokers and of logs without one, by turns."""
+    with tempfile.TemporaryDirectory(prefix="silence-", dir=PLACE if PLACE.is_dir() else None) as place:
+        logs = log_world.snapshots(oracle, Path(place), seed)
+        for number in count():
+            yield from islice(logs, LOGS_BESIDE_A_SESSION)
+            session = Path(place, f"session-{number}")
+            session.mkdir()
+            yield from Session(oracle, session, f"{seed}-{number}").snapshots()
+            shutil.rmtree(session)
+
+
+def main() -> int:
+    seed = os.environ.get("LOGSTORE_SILENCE_SEED") or secrets.token_hex(4)
+    limit = int(os.environ.get("LOGSTORE_SILENCE_DIRECTORIES") or 1000)
+    print(f"LOGSTORE_SILENCE_SEED={seed}", flush=True)
+    keep = os.environ.get("LOGSTORE_SILENCE_KEEP")
+    tally = Tally(Path(keep) if keep else None)
+    with closing(snapshots(Oracle(), seed)) as found:
+        for _, snapshot in zip(range(limit), found, strict=False):
+            tally.audit(snapshot)
+    print(tally.text())
+    return 1 if tally.error_count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
