@@ -38,11 +38,16 @@ class Breach(NamedTuple):
 
 
 class BadBytes(NamedTuple):
-    """Bytes of a segment that are no good batch."""
+    """Bytes of a segment that are no good batch.
+
+    Attributes:
+        is_unused: zeros up to the end of a file that a broker preallocated, and has not closed.
+    """
 
     partition: Partition
     path: str
     piece: Damage
+    is_unused: bool = False
 
     @property
     def where(self) -> Where:

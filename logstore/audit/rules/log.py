@@ -40,7 +40,7 @@ def log_length(bad: BadBytes) -> Iterator[Broken]:
 )
 def log_tail(bad: BadBytes) -> Iterator[Broken]:
     """Bytes behind the last batch of a segment are no batch."""
-    if _is_torn(bad):
+    if _is_torn(bad) and not bad.is_unused:
         yield bad.where._replace(offset=None), "the end of the file", f"{bad.piece.end - bad.piece.start} bytes"
 
 

@@ -314,6 +314,20 @@ def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) ->
     assert findings(root, story) == ["time-index"]
 
 
+def test_zeros_of_a_preallocated_file_are_no_torn_tail(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    log = root / A / f"{0:020d}.log"
+    batches = log.read_bytes()
+    log.write_bytes(batches + bytes(1000))
+    assert findings(root, story) == []
+    log.write_bytes(batches + bytes(1000) + b"x")
+    assert findings(root, story) == ["log-tail"]
+    log.write_bytes(batches + bytes(1000))
+    (root / ".kafka_cleanshutdown").touch()
+    assert "log-tail" in findings(root, story)
+
+
 def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
     story = Story()
     story.make_topic("orders", OTHER_ID)
