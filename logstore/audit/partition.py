@@ -21,6 +21,7 @@ from ..layout.file_names import METADATA_TOPIC, DirectoryKind
 from .finding import Where
 
 T = TypeVar("T")
+_SET_ASIDE = (DirectoryKind.STRAY, DirectoryKind.DELETE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,11 @@ class Partition:
     def is_live(self) -> bool:
         """Whether it is the partition of its name; one that is stray or to be moved here only shares the name."""
         return self.files.kind is DirectoryKind.LIVE
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether brokers keep its batches and nothing beside them: they neither close it in order, nor load it."""
+        return self.files.kind in _SET_ASIDE
 
     @property
     def key(self) -> tuple[str, int]:
@@ -160,13 +166,12 @@ def read_checkpoints(root: str) -> Checkpoints:
 def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
     is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
     is_live = files.kind is DirectoryKind.LIVE
-
     def offset(name: str) -> int | None:
         return checkpoints.get(name, {}).get(files.key) if is_live else None
 
     return Surroundings(
         is_known=is_live and (is_closed or bool(checkpoints)) and files.topic != METADATA_TOPIC,
-        was_closed=is_closed,
+        was_closed=is_closed and files.kind not in _SET_ASIDE,
         recovery_point=offset(offset_checkpoint.RECOVERY_POINT_FILE_NAME),
         log_start_offset=offset(offset_checkpoint.LOG_START_OFFSET_FILE_NAME),
         cleaner_offset=offset(offset_checkpoint.CLEANER_OFFSET_FILE_NAME),

@@ -107,8 +107,10 @@ def verify_partition(
             ask(Breach.of("directory-entry", partition.where(), entry, "only files of Kafka's"))
         for path in partition.files.kraft_snapshots.values():
             _ask_of_damage(partition, path, ask)
+        followers.append(DecodedRecords(ask))
+    if asked and not partition.is_set_aside:
         indexes = OffsetIndexFacts(evidence, ask), TimeIndexFacts(evidence, ask)
-        followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask), DecodedRecords(ask)]
+        followers += [*indexes, ProducerFacts(evidence, ask), EpochFacts(evidence, ask)]
     if asked is Asked.EVERYTHING:
         followers.append(Sequences(ask))
     unreadable: DataDirectoryError | None = None

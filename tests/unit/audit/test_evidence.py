@@ -13,6 +13,7 @@ from logstore.audit.directory_audit import audit_directory, read_transactions
 from logstore.audit.evidence import Cluster, Unasked
 from logstore.audit.groups import group_lags
 from logstore.audit.open_transactions import Verdict
+from logstore.audit.verify import verify_partition_directory
 from tests.naive.checksum import crc32c
 from tests.support.audit_story import COMPLETE_COMMIT, METADATA, NODE, ONGOING, PREPARE_COMMIT, Story
 from tests.support.audit_story_faults import (
@@ -101,6 +102,18 @@ def test_a_topic_that_was_compacted_once_has_holes(tmp_path: Path) -> None:
     story.plain(A)
     story.plain(A, offset=5)
     assert findings(story.write(tmp_path), story) == []
+
+
+def test_nothing_is_promised_of_files_beside_a_stray_log(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    shutil.copytree(root / A, root / STRAY)
+    (root / STRAY / f"{0:020d}.index").write_bytes(bytes(4096))
+    (root / STRAY / f"{2:020d}.snapshot").write_bytes(snapshot())
+    (root / STRAY / "leader-epoch-checkpoint").write_text("0\n0\n")
+    assert findings(root, story) == []
+    (root / STRAY).rename(root / STRAY.replace("stray", "delete"))
+    assert verify_partition_directory(str(root / STRAY.replace("stray", "delete"))).findings == ()
 
 
 @pytest.mark.parametrize("is_empty", [True, False])
