@@ -166,6 +166,7 @@ def read_checkpoints(root: str) -> Checkpoints:
 def _surroundings(root: str, checkpoints: Checkpoints, files: PartitionFiles) -> Surroundings:
     is_closed = os.path.exists(child(root, clean_shutdown.FILE_NAME))
     is_live = files.kind is DirectoryKind.LIVE
+
     def offset(name: str) -> int | None:
         return checkpoints.get(name, {}).get(files.key) if is_live else None
 

@@ -18,9 +18,12 @@ def transaction_index(facts: AbortedFacts) -> Iterator[Broken]:
     """A `.txnindex` does not tell the aborted transactions that the log tells."""
     path = facts.end.files.transaction_index or facts.end.files.log
     by_marker = {entry[2]: entry for entry in facts.stored.tolist()}  # no two have the offset of a marker in common
+    is_unfinished = facts.end.is_growing or facts.partition.will_be_recovered(facts.end.files)
+    last_marker = max(by_marker, default=NONE)
     for entry in facts.told.tolist():
         stored = by_marker.pop(entry[2], None)
-        if not _is_same(entry, stored, facts) and not (stored is None and facts.end.is_growing):
+        is_to_come = is_unfinished and stored is None and entry[2] > last_marker  # a broker writes it after the batches
+        if not is_to_come and not _is_same(entry, stored, facts):
             yield facts.partition.where(path, offset=entry[2]), _entry_text(entry), _entry_text(stored)
     for entry in by_marker.values():
         if entry[1] >= facts.known_from and entry[2] < facts.end_offset:

@@ -327,6 +327,27 @@ def test_an_index_in_use_may_end_in_entries_that_were_cut_off(tmp_path: Path) ->
     assert findings(root, story) == ["time-index"]
 
 
+def test_files_of_the_active_segment_may_be_copied_before_they_are_finished(tmp_path: Path) -> None:
+    story = Story()
+    for sequence in range(2):
+        story.data(A, PAY, sequence)
+        story.marker(A, PAY, commit=False)
+    root = story.write(tmp_path)
+    aborted = root / A / f"{0:020d}.txnindex"
+    entries = aborted.read_bytes()
+    (root / A / f"{0:020d}.timeindex").write_bytes(bytes(4096))
+    for content in (entries[:34], b""):  # entries of 34 bytes are written after the batches
+        aborted.write_bytes(content)
+        assert findings(root, story) == []
+    aborted.write_bytes(entries[34:])
+    assert findings(root, story) == ["transaction-index"]
+    aborted.write_bytes(b"")
+    (root / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 4\n")
+    assert findings(root, story) == []
+    (root / A / f"{4:020d}.log").write_bytes(b"")
+    assert {"transaction-index", "time-index"} <= set(findings(root, story))
+
+
 def test_zeros_of_a_preallocated_file_are_no_torn_tail(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
