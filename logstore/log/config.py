@@ -1,7 +1,7 @@
-"""Configuration of one log: Kafka's own names, defaults and checks (`LogConfig`, `ConfigDef`).
+"""Configuration of one log: Kafka's names, defaults and checks (`LogConfig`, `ConfigDef`).
 
-Topic configurations, and beside them the broker's `producer.id.expiration.ms`, which a log needs as well. A value is
-text, as on Kafka's command lines, or a Python value of the right type.
+Holds every topic configuration, and the broker's `producer.id.expiration.ms`, which a log needs too. A value is text,
+as on Kafka's command lines, or a Python value of the right type.
 
 >>> config = parse_config({"segment.bytes": "1048576", "index.interval.bytes": 0})
 >>> config["segment.bytes"], config["index.interval.bytes"], config["segment.index.bytes"]
@@ -49,10 +49,10 @@ _DAY_MS = 86_400_000
 
 
 def parse_config(values: Mapping[str, Any]) -> LogConfig:
-    """Every configuration's value: those given, and Kafka's defaults.
+    """Return the value of every configuration: the given ones, Kafka's default for the others.
 
     Raises:
-        UsageError: an unknown name, text that is no value of the type, a value out of range; in Kafka's words.
+        UsageError: an unknown name, text that does not parse as the type, a value out of range; in Kafka's words.
     """
     for name in values:
         if name not in _DEFINITIONS:
@@ -66,7 +66,7 @@ def parse_config(values: Mapping[str, Any]) -> LogConfig:
 
 
 def segment_size_max(config: LogConfig) -> int:
-    """Bytes of a full segment: the internal setting, which has no least value, before the public one."""
+    """Return the bytes of a full segment: `internal.segment.bytes`, which has no lower limit, or `segment.bytes`."""
     internal = config[INTERNAL_SEGMENT_BYTES]
     size: int = config[SEGMENT_BYTES] if internal is None else internal
     return size

@@ -1,4 +1,4 @@
-"""Definitions of configurations as data: how text becomes a value, and which values there are (`ConfigDef`).
+"""Definitions of configurations as data: how text is parsed, and which values are valid (`ConfigDef`).
 
 >>> value_of("retries", Definition(as_int, 5, between(0)), " 7 ")
 7
@@ -19,9 +19,9 @@ CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
 
 
 class Definition(NamedTuple):
-    """One configuration: how text becomes a value, the value without one, and the check of both.
+    """One configuration: its parser, its default, and the check of a given value.
 
-    Spaces around text mean nothing, and are there in the words of a refusal (`ConfigDef.parseType`).
+    Spaces around text are ignored, but a refusal quotes the text with them (`ConfigDef.parseType`).
     """
 
     parse: Callable[[str, str], Any]
@@ -30,19 +30,19 @@ class Definition(NamedTuple):
 
 
 def value_of(name: str, definition: Definition, given: Any) -> Any:
-    """The value of what was given, text or a Python value; raises UsageError in Kafka's words."""
+    """Parse and check a given value, text or a Python value; raise UsageError in Kafka's words."""
     value = definition.parse(name, str(given).lower() if isinstance(given, bool) else str(given))
     definition.check(name, value)
     return value
 
 
 def as_int(name: str, text: str) -> int:
-    """Type INT."""
+    """Parse type INT."""
     return _number(name, text, parse_int(text.strip()), "INT")
 
 
 def as_long(name: str, text: str) -> int:
-    """Type LONG."""
+    """Parse type LONG."""
     return _number(name, text, parse_long(text.strip()), "LONG")
 
 
@@ -53,7 +53,7 @@ def _number(name: str, text: str, value: int | None, kind: str) -> int:
 
 
 def as_double(name: str, text: str) -> float:
-    """Type DOUBLE."""
+    """Parse type DOUBLE."""
     try:
         return float(text.replace("_", "?"))  # Java takes no underscores
     except ValueError:
@@ -61,7 +61,7 @@ def as_double(name: str, text: str) -> float:
 
 
 def as_boolean(name: str, text: str) -> bool:
-    """Type BOOLEAN."""
+    """Parse type BOOLEAN."""
     lower = text.strip().lower()
     if lower not in ("true", "false"):
         raise invalid(name, text, "Expected value to be either true or false")
@@ -69,22 +69,22 @@ def as_boolean(name: str, text: str) -> bool:
 
 
 def as_string(name: str, text: str) -> str:
-    """Type STRING."""
+    """Parse type STRING."""
     return text.strip()
 
 
 def as_list(name: str, text: str) -> list[str]:
-    """Type LIST, without doubles."""
+    """Parse type LIST; an item that stands twice counts once."""
     return list(dict.fromkeys(part.strip() for part in text.split(","))) if text.strip() else []
 
 
 def invalid(name: str, value: object, problem: str) -> UsageError:
-    """Kafka's `ConfigException` of a name, a value and what is wrong with it."""
+    """Return Kafka's `ConfigException` for a name, a value and what is wrong with it."""
     return UsageError(f"Invalid value {value} for configuration {name}: {problem}", java_class=CONFIG_EXCEPTION)
 
 
 def between(least: float | None, most: float | None = None) -> Callable[[str, Any], None]:
-    """The check of `ConfigDef.Range`."""
+    """Return the check of `ConfigDef.Range`."""
 
     def check(name: str, value: float) -> None:
         if least is not None and value < least:
@@ -96,13 +96,13 @@ def between(least: float | None, most: float | None = None) -> Callable[[str, An
 
 
 def gzip_level(name: str, value: int) -> None:
-    """The check of `compression.gzip.level`."""
+    """Check `compression.gzip.level`."""
     if value != -1 and not 1 <= value <= 9:
         raise invalid(name, value, "Value must be between 1 and 9 or equal to -1")
 
 
 def one_of(*choices: str) -> Callable[[str, Any], None]:
-    """The check of `ConfigDef.ValidString`."""
+    """Return the check of `ConfigDef.ValidString`."""
 
     def check(name: str, value: str) -> None:
         if value not in choices:
@@ -112,7 +112,7 @@ def one_of(*choices: str) -> Callable[[str, Any], None]:
 
 
 def all_of(*choices: str) -> Callable[[str, Any], None]:
-    """The check of `ConfigDef.ValidList`."""
+    """Return the check of `ConfigDef.ValidList`."""
     check_one = one_of(*choices)
 
     def check(name: str, values: list[str]) -> None:

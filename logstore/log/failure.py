@@ -1,8 +1,8 @@
-"""A log whose writing failed is not written any more (`LogDirFailureChannel`, `LocalLog.maybeHandleIOException`).
+"""Failure of a log: once a write failed it takes no more changes (`LocalLog.maybeHandleIOException`).
 
-What is on the disk then is not known: a write may have gone half way, and after a failed sync the system may have
-dropped what it could not write. So nothing is tried again; who opens the log anew recovers what is there. The same goes
-for a change that an interrupt has cut off, and for bytes that were written and do not count.
+The state of the disk is then unknown: a write may have been cut short, and after a failed sync the system may have
+dropped the pages. So nothing is retried; opening the log anew recovers what is there. A change that an interrupt cut
+off is such a failure too, and so are bytes that were written but not counted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..kernels.append.structs import LogStruct
 
 
 class Failure:
-    """Why a log is not written any more, if it is not.
+    """The first failure of a log, and whether the log is closed.
 
     Attributes:
-        error: of the write that failed first; None if none did.
-        is_closed: the log was closed in order, or let go of.
+        error: of the first write that failed; None if none did.
+        is_closed: the log was closed in order, or released after a failure.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class Failure:
         struct: LogStruct,
         invalidate: Callable[[], None],
     ) -> None:
-        """Begin without one.
+        """Start without a failure.
 
         Args:
             path, name: of the partition, for messages.
-            struct: of the log; bytes that are UNFINISHED there are a failure.
-            invalidate: called with the lock held when the log changes, or may not be changed any more.
+            struct: of the log; a nonzero `unfinished_size` in it counts as a failure.
+            invalidate: called with the lock held before each change, and when the log stops taking changes.
         """
         self.error: KafkaStorageError | None = None
         self.is_closed = False
@@ -47,16 +47,16 @@ class Failure:
 
     @property
     def is_writable(self) -> bool:
-        """Whether the log is neither closed nor has its writing failed."""
+        """True unless the log is closed or a write failed."""
         return self.error is None and not self.is_closed and not self._struct.unfinished_size
 
     def poisoned_by(self, failure_text: str) -> _Poisoned:
-        """A `with` block that changes the log; `failure_text` is as "Error while doing this for".
+        """Return a context manager for a change of the log; `failure_text` reads like "Error while doing this for".
 
-        Any error but a refusal, a LogstoreError before the first byte is written, ends the writing.
+        Any error but a refusal (a LogstoreError raised before the first byte is written) poisons the log.
 
         Raises:
-            KafkaStorageError: the log is closed, or its writing has failed, before the block or in it.
+            KafkaStorageError: the log is closed, or poisoned before or by the block.
         """
         return _Poisoned(self, failure_text)
 
@@ -80,12 +80,12 @@ class Failure:
             )
 
     def settle(self) -> None:
-        """Take a write that an interrupt has cut off, with nobody to tell of it, for a failure."""
+        """Poison the log if an interrupt cut off a write that nobody was told of."""
         if self.error is None and self._struct.unfinished_size:
             self.poison("Error while appending records to", KeyboardInterrupt())
 
     def poison(self, failure_text: str, error: BaseException) -> KafkaStorageError:
-        """End the writing; returns the error that says so from now on. The caller holds the lock."""
+        """Poison the log, and return the error that all later changes raise. The caller holds the lock."""
         first = "free space or see to the disk, then " if isinstance(error, OSError) else ""
         failure = KafkaStorageError(
             f"{failure_text} {self._name} in dir {parent(self._path)}",
@@ -95,20 +95,21 @@ class Failure:
         )
         self._invalidate()
         self.error = self.error or failure
+        # the first failure is the cause; later ones only follow from it
         return self.error
 
     def is_refusal(self, error: BaseException) -> bool:
-        """Whether nothing was written when this was raised, and nothing need be."""
+        """Return whether this error was raised before anything was written, so that the log is as before."""
         return isinstance(error, LogstoreError) and not isinstance(error, OSError) and not self._struct.unfinished_size
 
     def enter(self) -> None:
-        """Begin a change."""
+        """Begin a change: invalidate the fast path, and refuse if the log takes no changes."""
         with self._lock:
             self._invalidate()
             self.require_writable()
 
     def leave(self, failure_text: str, error: BaseException) -> None:
-        """End a change that was not finished; raises KafkaStorageError for an error of the disk."""
+        """End a change that raised `error`; raise KafkaStorageError if the disk is the cause."""
         with self._lock:
             if self.is_refusal(error):
                 return
@@ -117,7 +118,7 @@ class Failure:
             raise failure from error
 
     def disown_after_fork(self, lock: AbstractContextManager[bool]) -> None:
-        """In the child of a fork: the log is the parent's, and nothing is written or closed here."""
+        """Mark the log as the parent's, in the child of a fork: nothing is written or closed here."""
         self._lock = lock
         self._invalidate()
         self.error = self._forked()
@@ -132,7 +133,7 @@ class Failure:
 
 
 class _Poisoned:
-    """See `Failure.poisoned_by`."""
+    """Context manager of `Failure.poisoned_by`; a class, as it costs half of a generator's."""
 
     __slots__ = ("_failure", "_failure_text")
 

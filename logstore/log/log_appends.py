@@ -1,4 +1,4 @@
-"""The ways to append to a running log: each makes a request of its arguments, and gives it to the appender."""
+"""Append methods of `PartitionLog`: each builds a request and passes it to the appender."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 class LogAppends:
-    """The verbs of `PartitionLog` that append; the parts that they use are its."""
+    """The methods of `PartitionLog` that append; mixed into it."""
 
     lock: AbstractContextManager[bool]
     failure: Failure
 
     @cached_property
     def appender(self) -> Appender:
-        """The door of all appends; made for the first."""
+        """The entry point of all appends; created on first use."""
         return Appender(cast("PartitionLog", self))
 
     def watch(self, watcher: Callable[[], object]) -> bool:
-        """Call `watcher` once, after the next append; return False if that is so already.
+        """Call `watcher` once, after the next append; return False if it is registered already.
 
-        It must not wait. An append that is interrupted may drop it without a call.
+        The watcher runs under the log's lock and must not block. An interrupted append may drop it without a call.
         """
         with self.lock:
             if watcher in self.appender.watchers:
@@ -50,7 +50,7 @@ class LogAppends:
             return True
 
     def append(self, request: AppendRequest) -> AppendInfo:
-        """Append what the request says; raises as `append_as_leader`."""
+        """Append a request; raises as `append_as_leader`."""
         with self.lock:
             return self.appender.append(request)
 
@@ -63,20 +63,20 @@ class LogAppends:
         guard: VerificationGuard | None = None,
         transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
     ) -> AppendInfo:
-        """Append one batch, which gets its offsets here; with RAFT_LEADER and REPLICATION batches that have them.
+        """Append one batch and assign its offsets; batches of RAFT_LEADER and REPLICATION keep theirs.
 
-        Nothing replicates here. REPLICATION is for the proofs against Kafka (`tests/kafka/workloads.py`): batches with
-        gaps between them, as followers and old logs have them.
+        Nothing is replicated here. REPLICATION serves the proofs against Kafka (`tests/kafka/workloads.py`): batches
+        with gaps between their offsets, as followers and old logs have them.
 
         Args:
-            data: uint8, 1-D, contiguous; it is not changed.
+            data: uint8, 1-D, contiguous; not changed.
             guard: of `begin_verification`, for the first batch of a transaction.
             transaction_version: of a marker, 0 to 2.
 
         Raises:
             KafkaStorageError: the log cannot be written.
             RecordBatchTooLargeError: the batch is larger than a segment may be.
-            LogstoreError: what the batch is refused for: see `analyze`, `validate`, `ProducerUpdate.step`.
+            LogstoreError: the batch is refused; see `analyze`, `validate`, `ProducerUpdate.step`.
         """
         batch = np.frombuffer(data, np.uint8)
         return self.append(BatchRequest(batch, index(leader_epoch), origin, guard, index(transaction_version)))
@@ -95,17 +95,17 @@ class LogAppends:
         leader_epoch: int = 0,
         guard: VerificationGuard | None = None,
     ) -> AppendInfo:
-        """Append records as one batch, compressed as the topic is.
+        """Append records as one batch, compressed as the topic is configured.
 
         Args:
-            keys: one for each value; None: all are null.
-            timestamps: ms; None: the time of the append.
-            headers: (key, value) pairs of each record; None: there are none.
+            keys: one for each value; None makes all null.
+            timestamps: ms; None takes the time of the append.
+            headers: (key, value) pairs of each record; None for no headers.
             producer_id, producer_epoch, base_sequence: of an idempotent producer.
             guard: of `begin_verification`, for the first batch of a transaction.
 
         Raises:
-            UsageError: columns of different lengths, what is no bytes, a transaction without producer.
+            UsageError: columns of different lengths, an item that is not bytes, a transaction without a producer.
             LogstoreError: as `append_as_leader`.
         """
         if not type(producer_id) is type(producer_epoch) is type(base_sequence) is type(leader_epoch) is int:
@@ -127,20 +127,20 @@ class LogAppends:
         guard: VerificationGuard | None = None,
         **sent: Unpack[SentFieldArguments],
     ) -> AppendInfo:
-        """Append records as batches of up to `batch_size` bytes before compression, one after the other.
+        """Append records as consecutive batches of up to `batch_size` bytes before compression.
 
         Args:
             columns: without timestamps they get the time of the append.
             guard: of `begin_verification`, for the first batch of a transaction.
-            sent: attributes of `BatchFields`. The codec is the producer's; a topic with a `compression.type` of its own
-                keeps that. The level is of that codec; None: the topic's. The batches go on from the base sequence.
+            sent: attributes of `BatchFields`. `codec` is the producer's; a topic with a `compression.type` of its own
+                keeps that. `level` belongs to `codec`; None takes the topic's. Sequences go on from the base sequence.
 
         Returns:
-            The first offset of the first batch and the last of the last, also if some, or all, were there already.
+            The first offset of the first batch and the last of the last, even if some or all were duplicates.
 
         Raises:
             InvalidRecordError, InvalidTimestampError, RecordTooLargeError, UsageError: nothing is written.
-            LogstoreError: as `append_as_leader`; the batches before the one refused are appended.
+            LogstoreError: as `append_as_leader`; the batches before the refused one stay appended.
         """
         log = cast("PartitionLog", self)
         with self.lock:
@@ -157,12 +157,12 @@ class LogAppends:
         transaction_version: int,
         leader_epoch: int = 0,
     ) -> AppendInfo:
-        """Append the marker that ends a producer's transaction, as its coordinator does.
+        """Append the marker that ends a producer's transaction, as the coordinator does.
 
         Raises:
             KafkaStorageError: the log cannot be written.
             InvalidProducerEpochError, TransactionCoordinatorFencedError: a newer producer or coordinator is known.
-            UsageError: a transaction version other than 0 to 2; an epoch that has no room in a marker.
+            UsageError: a transaction version other than 0 to 2, or an epoch that a marker cannot hold.
         """
         return self.append(
             MarkerRequest(

@@ -1,6 +1,6 @@
-"""The offsets of a running log, and each way that one of them moves (`UnifiedLog`, `LocalLog`).
+"""Offsets of a running log, with one method for each way that one moves (`UnifiedLog`, `LocalLog`).
 
-They live in one struct, `LogStruct`, which the kernel of an append moves as well; nothing else remembers them.
+They live in one struct, `LogStruct`, which the append kernel moves too; no other object keeps a copy.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from .segment.log_segment import LogSegment
 class Offsets:
     """Start, end, high watermark, recovery point and first unstable offset of one log.
 
-    Whoever calls a method holds the log's lock; a single offset may be read without.
+    The caller of a method holds the log's lock; a single offset may be read without it.
 
     Attributes:
-        struct: where they are; the size of the active segment is there as well.
+        struct: holds the offsets, and the size of the active segment.
     """
 
     def __init__(
         self, struct: LogStruct, segments: Segments[LogSegment], transactions: OpenTransactions, name: str
     ) -> None:
-        """Take over a loaded log; `begin` says where it starts and ends.
+        """Take over a loaded log; `begin` sets where it starts and ends.
 
         Args:
             segments, transactions: of the log.
@@ -37,10 +37,10 @@ class Offsets:
         self._batch_found: tuple[tuple[int, int], int] | None = None
 
     def begin(self, *, start: int, end: int, recovery_point: int, checkpointed_recovery_point: int) -> None:
-        """Let the log be as it was loaded.
+        """Set the offsets of a log that was just loaded.
 
         Args:
-            checkpointed_recovery_point: as the checkpoint has it; it may be above the log's end.
+            checkpointed_recovery_point: as in the checkpoint file; may be above the log's end.
         """
         struct = self.struct
         struct.log_start_offset, struct.log_end_offset, struct.loaded_end_offset = start, end, end
@@ -50,39 +50,40 @@ class Offsets:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where readers of committed data stop; None if nothing is open."""
+        """Where `read_committed` ends; None if no transaction is open."""
         offset: int = self.struct.first_unstable_offset
         return None if offset == NO_OFFSET else offset
 
     @property
     def last_stable_offset(self) -> int:
-        """What readers of committed data read up to; exclusive (`UnifiedLog.lastStableOffset`)."""
+        """Where `read_committed` ends; exclusive (`UnifiedLog.lastStableOffset`)."""
         offset, high_watermark = self.struct.first_unstable_offset, self.struct.high_watermark
         return int(high_watermark if offset == NO_OFFSET or offset >= high_watermark else offset)
 
     def written(self, end_offset: int) -> None:
-        """The log ends behind a batch that is in its file."""
+        """Move the log's end behind a batch that is in its file."""
         self.struct.log_end_offset = end_offset
 
     @property
     def promised_recovery_point(self) -> int:
-        """The highest recovery point that a load may go by: that of the log, or of the checkpoint."""
+        """The highest recovery point that a load may use: the log's own, or the one in the checkpoint file."""
         return int(max(self.struct.recovery_point, self.struct.checkpointed_recovery_point))
 
     def appended(self) -> None:
-        """The batch that was written counts, and its producer and transaction do."""
+        """Count the batch that was written, with its producer and transaction."""
+        # the size goes last: an interrupt before it leaves a log that takes no more appends
         self.follow_end()
         self.struct.unfinished_size = 0
 
     def follow_end(self) -> None:
-        """Let the high watermark be the log's end (`Partition.maybeIncrementLeaderHW` of an only replica)."""
+        """Set the high watermark to the log's end (`Partition.maybeIncrementLeaderHW` with one replica)."""
         struct = self.struct
-        # before the high watermark: readers without the lock see no open transaction
+        # before the high watermark: readers without the lock must not pass an open transaction
         self.refresh_first_unstable_offset()
         struct.high_watermark = struct.log_end_offset
 
     def may_start_at(self, offset: int) -> bool:
-        """Whether the log starts before `offset`.
+        """Return whether the log starts before `offset`.
 
         Raises:
             OffsetOutOfRangeError: an offset above the high watermark.
@@ -95,29 +96,30 @@ class Offsets:
         return bool(offset > self.struct.log_start_offset)
 
     def raise_log_start(self, offset: int) -> None:
-        """The log starts at `offset`, see `may_start_at`; `refresh_first_unstable_offset` once all follows."""
+        """Set the log start; the caller calls `refresh_first_unstable_offset` once everything else has followed."""
         self.struct.log_start_offset = offset
 
     def synced(self, offset: int) -> None:
-        """What is below `offset` need not be looked at after a crash."""
+        """Raise the recovery point: recovery need not read what is below `offset`."""
         self.struct.recovery_point = max(offset, self.struct.recovery_point)
 
     def restart_at(self, offset: int) -> None:
-        """Let the log, which is empty now, start and end at `offset`; `follow_end` once its producers are known."""
+        """Set start and end of the log, which is empty now, to `offset`; `follow_end` once its producers are known."""
         struct = self.struct
         struct.log_start_offset = struct.log_end_offset = offset
+        # the checkpoint on the disk still has the higher point: `roll` must sync until the log's end has passed it
         struct.checkpointed_recovery_point = max(struct.checkpointed_recovery_point, struct.recovery_point)
         struct.recovery_point = min(struct.recovery_point, offset)
 
     def producers_loaded(self) -> None:
-        """Of transactions that began before the log's end only the offset is known from now on."""
+        """Note that of transactions that began below the log's end only the offset is known."""
         self.struct.loaded_end_offset = self.struct.log_end_offset
 
     def refresh_first_unstable_offset(self) -> None:
-        """Find it anew: transactions, high watermark or log start have moved (`maybeIncrementFirstUnstableOffset`).
+        """Compute it anew after transactions, high watermark or log start moved (`maybeIncrementFirstUnstableOffset`).
 
-        It is the base offset of a batch: of a transaction that begins below the log's start, or of which a load knows
-        only the offset, that of the batch which is there now.
+        It is the base offset of a batch. For a transaction that began below the log start, or that was loaded from a
+        snapshot, the batch that now holds its offset is looked up.
         """
         offset, struct = self._transactions.first_unstable_offset, self.struct
         if offset is not None and (offset < struct.loaded_end_offset or offset < struct.log_start_offset):
@@ -125,12 +127,12 @@ class Offsets:
         struct.first_unstable_offset = NO_OFFSET if offset is None else offset
 
     def _batch_base_offset(self, offset: int) -> int:
-        """Base offset of the batch that is there now; looked for once, until segments change."""
+        """Return the base offset of the batch that holds `offset`; cached until the segments change."""
         asked, found = (offset, self._segments.change_count), self._batch_found
         if found is None or found[0] != asked:
             end_offset = self.struct.log_end_offset
             base_offset = self._segments.batch_base_offset(offset, end_offset)
-            if base_offset >= end_offset:  # nothing is there yet
+            if base_offset >= end_offset:  # no batch is there yet: not cached, as an append may put one there
                 return base_offset
             found = self._batch_found = asked, base_offset
         return found[1]

@@ -1,19 +1,18 @@
-"""One partition that is open for writing (`UnifiedLog`): its segments, and everything known beside them.
+"""One partition that is open for writing (`UnifiedLog`): its segments, and all state that belongs to them.
 
     log = open_log("data/orders-0", LoadSettings(was_clean=False, …))
     log.append_as_leader(batch)
     log.roll(), log.flush(), log.delete_records(offset), …
     log.close()
 
-All that changes the log holds `lock`; so does a reader, but only while it copies the bounds it reads by. A write that
-fails ends the writing, see `failure`.
+Every change holds `lock`; a reader holds it only while it makes a view. After a failed write the log takes no more
+changes, see `failure`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ..disk.lock import invalidate_when_forked
@@ -45,20 +44,20 @@ Later = Callable[[Callable[[], None]], object]
 
 
 class PartitionLog(LogAppends, ReadableLog):
-    """The running log; made by `load.opening.open_log`.
+    """The running log; opened by `load.opening.open_log`.
 
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
         topic_id: of `partition.metadata`; None without the file.
-        leader_epoch: what its owner appends with; 0 unless a metadata log says otherwise.
-        config, rules: the configuration, and what of it concerns appends.
-        directory, segments, active, epochs, producers: what there is; `active` is the last of the segments.
-        offsets: where it starts and ends, and what is stable and on the disk.
-        failure: why it is not written any more, if it is not.
-        appender: the door of all appends.
-        deleted_files: those that are to be removed some time later.
-        cleaning_lock: held by a round of cleaning, of which there is one at a time.
-        is_cleaning_stopped: the log is about to be closed: a round of cleaning is to be given up.
+        leader_epoch: epoch of appends; 0 unless a metadata log sets another.
+        config, rules: the configuration, and the part of it that appends need.
+        directory, segments, active, epochs, producers: the state of the log; `active` is the last segment.
+        offsets: log start and end, high watermark, recovery point, first unstable offset.
+        failure: the first failed write, after which the log takes no more changes.
+        appender: the entry point of all appends.
+        deleted_files: files that are to be removed later.
+        cleaning_lock: held by a round of cleaning, so that only one runs.
+        is_cleaning_stopped: set before a close; a running round of cleaning aborts.
     """
 
     active: ActiveSegment
@@ -76,7 +75,7 @@ class PartitionLog(LogAppends, ReadableLog):
         draw_below: Callable[[int], int],
         flush_later: Later | None,
     ) -> None:
-        """Take over what a loader has loaded; the caller activates the last segment, which uses the same struct."""
+        """Take over what a loader has loaded; its last segment is active and uses the same struct."""
         self.lock = threading.RLock()
         self.directory = directory
         self.topic_partition = topic_partition
@@ -106,42 +105,42 @@ class PartitionLog(LogAppends, ReadableLog):
 
     @property
     def log_start_offset(self) -> int:
-        """Where readers begin."""
+        """The first offset that can be read."""
         return int(self.offsets.struct.log_start_offset)
 
     @property
     def log_end_offset(self) -> int:
-        """Where the next record comes; exclusive."""
+        """The offset of the next record."""
         return int(self.offsets.struct.log_end_offset)
 
     @property
     def high_watermark(self) -> int:
-        """Up to where consumers read; exclusive: the log's end, as nothing replicates it."""
+        """Where consumers stop, exclusive: the log's end, as nothing is replicated."""
         return int(self.offsets.struct.high_watermark)
 
     @property
     def recovery_point(self) -> int:
-        """Up to which everything is on the disk; exclusive."""
+        """The offset below which everything is durable."""
         return int(self.offsets.struct.recovery_point)
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where readers of committed data stop; None if nothing is open."""
+        """The first offset of an open transaction's batch; None if no transaction is open."""
         return self.offsets.first_unstable_offset
 
     @property
     def last_stable_offset(self) -> int:
-        """What readers of committed data read up to; exclusive."""
+        """Where `read_committed` ends, exclusive."""
         return self.offsets.last_stable_offset
 
     @property
     def is_writable(self) -> bool:
-        """Whether the log is neither closed nor has its writing failed."""
+        """True unless the log is closed or a write failed."""
         return self.failure.is_writable
 
     @property
     def size(self) -> int:
-        """Bytes of all `.log` files."""
+        """Bytes of all `.log` files together."""
         with self.lock:
             return sum(segment.size for segment in self.segments)
 
@@ -159,17 +158,13 @@ class PartitionLog(LogAppends, ReadableLog):
             return LogView(self.segments.view(), bounds, LeaderEpochs(self.epochs.entries))
 
     def invalidate_fast_path(self) -> None:
-        """Have the fast path look at the log anew: it was changed otherwise. The caller holds the lock."""
+        """Make the fast path bind the log's state anew, after another change. The caller holds the lock."""
         appender: Appender | None = vars(self).get("appender")
         if appender is not None:
             appender.fast.invalidate()
 
-    def poisoned_by(self, failure_text: str) -> AbstractContextManager[None]:
-        """A `with` block that changes the log, see `Failure.poisoned_by`."""
-        return self.failure.poisoned_by(failure_text)
-
     def update_config(self, config: LogConfig) -> None:
-        """Take another configuration; the active segment keeps what it was made with."""
+        """Replace the configuration; the active segment keeps the one it was created with."""
         with self.lock:
             self.invalidate_fast_path()
             self.config = config
@@ -178,43 +173,43 @@ class PartitionLog(LogAppends, ReadableLog):
             self.flush_message_count: int = config["flush.messages"]
 
     def activate(self, segment: ActiveSegment) -> None:
-        """Let a segment be the one that is written."""
+        """Make a segment the active one."""
         self.invalidate_fast_path()
         self.active = segment
         self.segments.add(segment)
 
     def roll_jitter_ms(self) -> int:
-        """How much sooner a new segment is to be full."""
+        """Draw how much earlier than after `segment.ms` a new segment is full."""
         return roll_jitter_ms(self.config, self._draw_below)
 
     def write_epochs(self) -> None:
-        """Write `leader-epoch-checkpoint`."""
+        """Write the leader epochs to `leader-epoch-checkpoint`."""
         self.directory.write_epochs(self.epochs.entries, "epochs as of the log")
         self.epochs.is_changed = False
 
     def invalidate_after_fork(self) -> None:
-        """In the child of a fork: the log is the parent's, and nothing is written or closed here."""
-        self.lock = threading.RLock()  # a thread of the parent may have held the other
+        """Disown the log in the child of a fork: the parent has it, and nothing is written or closed here."""
+        self.lock = threading.RLock()  # a thread of the parent may hold the other one for ever
         self.failure.disown_after_fork(self.lock)
         self.deleted_files = DeletedFiles()
 
     def producer(self, producer_id: int) -> ProducerEntry | None:
-        """What is known of a producer; None when nothing is."""
+        """Return the state of a producer; None if it is unknown."""
         with self.lock:
             return self.producers.state.get(producer_id)
 
     def producer_entries(self) -> list[ProducerEntry]:
-        """What is known of each producer, in the order in which they came."""
+        """Return the state of all producers, in the order in which they came."""
         with self.lock:
             return list(self.producers.state)
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer has an open transaction in this epoch."""
+        """Return whether the producer has an open transaction in this epoch."""
         with self.lock:
             return self.producers.state.has_ongoing_transaction(producer_id, producer_epoch)
 
     def start_inside(self) -> int | None:
-        """The log start offset, if it is not where the first segment begins."""
+        """Return the log start offset if it is above the first segment's base offset, else None."""
         with self.lock:
             first, offset = self.segments.first, self.log_start_offset
             return offset if first is not None and offset > first.base_offset else None
@@ -222,7 +217,7 @@ class PartitionLog(LogAppends, ReadableLog):
     def begin_verification(
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
-        """The guard to show with a transactional batch, see `ProducerState.begin_verification`."""
+        """Return the guard to append a transactional batch with, see `ProducerState.begin_verification`."""
         with self.lock:
             return self.producers.state.begin_verification(
                 producer_id,
@@ -233,26 +228,26 @@ class PartitionLog(LogAppends, ReadableLog):
             )
 
     def roll(self) -> None:
-        """Close the active segment and begin a new one at the log's end; an empty one is made anew."""
-        with self.lock, self.poisoned_by("Error while rolling log segment for"):
+        """Close the active segment and begin a new one at the log's end; an empty one is replaced."""
+        with self.lock, self.failure.poisoned_by("Error while rolling log segment for"):
             roll(self)
 
     def flush(self) -> None:
-        """Wait until everything appended is on the disk; others read and append meanwhile."""
+        """Sync everything appended so far; others read and append meanwhile."""
         flush_beside(self)
 
     def flush_if_due(self) -> None:
-        """`flush`, if the last one is `flush.ms` ago; to be called now and then."""
+        """Flush if the last flush is `flush.ms` ago; to be called periodically."""
         if self.now_ms() - self.last_flush_ms >= self.config["flush.ms"]:
             self.flush()
 
     def increment_log_start_offset(self, offset: int) -> bool:
-        """Let the log start at `offset`; False if it starts there or behind already. No file is removed.
+        """Move the log start up to `offset`, without removing files; return False if it is there or above already.
 
         Raises:
             OffsetOutOfRangeError: an offset above the high watermark.
         """
-        with self.lock, self.poisoned_by("Exception while increasing log start offset for"):
+        with self.lock, self.failure.poisoned_by("Exception while increasing log start offset for"):
             if not self.offsets.may_start_at(offset):
                 return False
             self.offsets.raise_log_start(offset)
@@ -264,46 +259,46 @@ class PartitionLog(LogAppends, ReadableLog):
             return True
 
     def delete_records(self, offset: int) -> int:
-        """Let the log start at `offset`, -1 at the high watermark; where it starts now, see `delete_records`."""
+        """Move the log start to `offset`, -1 for the high watermark; return the log start, see `delete_records`."""
         return delete_records(self, offset)
 
     def delete_old_segments(self, now_ms: int) -> list[DeletedSegment]:
-        """Delete what `retention.ms`, `retention.bytes` and the log start do not retain; to be called now and then."""
+        """Delete what `retention.ms`, `retention.bytes` and the log start do not retain; to be called periodically."""
         return delete_old_segments(self, now_ms)
 
     def cleanable(self, checkpoint: int | None, now_ms: int) -> Cleanable:
-        """What of the log may be cleaned, see `cleaner.choice.cleanable`."""
+        """Return what of the log may be cleaned, see `cleaner.choice.cleanable`."""
         from .cleaner.choice import cleanable
 
         return cleanable(self, checkpoint, now_ms)
 
     def clean(self, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
-        """Clean what was chosen; up to where the log is clean now, see `cleaner.rounds.clean`."""
+        """Clean what was chosen; return the offset below which the log is clean, see `cleaner.rounds.clean`."""
         from .cleaner.rounds import clean
 
         return clean(self, chosen, now_ms, buffer_size=buffer_size)
 
     def remove_deleted_files(self, now_ms: int) -> list[str]:
-        """Remove files that were deleted `file.delete.delay.ms` ago; their names. To be called now and then."""
+        """Remove files deleted `file.delete.delay.ms` ago; return their names. To be called periodically."""
         with self.lock:
             return self.deleted_files.remove_due(self.directory, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log is empty, and starts and ends at `offset`."""
-        with self.lock, self.poisoned_by("Error while truncating log for"):
+        with self.lock, self.failure.poisoned_by("Error while truncating log for"):
             truncate_fully_and_start_at(self, offset)
 
     def drop_expired_producers(self) -> None:
-        """Forget producers that have not written for `producer.id.expiration.ms`; to be called now and then."""
+        """Forget producers that have not written for `producer.id.expiration.ms`; to be called periodically."""
         with self.lock:
             now_ms = self.now_ms()
-            with self.poisoned_by("Error while removing expired producers of"):
+            with self.failure.poisoned_by("Error while removing expired producers of"):
                 self.producers.state.drop_expired(now_ms)
 
     def close(self) -> None:
-        """Write and sync everything, so that the next load may take the log as cleanly closed.
+        """Write and sync everything, so that the next load may treat the log as cleanly closed.
 
-        A log whose writing failed is only let go of, and is to be loaded as not cleanly closed.
+        If a write failed, only files are closed: the next load must treat the log as not cleanly closed.
         """
         with self.lock:
             if self.failure.is_closed:
@@ -311,14 +306,14 @@ class PartitionLog(LogAppends, ReadableLog):
             self.failure.settle()
             self.invalidate_fast_path()
             if self.failure.error is None:
-                with self.poisoned_by(FAILURE_TEXT):
+                with self.failure.poisoned_by(FAILURE_TEXT):
                     self.producers.take_snapshot()
                     closed = self.active.close()
                     self.segments.add(closed)
                     sync_segment(closed)
                     flush(self)
                     self.directory.sync()
-                    self.failure.is_closed = True  # within: a second close must not write the indexes again
+                    self.failure.is_closed = True  # in the block: after an interrupt a second close writes nothing
             self.failure.is_closed = True
             self._let_go()
 

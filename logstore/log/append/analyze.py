@@ -1,6 +1,6 @@
-"""The first look at what is to be appended: whole batches, sound and in order (`UnifiedLog.analyzeAndValidateRecords`).
+"""First check of an append: whole batches, sound and in order (`UnifiedLog.analyzeAndValidateRecords`).
 
-Bytes behind the last whole batch are not an error; they are left out (`ByteBufferLogInputStream`).
+Bytes behind the last whole batch are left out without an error (`ByteBufferLogInputStream`).
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from ...layout.batch import CODEC_MASK, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LE
 from ...model import Codec
 from .rules import ValidationRules
 
-_LAST_OFFSET_DELTA_END = 27  # bytes of a v2 header up to what says its last offset
+_LAST_OFFSET_DELTA_END = 27  # bytes of a v2 header up to and with the last offset delta
 _INT_MAX = 2**31 - 1
-NUMBERING = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)  # origins whose batches get their offsets here
+NUMBERING = (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR)  # origins whose batches get their offsets from the log
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzed:
-    """What an append consists of (`LogAppendInfo`).
+    """Result of `analyze` (`LogAppendInfo`).
 
     Attributes:
-        table: one row a batch that is to be appended.
-        valid_size: bytes of them; 0 if there is no whole batch, and then nothing is appended.
+        table: one row for each batch to be appended.
+        valid_size: bytes of them; 0 if there is no whole batch, and nothing is appended.
         first_offset: of the first batch, -1 if that is of magic 0 or 1.
         last_offset_of_first_batch, last_offset: -1 without batches.
         max_timestamp: largest of the batches, in ms; -1 none.
-        source_codec: of the last batch that is compressed.
+        source_codec: of the last compressed batch.
     """
 
     table: BatchTable
@@ -58,23 +58,23 @@ class Analyzed:
 
     @property
     def first_or_last_offset_of_first_batch(self) -> int:
-        """Where the append begins, as near as is known without decompressing."""
+        """First offset of the append, as near as is known without decompressing."""
         return self.first_offset if self.first_offset >= 0 else self.last_offset_of_first_batch
 
 
 def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> Analyzed:
-    """Check headers and checksums of what is to be appended.
+    """Check headers and checksums of the batches to be appended.
 
     Args:
-        data: uint8, 1-D, contiguous, maybe read-only: batches, one after the other.
-        origin: CLIENT and COORDINATOR give batches without offsets, REPLICATION and RAFT_LEADER with them.
+        data: uint8, 1-D, contiguous, may be read-only: consecutive batches.
+        origin: CLIENT and COORDINATOR send batches without offsets, REPLICATION and RAFT_LEADER with them.
         leader_epoch: of the leader that appends, or of the replica.
 
     Raises, with `position` of the batch:
-        CorruptRecordError: a length, a magic or a checksum that cannot be right.
+        CorruptRecordError: an impossible length or magic, or a wrong checksum.
         InvalidRecordError: a client's batch with offsets, or a Raft leader's of another epoch.
-        RecordTooLargeError: a batch above `max.message.bytes`; a replica takes it.
-        UnsupportedCompressionTypeError: a codec that Kafka does not know.
+        RecordTooLargeError: a batch above `max.message.bytes`, unless it is replicated.
+        UnsupportedCompressionTypeError: a codec unknown to Kafka.
         OffsetsOutOfOrderError: batches with offsets that do not increase.
     """
     table = _scanned(data)
@@ -92,6 +92,7 @@ def analyze(data: ByteArray, *, origin: AppendOrigin, leader_epoch: int, rules: 
         _require_sound(data, batch, origin, rules)
         source_codec = _codec(batch) or source_codec
         count += 1
+        # behind the check of the batch: Kafka reports damage before it reports the order
         if not is_in_order and origin not in NUMBERING:
             raise OffsetsOutOfOrderError(
                 f"Out of order offsets found in append to {rules.topic_partition}: "
@@ -133,16 +134,17 @@ def require_continuation(
 
 
 def _scanned(data: ByteArray) -> BatchTable:
-    """All whole batches, also the last one if it is too short for its header, with their checksums checked."""
+    """Scan all whole batches, with checksums; the last one too if it is shorter than its header."""
     table = scan(data, check_crc=True)
     if table.status == fields.HEADER_BEYOND_FILE:
+        # zeros behind the data let the scan read the header of a batch that is too short
         padded = np.concatenate([data, np.zeros(HEADER_SIZE, np.uint8)])
         table = scan(padded, 0, data.size, check_crc=True)
     return table
 
 
 def _require_no_damage(data: ByteArray, position: int) -> None:
-    """What is left behind the last whole batch must begin as a batch does, as far as it goes."""
+    """Check the beginning of a batch that is cut off, as far as it is there."""
     left = data[position : position + HEADER_UP_TO_MAGIC_SIZE].tobytes()
     if len(left) < LOG_OVERHEAD_SIZE:
         return
@@ -174,7 +176,7 @@ def _require_magic(magic: int, position: int) -> None:
 
 
 def _require_origin(batch: dict[str, int], origin: AppendOrigin, leader_epoch: int, rules: ValidationRules) -> None:
-    """The batch is one that its origin may give."""
+    """Check that the batch is one that its origin may send."""
     epoch, base_offset = batch["partition_leader_epoch"], batch["base_offset"]
     if origin is AppendOrigin.RAFT_LEADER and epoch != leader_epoch:
         raise InvalidRecordError(
@@ -191,7 +193,7 @@ def _require_origin(batch: dict[str, int], origin: AppendOrigin, leader_epoch: i
 
 
 def _is_of_later_leader(batch: dict[str, int], origin: AppendOrigin, leader_epoch: int) -> bool:
-    """The batch and all that follow come from a leader that this replica does not know yet: they are left out."""
+    """Return whether a later leader wrote the batch; the replica leaves out it and all that follow."""
     return origin is AppendOrigin.REPLICATION and batch["partition_leader_epoch"] > max(leader_epoch, -1)
 
 
@@ -209,7 +211,7 @@ def _last_offset(batch: dict[str, int]) -> int:
 
 
 def _require_sound(data: ByteArray, batch: dict[str, int], origin: AppendOrigin, rules: ValidationRules) -> None:
-    """The batch is not too large, and its checksum is right."""
+    """Check the size of the batch and its checksum."""
     position, size = batch["position"], batch["size"]
     if origin is not AppendOrigin.REPLICATION and size > rules.max_message_bytes:
         raise RecordTooLargeError(
@@ -251,7 +253,7 @@ def _summary(table: BatchTable, count: int, source_codec: Codec) -> Analyzed:
 
 
 def _record_offsets(data: ByteArray, table: BatchTable) -> Iterator[int]:
-    """Offsets of all records, in their order; raises what reading them dies of."""
+    """Yield the offsets of all records in order; raise what reading them raises."""
     for row in range(len(table)):
         magic = int(table.magic[row])
         _require_magic(magic, int(table.position[row]))

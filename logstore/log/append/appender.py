@@ -1,4 +1,4 @@
-"""The one door of all appends."""
+"""The entry point of all appends to a log."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Appender:
-    """Appends to one log, by the fast path where that takes the request.
+    """Appends to one log: by the fast path if it takes the request, else by the slow path.
 
     Attributes:
-        fast, slow: the two ways, which leave the same bytes.
-        watchers: called after the next append, and then dropped; under the log's lock, so they must not wait.
+        fast, slow: the two paths, which write the same bytes.
+        watchers: called once after the next append, under the log's lock; they must not block.
     """
 
     __slots__ = ("fast", "slow", "watchers")
@@ -29,18 +29,19 @@ class Appender:
         self.watchers: tuple[Callable[[], object], ...] = ()
 
     def append(self, request: AppendRequest) -> AppendInfo:
-        """Append; the caller holds the log's lock.
+        """Append a request; the caller holds the log's lock.
 
-        An interrupt loses the answer, never the state: the log is as before, as after, or not written any more.
+        An interrupt loses the answer, never the state: the log is as before, as after, or takes no more appends.
 
         Raises:
             KafkaStorageError: the log cannot be written.
-            LogstoreError: what the request is refused for.
+            LogstoreError: the request is refused.
         """
         info = self.fast.try_append(request)
         if info is None:
             info = self.slow.append(request)
         if self.watchers:
+            # dropped before they are called: a watcher may register itself again
             watchers, self.watchers = self.watchers, ()
             for watcher in watchers:
                 watcher()

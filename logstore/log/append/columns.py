@@ -1,7 +1,7 @@
-"""Columns of records as a producer's batches, one request after the other: the fast way in for many records.
+"""Requests made of columns: batches as a producer builds them, the fast way in for many records.
 
-The batches are built with their offsets, so nothing is copied, read or checked a second time. What is written is what
-a producer with this `batch.size` would have made a leader write.
+The batches are built with their final offsets, so nothing is copied, read or checked twice. The bytes are those that a
+leader writes for a producer with this `batch.size`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ COLUMNS_BATCH_SIZE = 1 << 20  # bytes
 
 
 class BuiltRequest(NamedTuple):
-    """A client's batch that was built here for the log's end, so that nothing but its offset may be another.
+    """A client's batch that was built here for the log's end, so that only its offset may have to change.
 
     Attributes:
         data: uint8, writable: its bytes.
-        row: int64[scan.COLUMN_COUNT], its fields.
+        row: int64[scan.COLUMN_COUNT]: its header fields.
         log_append_time: ms; -1 in a CreateTime topic.
     """
 
@@ -59,7 +59,7 @@ class BuiltRequest(NamedTuple):
         return b"" if fast.put(BUILT, now_ms, self.leader_epoch, self.origin, verification) else None
 
     def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
-        """See `AppendRequest`; not where it was built for if batches before it were there already."""
+        """See `AppendRequest`; the offset differs from the built one if earlier batches were duplicates."""
         table = BatchTable(self.row.reshape(-1, 1).copy(), 1, fields.END, self.data.size)
         first_offset = log.log_end_offset
         table.matrix[fields.POSITION, 0] = 0
@@ -78,7 +78,7 @@ def column_requests(
     guard: VerificationGuard | None,
     sent: SentFieldArguments,
 ) -> Iterator[BuiltRequest]:
-    """Build the batches of `PartitionLog.append_columns`, each to be appended before the next is asked for."""
+    """Yield the batches of `PartitionLog.append_columns`; the caller appends each before it asks for the next."""
     if not len(columns):
         return
     now_ms, rules = log.now_ms(), log.rules
@@ -114,7 +114,7 @@ def _built(
     rules: ValidationRules,
     position: Callable[[], int],
 ) -> Iterable[BuiltBatches]:
-    """All batches at once where only what is built tells whether it is too large; else some at a time."""
+    """Build compressed batches all at once, as only then their sizes are known; others a few at a time."""
     if arguments["codec"] is not Codec.NONE:
         built = build_batches(columns, batch_size=batch_size, **arguments)
         _require_sizes(built.table.size, rules)
@@ -125,7 +125,7 @@ def _built(
 
 
 def append_each(log: PartitionLog, requests: Iterable[BuiltRequest]) -> AppendInfo:
-    """Append the requests one after the other; one answer for all, see `PartitionLog.append_columns`."""
+    """Append the requests in order; return one answer for all, see `PartitionLog.append_columns`."""
     infos = [log.appender.append(request) for request in requests]
     if not infos:
         return AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, log.log_start_offset, 0, False)
@@ -147,13 +147,14 @@ def _require_sizes(sizes: Int64Array, rules: ValidationRules) -> None:
 
 
 def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms: int) -> bool:
-    """Whether every record has the key and the timestamp that the topic asks for."""
+    """Return whether every record has the key and the timestamp that the topic demands."""
     if rules.is_compacted and (columns.keys is None or bool(columns.keys.is_null.any())):
         return False
     if rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return True
     times = np.array([columns.timestamp_ms]) if columns.timestamps is None else columns.timestamps
     if int(times.min()) < 0:
+        # -1 means no timestamp, and is not checked
         times = times[times != NO_TIMESTAMP]
     if not times.size:
         return True
@@ -164,7 +165,7 @@ def _are_records_welcome(columns: RecordColumns, rules: ValidationRules, now_ms:
 def _refuse(
     columns: RecordColumns, batch_size: int, arguments: BatchFieldArguments, rules: ValidationRules, now_ms: int
 ) -> None:
-    """Let the first batch with a record that is not welcome be refused by a leader: as a producer sends it."""
+    """Have the batches validated as a leader does, to raise the error of the first record that is refused."""
     sent: BatchFieldArguments = {
         **arguments,
         "base_offset": 0,

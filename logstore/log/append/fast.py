@@ -1,8 +1,8 @@
 """The fast path: the common append in one kernel call, the write included.
 
-Common is: a client's or a coordinator's batch, or records that are given as lists for a topic that stores them
-uncompressed, or the commit of a transaction, by a producer whose sequence follows on its last, into a segment that has
-room. A batch of one record takes a few microseconds. Both paths do the same to the byte; tests hold them to it.
+Takes a batch of a client or a coordinator, records given as lists for a topic that stores them uncompressed, or a
+commit marker, if the producer's sequence is the next one and the segment has room. A batch of one record takes a few
+microseconds. Both paths write the same bytes; property tests compare them.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from .request import AppendInfo, AppendRequest
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
 
-_OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch goes the slow path
-_ENTRY_ROOM = 1024  # index entries until the slow path makes more room
+_OUT_SIZE_MAX = 1 << 21  # bytes; a larger batch takes the slow path
+_ENTRY_ROOM = 1024  # free index entries after each `_bind`; when they are used up the kernel asks for another
 _CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`
 _ANSWER = struct.Struct("=6q?")
 _ANSWER_POSITION = RequestStruct.first_offset.offset  # type: ignore[attr-defined]
 _FAILURE_TEXT = "Error while appending records to"
 _NO_BYTES = np.zeros(1, np.uint8)
-_info = partial(tuple.__new__, AppendInfo)  # of a tuple of its fields: half the time of `AppendInfo`
+_info = partial(tuple.__new__, AppendInfo)  # takes a tuple of the fields: half the time of calling `AppendInfo`
 
 
 class FastPath:
     """The fast path into one log.
 
     Attributes:
-        struct: what the kernel goes by; bound by `try_append`, until `invalidate`.
-        request: what it is to append.
-        columns: of the records of a request.
-        out: uint8[out_size], where a batch is made.
-        row: int64[scan.COLUMN_COUNT, 1], its fields.
-        stores_uncompressed: records are stored as they are.
-        log_struct, states: of the log; of its producers' verification.
-        unverified: is_verified to supports_epoch_bump of a request whose producer is not being verified.
+        struct: the state of the log that the kernel reads; filled by `_bind`, void after `invalidate`.
+        request: the request that the kernel reads.
+        columns: columns of the records in it.
+        out: uint8[out_size], where the kernel builds a batch.
+        row: int64[scan.COLUMN_COUNT, 1], the header fields of that batch.
+        stores_uncompressed: the topic stores records uncompressed.
+        log_struct, states: offsets of the log; its producers' verification.
+        unverified: (is_verified, lowest sequence, supports_epoch_bump) for a producer that is not being verified.
     """
 
     def __init__(self, log: PartitionLog) -> None:
@@ -75,20 +75,20 @@ class FastPath:
         self._bound_indexes: IndexStruct | None = None
 
     def invalidate(self) -> None:
-        """Take nothing for granted any more; the next request looks at the log anew.
+        """Make the next request bind the state of the log anew.
 
-        Needed after a change of the configuration, the active segment, the space set aside for it, the leader's epochs,
-        and when the log fails, is closed or forked.
+        Needed after a change of the configuration, the active segment, its reserved space or the leader epochs, and
+        when the log fails, is closed or forked.
         """
         self.struct.is_bound = 0
 
     def try_append(self, request: AppendRequest) -> AppendInfo | None:
-        """Append, or return None: nothing has changed, and the slow path has to be taken.
+        """Append, or return None: nothing has changed, and the slow path must be taken.
 
         Raises:
             KafkaStorageError: the write failed.
         """
-        now_ms = self._log.now_ms()  # first: a clock of the caller's may change the log
+        now_ms = self._log.now_ms()  # first: a clock that the caller passed may change the log
         if not self.struct.is_bound and not self._bind():
             return None
         data = request.fill(self, now_ms)
@@ -103,7 +103,7 @@ class FastPath:
             return None
         info: AppendInfo = _info(_ANSWER.unpack_from(self.request, _ANSWER_POSITION))
         if len(self.states):
-            # a guard that was shown is used up; if an interrupt keeps that from being noted, `verification_of` sees it
+            # a guard is used up by one append; if an interrupt comes before this line, `verification_of` notices
             row = self.row[:, 0]
             self.states.accepted(
                 int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), int(row[fields.ATTRIBUTES])
@@ -114,7 +114,7 @@ class FastPath:
         return info
 
     def put(self, kind: int, now_ms: int, leader_epoch: int, origin: int, verification: tuple[int, int, int]) -> bool:
-        """Set the first fields of a request; False if a number has no room there. Exact ints only."""
+        """Write the first fields of a request; return False if a number does not fit. Exact ints only."""
         try:
             _CALL.pack_into(
                 self.request, 0, kind, self.log_struct.log_end_offset, now_ms, leader_epoch, origin, *verification
@@ -124,18 +124,18 @@ class FastPath:
         return True
 
     def put_columns(self) -> None:
-        """Let the kernel find the columns of records."""
+        """Point the kernel to the columns of records, if their memory was replaced."""
         if self.columns.memory is not self._known_columns:
             self.request.columns = self._known_columns = self.columns.memory
 
     def put_built(self, batch: ByteArray, row: Int64Array) -> None:
-        """Let the kernel find a batch that is built, uint8, writable, and its fields."""
+        """Point the kernel to a batch that is built already, uint8, writable, and its fields."""
         self._holds_arrays = True
         self.request.built, self.request.size = batch, batch.size
         self.row[:, 0] = row
 
     def put_decompressed(self, records: ByteArray | None) -> None:
-        """Let the kernel find the records of a compressed batch; None: the batch is not compressed."""
+        """Point the kernel to the decompressed records of a batch; None if it is not compressed."""
         self.request.records_size = 0
         if records is not None:
             self._holds_arrays = True
@@ -143,23 +143,23 @@ class FastPath:
             self.request.records_size = records.size
 
     def _let_go(self) -> None:
-        """Hold no memory of the caller's."""
+        """Drop the references to the caller's memory."""
         self.request.built = self.request.records = _NO_BYTES
         self._holds_arrays = False
 
     def keeps_codec(self, codec: int) -> bool:
-        """Whether a batch of this codec is stored as it comes."""
+        """Return whether a batch of this codec is stored as it comes."""
         return self.struct.codec in (-1, codec)
 
     def verification_of(self, producer_id: int, guard: VerificationGuard | None) -> tuple[int, int, int]:
-        """What is known of a producer's verification, as `ProducerUpdate` sets it; `unverified` without `states`."""
+        """Return a producer's verification in the form of `unverified`, which stands for none."""
         entry = self._log.producers.state.verification_of(int(producer_id)) if len(self.states) else None
         if entry is None:
             return self.unverified
         return entry.guard is guard or bool(self.unverified[0]), entry.lowest_sequence, entry.supports_epoch_bump
 
     def _finish(self) -> int:
-        """Write what the system did not take of a batch, and let it count, or end the writing. Returns the status."""
+        """Write the rest of a batch after a short write, and count it, or poison the log. Return the status."""
         log, request = self._log, self.request
         try:
             batch = request.built if request.kind == kinds.BUILT else self.out
@@ -172,15 +172,16 @@ class FastPath:
             raise
 
     def _bind(self) -> bool:
-        """Take over how the log is now; False if it is not for the fast path. Counts in its last statement."""
+        """Copy the state of the log into the struct; return False if it is not for the fast path."""
         log, bound, entries = self._log, self.struct, self._log.epochs.entries
-        # a batch that was refused may have left an epoch that begins behind the log's end
+        # a refused batch may have left an epoch that begins behind the log's end
         if not log.failure.is_writable or not entries or entries[-1][1] > self.log_struct.log_end_offset:
             return False
         bound.leader_epoch = entries[-1][0]
         self.unverified = not log.producers.state.requires_verification, NO_LOWEST_SEQUENCE, 0
         self._bind_topic()
         self._bind_segment()
+        # last: an interrupt before this line leaves the struct unbound
         bound.is_bound = 1
         return True
 
@@ -205,6 +206,7 @@ class FastPath:
     def _bind_segment(self) -> None:
         active, bound = self._log.active, self.struct
         active.load_first_timestamp()
+        # the reserved space ends the fast path too: behind it the slow path asks the disk for more
         bound.segment_size_max = min(self._log.rules.segment_size_max, active.space.end)
         bound.segment_age_max_ms = self._log.segment_ms_max - active.roll_jitter_ms
         bound.segment_created_ms = active.created_ms
@@ -218,6 +220,6 @@ class FastPath:
 
 
 def _set(bound: FastPathStruct, name: str, array: Any) -> None:
-    """Set a field of an array, which takes a while, if it is another one."""
+    """Set an array field only if it is another array: setting one is slow."""
     if getattr(bound, name) is not array:
         setattr(bound, name, array)

@@ -1,4 +1,4 @@
-"""A batch built anew in the codec of its topic (`LogValidator.buildRecordsAndAssignOffsets`)."""
+"""Batch rebuilt in the codec of its topic (`LogValidator.buildRecordsAndAssignOffsets`)."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def recompress(
     log_append_time: int,
     rules: ValidationRules,
 ) -> ByteArray:
-    """The batch of `table` with its records numbered from `base_offset` on; no bytes without records.
+    """Rebuild the batch of `table` with records numbered from `base_offset` on; return no bytes without records.
 
-    Control and delete horizon bits are not taken over.
+    Control and delete horizon bits are dropped, as in Kafka.
 
     Args:
-        records: all of the batch.
-        codec: what to compress with, at the level of the rules.
+        records: all records of the batch.
+        codec: target codec; the rules give the level.
         log_append_time: ms; -1 in a CreateTime topic.
 
     Returns:
         uint8, 1-D, writable.
 
     Raises:
-        InvalidRecordError: producer fields that do not go together; no records in a LogAppendTime topic.
-        RecordTooLargeError: it became larger than `max.message.bytes`.
+        InvalidRecordError: inconsistent producer fields, or no records in a LogAppendTime topic.
+        RecordTooLargeError: the new batch is larger than `max.message.bytes`.
         InvalidTimestampError: a negative timestamp other than -1.
     """
     _require_records(records, rules)
@@ -66,7 +66,7 @@ def recompress(
 
 
 def _require_records(records: RecordTable, rules: ValidationRules) -> None:
-    """Kafka trips over a batch without any, when it asks at which offset the time of the append is."""
+    """Refuse a batch without records in a LogAppendTime topic, where Kafka runs into a null pointer."""
     if not len(records) and rules.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise InvalidRecordError(
             'Cannot invoke "java.lang.Long.longValue()" because "this.lastOffset" is null',
@@ -77,7 +77,7 @@ def _require_records(records: RecordTable, rules: ValidationRules) -> None:
 
 
 def _require_producer(batch: dict[str, int]) -> None:
-    """Producer fields that a batch may have; any other nonsense is taken over (`validateProducerState`)."""
+    """Check the producer fields as `validateProducerState` does, and no more: other nonsense is copied."""
     problem = None
     if batch["producer_id"] != NO_PRODUCER_ID:
         if batch["producer_epoch"] == NO_EPOCH:
@@ -91,7 +91,7 @@ def _require_producer(batch: dict[str, int]) -> None:
 
 
 def _put_producer(data: ByteArray, batch: dict[str, int]) -> None:
-    """Take over whose the batch is."""
+    """Copy the producer fields of the source batch, and compute the checksum anew."""
     data[layout.ATTRIBUTES + 1] |= batch["attributes"] & layout.TRANSACTIONAL_FLAG
     producer = (batch["producer_id"], batch["producer_epoch"], batch["base_sequence"])
     struct.pack_into(">qhi", data.data, layout.PRODUCER_ID, *producer)

@@ -1,4 +1,4 @@
-"""Which records of a batch a log does not take, and what it says of them (`LogValidator.validateRecord`)."""
+"""Checks of single records, and the messages of refusals (`LogValidator.validateRecord`)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _SHOWN_COUNT = 3
 
 
 class RecordCheck:
-    """The checks of single records of one batch, chunk by chunk.
+    """Checks the records of one batch, chunk by chunk.
 
     Attributes:
-        count: of records that were taken.
-        max_timestamp: theirs, in ms; -1 none.
-        is_gapless: their offsets follow each other, from the batch's on.
-        errors: of theirs, so far.
+        count: records checked so far.
+        max_timestamp: largest so far, in ms; -1 none.
+        is_gapless: their offsets are 0, 1, 2, … from the batch's base on.
+        errors: of the records so far.
     """
 
     def __init__(self, rules: ValidationRules, now_ms: int, *, is_log_append_time: bool, record_class: str) -> None:
-        """Begin a batch.
+        """Start a batch.
 
         Args:
             now_ms: the broker's time.
-            is_log_append_time: whether the batch claims to have its timestamps from a broker.
-            record_class: what Kafka reads the records as, `DefaultRecord` or `PartialDefaultRecord`; messages show it.
+            is_log_append_time: the batch claims to carry a broker's timestamps.
+            record_class: Kafka's class of the records, `DefaultRecord` or `PartialDefaultRecord`; messages show it.
         """
         self._rules = rules
         self._now_ms = now_ms
@@ -49,7 +49,7 @@ class RecordCheck:
         is_checked = timestamps != NO_TIMESTAMP
         if rules.timestamp_type is not TimestampType.CREATE_TIME:
             is_checked = np.zeros(len(records), np.bool_)
-        age = self._now_ms - timestamps  # wraps around, as in Java
+        age = self._now_ms - timestamps  # wraps around on overflow, as in Java
         is_out_of_range = (age > rules.timestamp_before_max_ms) | (-age > rules.timestamp_after_max_ms)
         is_out_of_range &= is_checked
         has_wrong_type = ~is_checked & self._is_log_append_time
@@ -68,7 +68,7 @@ class RecordCheck:
         self.count += len(records)
 
     def require_none(self) -> None:
-        """Raise InvalidTimestampError or InvalidRecordError, with all `record_errors`, if there are any."""
+        """Raise InvalidTimestampError or InvalidRecordError with all `record_errors`, if there are any."""
         if not self.errors:
             return
         error: InvalidTimestampError | InvalidRecordError

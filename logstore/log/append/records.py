@@ -1,4 +1,4 @@
-"""Records as a request: as arrays for the kernel, or as a batch."""
+"""Requests made of records: as arrays for the kernel, or as a built batch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class RecordsRequest(NamedTuple):
         """See `AppendRequest`."""
         if not fast.stores_uncompressed:
             return None
-        columns, end_offset = fast.columns, fast.log_struct.log_end_offset  # first: code of the caller's may append
+        # the end offset first: `take` may run code of the caller that appends, and the kernel then refuses
+        columns, end_offset = fast.columns, fast.log_struct.log_end_offset
         data = columns.take(self.values, self.keys, self.timestamps, self.headers)
         if data is None:
             return None
@@ -69,7 +70,7 @@ class RecordsRequest(NamedTuple):
                 columns.count, producer_id, self.producer_epoch, self.base_sequence,
                 TRANSACTIONAL_FLAG if self.is_transactional else 0, len(data), *columns.given,
             )  # fmt: skip
-        except struct.error:  # no ints of 64 bits
+        except struct.error:  # a number is no 64-bit int
             return None
         return data
 
@@ -97,15 +98,15 @@ class RecordsRequest(NamedTuple):
         return BatchRequest(batch, self.leader_epoch, AppendOrigin.CLIENT).numbered(log, now_ms)
 
 
-new_records_request = partial(tuple.__new__, RecordsRequest)  # of a tuple of its fields: half the time
+new_records_request = partial(tuple.__new__, RecordsRequest)  # takes a tuple of the fields: half the time
 
 
 class RequestColumns:
-    """The columns of one request after the other, in memory that is used again.
+    """Columns of one request after the other, in memory that is reused.
 
     Attributes:
         count: records of the last request.
-        given: whether it has keys, headers and timestamps.
+        given: flags: has it keys, headers, timestamps.
     """
 
     __slots__ = ("_memory", "count", "given")
@@ -116,7 +117,7 @@ class RequestColumns:
 
     @property
     def memory(self) -> Int64Array:
-        """int64[n], of which the kernel reads the beginning, see `put_records`."""
+        """int64[n], of which the kernel reads the beginning; see `put_records`."""
         return self._memory[1]
 
     def take(
@@ -126,7 +127,7 @@ class RequestColumns:
         timestamps: Sequence[int] | None,
         headers: EncodedHeaders | None,
     ) -> bytes | None:
-        """Return all values, then all keys and headers, and fill the columns; None for what is no such lists."""
+        """Fill the columns, and return values, keys and headers joined; None for what is no such lists."""
         if type(values) is not list and type(values) is not tuple:
             return None
         is_alone = len(values) == 1 and keys is None and timestamps is None and headers is None
@@ -135,11 +136,14 @@ class RequestColumns:
             return values[0]
         try:
             return self._take(values, keys, timestamps, headers)
-        except (TypeError, struct.error):  # an item that is no bytes, a time that is no int64
+        except (TypeError, struct.error):  # an item that is not bytes, a timestamp that is no int64
             return None
 
     def _take(self, values: Any, keys: Any, timestamps: Any, headers: Any) -> bytes | None:
-        """`take`, or raise TypeError. Strange bytes may run code that appends: only then the columns are filled."""
+        """Do the work of `take`, or raise TypeError.
+
+        Joining subclasses of bytes may run code that appends, so the shared columns are filled only after it.
+        """
         count = len(values)
         items = [*_column(values, count)]
         if keys is not None:
@@ -156,20 +160,20 @@ class RequestColumns:
         if not count:
             return None
         if count * COLUMN_COUNT_MAX > len(self._memory[0]):
-            self._memory = _reserved(2 * count)  # at once: an interrupt leaves no array of another memory
+            self._memory = _reserved(2 * count)  # one assignment: an interrupt cannot leave views of different memory
         struct.pack_into(f"={len(numbers)}q", self._memory[2], 0, *numbers)
         self.count, self.given = count, (keys is not None, headers is not None, timestamps is not None)
         return data
 
 
 def _reserved(count: int) -> tuple[memoryview, Int64Array, bytearray]:
-    """The same memory three times: an item is set more quickly than in an array, and more so many at once."""
+    """Return the same memory as a memoryview (quick to set one item), an array, and a bytearray (quick to set many)."""
     memory = bytearray(COLUMN_COUNT_MAX * _WORD_SIZE * count)
     return memoryview(memory).cast("q"), np.frombuffer(memory, np.int64), memory
 
 
 def _column(items: Any, count: int) -> tuple[Any, ...]:
-    """The items of a list or tuple, which no other thread changes then."""
+    """Return the items as a tuple, which no other thread can change."""
     column = tuple(items) if type(items) is list else items
     if type(column) is not tuple or len(column) != count:
         raise TypeError(f"{type(column).__name__} of {len(column)}")

@@ -1,4 +1,4 @@
-"""What is to be appended, in the forms in which it comes, and what an append came to."""
+"""Append requests, one class for each form in which data comes, and the answer to an append."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class AppendInfo(NamedTuple):
     """The answer to one append (`LogAppendInfo`).
 
     Attributes:
-        first_offset, last_offset: of the log, or of the first append if this one repeats it; -1 if nothing was given.
+        first_offset, last_offset: in the log; of the first append if this one is a duplicate; -1 if no batch was given.
         max_timestamp: largest of the records, in ms; -1 none.
-        log_append_time: when a LogAppendTime topic took it, in ms, else -1; of a repetition the largest timestamp of
-            the first append, whatever the topic.
+        log_append_time: ms, when a LogAppendTime topic took the batch, else -1; for a duplicate the largest timestamp
+            of the first append, whatever the topic.
         log_start_offset: of the log.
-        record_count: offsets that were used; 0 if nothing was written.
-        is_duplicate: the batch is one of its producer's last five; nothing was written.
+        record_count: offsets used; 0 if nothing was written.
+        is_duplicate: the batch equals one of its producer's last five; nothing was written.
     """
 
     first_offset: int
@@ -61,11 +61,11 @@ class AppendInfo(NamedTuple):
 
 
 class AppendRequest(Protocol):
-    """One append, in a form that both paths can take."""
+    """One append, in a form that both paths accept."""
 
     @property
     def origin(self) -> AppendOrigin:
-        """Who gives it."""
+        """Who appends."""
 
     @property
     def guard(self) -> VerificationGuard | None:
@@ -76,24 +76,24 @@ class AppendRequest(Protocol):
         """Of a marker, 0 to 2."""
 
     def fill(self, fast: FastPath, now_ms: int) -> bytes | None:
-        """Put the request where the kernel finds it, but for the bytes of RECORDS or of a MARKER, which are returned.
+        """Write the request into the kernel's struct; return the bytes of RECORDS or of a MARKER, b"" for other kinds.
 
-        None if it is not for the fast path. No code of the caller's runs.
+        Return None if the fast path cannot take it. No code of the caller runs in here.
         """
 
     def numbered(self, log: PartitionLog, now_ms: int) -> Validated | None:
-        """Make the batches as they are to be written at the log's end; None if there is none.
+        """Build the batches as they are to be written at the log's end; None if there is none.
 
         Raises:
-            LogstoreError: what they are refused for.
+            LogstoreError: the request is refused.
         """
 
 
 class BatchRequest(NamedTuple):
-    """A batch that gets its offsets here; of REPLICATION or a RAFT_LEADER batches that have them.
+    """A batch that gets its offsets here; from REPLICATION or a RAFT_LEADER, batches that have theirs.
 
     Attributes:
-        data: uint8, 1-D, contiguous; it is not changed.
+        data: uint8, 1-D, contiguous; not changed.
     """
 
     data: ByteArray
@@ -108,6 +108,7 @@ class BatchRequest(NamedTuple):
         if size > fast.out_size or size < HEADER_SIZE or self.origin not in NUMBERING:
             return None
         batch = fast.out
+        # a copy: the kernel stamps offset and epoch into it, and the caller's bytes must stay
         batch[:size] = self.data
         codec = int(batch[ATTRIBUTES + 1]) & CODEC_MASK
         fast.put_decompressed(None)
@@ -115,6 +116,7 @@ class BatchRequest(NamedTuple):
             if codec > Codec.ZSTD or not fast.keeps_codec(codec):
                 return None
             stream = decompress(Codec(codec), batch[HEADER_SIZE:size].data, MAGIC_V2, DECOMPRESSED_SIZE_MAX)
+            # the slow path words the error
             if stream.error is not None or stream.error_at_end is not None:
                 return None
             fast.put_decompressed(stream.data)
@@ -159,7 +161,7 @@ class BatchRequest(NamedTuple):
 
 
 class MarkerRequest(NamedTuple):
-    """The end of a producer's transaction, of its coordinator."""
+    """The marker that ends a producer's transaction, from its coordinator."""
 
     producer_id: int
     producer_epoch: int

@@ -1,4 +1,4 @@
-"""What a log asks of batches that are appended to it: its configuration, as the checks need it (`LogConfig`).
+"""Rules of a log for batches that are appended: its configuration as the checks need it (`LogConfig`).
 
 >>> from ..config import parse_config
 >>> rules = ValidationRules.of(parse_config({"compression.type": "zstd", "cleanup.policy": "compact"}), "t-0")
@@ -18,17 +18,17 @@ _CODECS = {"uncompressed": Codec.NONE, **{codec.kafka_name: codec for codec in C
 
 @dataclass(frozen=True, slots=True)
 class ValidationRules:
-    """The configuration that decides about an append; made once, and again when the configuration changes.
+    """The configuration that decides about an append; made anew when the configuration changes.
 
     Attributes:
         topic_partition: as Kafka's messages name it, `topic-0`.
-        max_message_bytes: largest batch, header included.
+        max_message_bytes: size of the largest batch, header included.
         segment_size_max: bytes; no append may be larger.
         timestamp_type: CREATE_TIME or LOG_APPEND_TIME.
         timestamp_before_max_ms, timestamp_after_max_ms: how far a CreateTime may be from the broker's clock.
         is_compacted: `cleanup.policy` has compact, so records need keys.
-        codec: what batches are stored in; None leaves each as its producer sent it.
-        levels: of the codecs that have one.
+        codec: codec in which batches are stored; None keeps that of the producer.
+        levels: (codec, level) of the codecs that have levels.
     """
 
     topic_partition: str
@@ -43,7 +43,7 @@ class ValidationRules:
 
     @classmethod
     def of(cls, config: LogConfig, topic_partition: str) -> ValidationRules:
-        """The rules of a configuration made by `config.parse_config`."""
+        """Return the rules for a configuration of `config.parse_config`."""
         is_log_append_time = config["message.timestamp.type"] == TimestampType.LOG_APPEND_TIME.kafka_name
         levels = [
             (codec, config[f"compression.{codec.kafka_name}.level"]) for codec in (Codec.GZIP, Codec.LZ4, Codec.ZSTD)
@@ -61,9 +61,9 @@ class ValidationRules:
         )
 
     def target_codec(self, source: Codec) -> Codec:
-        """What a batch that came in `source` is stored in (`BrokerCompressionType.targetCompression`)."""
+        """Return the codec that a batch sent in `source` is stored in (`BrokerCompressionType.targetCompression`)."""
         return source if self.codec is None else self.codec
 
     def level(self, codec: Codec) -> int | None:
-        """The configured level; None for a codec without levels."""
+        """Return the configured level; None for a codec without levels."""
         return dict(self.levels).get(codec)

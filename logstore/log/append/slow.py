@@ -1,7 +1,7 @@
-"""The slow path: an append step by step as `UnifiedLog.append` does it, which is the reference of the fast one.
+"""The slow path: `UnifiedLog.append` step by step, and the reference for the fast path.
 
-The order is part of what a log is: epochs are noted and a segment may roll before a batch turns out to be a repetition,
-or is refused for its producer's sake.
+The order of the steps shows in the files: epochs are noted and a segment may roll before a batch turns out to be a
+duplicate, or is refused because of its producer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SlowPath:
-    """Appends to one log whatever is to be appended."""
+    """Appends any request to one log."""
 
     __slots__ = ("_log",)
 
@@ -37,7 +37,7 @@ class SlowPath:
     def append(self, request: AppendRequest) -> AppendInfo:
         """See `Appender.append`."""
         log = self._log
-        now_ms = log.now_ms()  # before the log's end is read: a clock of the caller's may append
+        now_ms = log.now_ms()  # before the log's end is read: a clock that the caller passed may append
         batch = request.numbered(log, now_ms)
         if batch is None:
             return AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, log.log_start_offset, 0, False)
@@ -57,6 +57,7 @@ class SlowPath:
                 if duplicate is None:
                     self._write(batch, update)
             except BaseException:
+                # a step that failed half-way left prepared entries: the fast path would commit them with its next batch
                 log.producers.state.buffers.discard()
                 raise
             if duplicate is not None:
@@ -74,18 +75,19 @@ class SlowPath:
     def _prepare(
         self, batch: Validated, update: ProducerUpdate | None, end_offset: int, now_ms: int
     ) -> Duplicate | None:
-        """All that comes before the first byte is written; `Duplicate` if none is to be."""
+        """Do all that comes before the first byte is written; return the `Duplicate` if the batch is one."""
         log, table, size = self._log, batch.table, batch.data.size
         if not self._is_of_latest_epoch(table):
             try:
                 leader_epochs.step(log.epochs, table, 0, table.count)
-            finally:  # the epochs of the batches before one that is refused stay
+            finally:  # as in Kafka, the epochs of the batches before a refused one stay
                 if log.epochs.is_changed:
                     log.write_epochs()
         require_room(size, log.rules)
         if should_roll(log, size, batch.max_timestamp, batch.last_offset, now_ms):
             first_offset = batch.first_offset
             roll(log, batch.last_offset - RELATIVE_OFFSET_MAX if first_offset < 0 else first_offset)
+        # checked here, as the clock and a sync by the roll may run code of the caller
         if log.log_end_offset != end_offset:
             raise UsageError(
                 f"The log of {log.topic_partition} was appended to from inside of an append, by its clock or by a sync",
@@ -94,7 +96,7 @@ class SlowPath:
         return None if update is None else update.step(batch.data, table, 0, table.count)
 
     def _write(self, batch: Validated, update: ProducerUpdate | None) -> None:
-        """Write the batch and let it count; an exception on the way ends the writing."""
+        """Write the batch and count it; an exception in here poisons the log."""
         log, end_offset = self._log, batch.last_offset + 1
         log.active.append(batch.data, batch.table)
         log.offsets.written(end_offset)
@@ -109,7 +111,7 @@ class SlowPath:
             self._log.active.add_aborted(completed)
 
     def _is_of_latest_epoch(self, table: BatchTable) -> bool:
-        """Whether this is one batch of the leader that wrote last, which the epochs know already."""
+        """Return whether this is one batch of the latest leader epoch, which needs no new entry."""
         entries = self._log.epochs.entries
         if table.count != 1 or not entries:
             return False
@@ -118,7 +120,7 @@ class SlowPath:
         return bool(matrix[fields.PARTITION_LEADER_EPOCH, 0] == epoch and matrix[fields.BASE_OFFSET, 0] >= start_offset)
 
     def _update(self, table: BatchTable, request: AppendRequest) -> ProducerUpdate | None:
-        """Begin a group for the batches; None if none has a producer."""
+        """Begin a producer update for the batches; None if none has a producer id."""
         if not (table.producer_id > NO_PRODUCER_ID).any():
             return None
         return ProducerUpdate(

@@ -1,4 +1,4 @@
-"""Whether a log still has the segments that a round of cleaning reads (`LogCleanerManager.checkCleaningAborted`)."""
+"""Abort of a round when the log lost segments that it reads (`LogCleanerManager.checkCleaningAborted`)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def require_going_on(log: PartitionLog) -> None:
 
 
 def require_unchanged(log: PartitionLog, segments: Sequence[LogSegment]) -> None:
-    """Check that the log still has these segments; the log's lock is held.
+    """Check that the log still has these segments; the caller holds the log's lock.
 
     Raises:
-        LogCleaningAbortedError: otherwise.
+        LogCleaningAbortedError: it has not.
     """
     require_going_on(log)
     if any(log.segments.floor(segment.base_offset) is not segment for segment in segments):
@@ -44,10 +44,10 @@ def require_unchanged(log: PartitionLog, segments: Sequence[LogSegment]) -> None
 
 @contextmanager
 def reading(log: PartitionLog, segments: Sequence[LogSegment]) -> Iterator[None]:
-    """A `with` block that reads these segments without the lock: what fails because they went is an abortion.
+    """`with` block that reads these segments without the lock: an error because they went becomes an abort.
 
     Raises:
-        LogCleaningAbortedError: in place of what was raised, if the log has lost segments.
+        LogCleaningAbortedError: instead of the error, if the log has lost segments.
     """
     try:
         yield

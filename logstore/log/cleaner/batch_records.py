@@ -1,4 +1,4 @@
-"""The records of the batches of a table, run after run, each batch whole."""
+"""Records of the batches of a table, in runs of whole batches."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ROOM_MIN = 65_544  # records; columns of a power of two would share the cache's
 
 @dataclass(frozen=True, slots=True)
 class BatchRun:
-    """Batches one behind the other, with all their records; good until the next run is asked for.
+    """Consecutive batches with all their records; valid until the next run is requested.
 
     Attributes:
-        rows: int64[n] of the batch table, ascending without a gap.
-        ends: int64[n], the record behind each batch's last.
+        rows: int64[n], rows of the batch table, ascending without a gap.
+        ends: int64[n], the record behind each batch's last one.
     """
 
     rows: Int64Array
@@ -38,26 +38,26 @@ class BatchRun:
 
     @property
     def counts(self) -> Int64Array:
-        """int64[n], records of each batch."""
+        """int64[n], the record count of each batch."""
         return np.diff(self.ends, prepend=0)
 
 
 class BatchReader:
-    """Reads runs into buffers that are used again."""
+    """Reads runs into buffers that are reused."""
 
     def __init__(self) -> None:
         self._matrix = np.empty((decode.COLUMN_COUNT, _ROOM_MIN), np.int64)
         self._state = np.zeros(decode.STATE_COUNT, np.int64)
 
     def runs(self, data: ByteArray, table: BatchTable, is_wanted: npt.NDArray[np.bool_]) -> Iterator[BatchRun]:
-        """The records of the rows that are wanted, in order: of plain batches as many as there is room for.
+        """Yield the records of the wanted rows in order: uncompressed batches as many at once as there is room for.
 
         Args:
             data: uint8, what `table` was scanned from.
             is_wanted: bool[len(table)].
 
         Raises:
-            InvalidRecordError, DecompressionError, …: a batch that does not parse, in Kafka's words.
+            InvalidRecordError, DecompressionError, …: a batch that does not parse; in Kafka's words.
         """
         is_plain = (table.magic >= MAGIC_V2) & (table.attributes & CODEC_MASK == 0)
         rows = np.flatnonzero(is_wanted)
@@ -94,7 +94,7 @@ class BatchReader:
 
 
 def _other(data: ByteArray, table: BatchTable, row: Int64Array) -> BatchRun:
-    """One batch of any kind."""
+    """Read one batch of any kind."""
     parts: list[RecordTable] = []
     for window in record_windows(data, table, row):
         if isinstance(window, BadBatch):
@@ -103,7 +103,7 @@ def _other(data: ByteArray, table: BatchTable, row: Int64Array) -> BatchRun:
             raise error
         parts.append(window.records)
     count = sum(map(len, parts))
-    # all over one buffer, for they are of one stream
+    # all chunks of one batch lie in the same buffer
     buffer = parts[0].data if parts else data
     matrix = np.concatenate([part.matrix[:, : part.count] for part in parts], axis=1) if parts else _NO_RECORDS
     return BatchRun(row, RecordTable(buffer, matrix, count), np.array([count]))

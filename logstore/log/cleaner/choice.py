@@ -1,4 +1,4 @@
-"""What of a log may be cleaned, and whether it should be (`LogCleanerManager`, `LogToClean`)."""
+"""Choice of what of a log may be cleaned, and whether it is worth it (`LogCleanerManager`, `LogToClean`)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MIN_COMPACTION_LAG_MS = "min.compaction.lag.ms"
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """What a round of cleaning would be about.
+    """What a round of cleaning would work on.
 
     Attributes:
-        first_dirty_offset: what is below was cleaned before.
+        first_dirty_offset: the log below was cleaned before.
         first_uncleanable_offset: base offset of the first segment that must stay as it is.
-        clean_size, cleanable_size: bytes of the segments below the one, and between the two.
-        compaction_delay_ms: how long ago the oldest dirty record should have been cleaned, by max.compaction.lag.ms.
-        is_checkpoint_wrong: the checkpoint is outside of the log, and to be replaced by `first_dirty_offset`.
-        min_cleanable_ratio: min.cleanable.dirty.ratio.
+        clean_size, cleanable_size: bytes of the segments below the first, and between the two.
+        compaction_delay_ms: how late the oldest dirty record is by `max.compaction.lag.ms`.
+        is_checkpoint_wrong: the checkpoint lies outside of the log, and must be replaced by `first_dirty_offset`.
+        min_cleanable_ratio: `min.cleanable.dirty.ratio`.
     """
 
     first_dirty_offset: int
@@ -38,19 +38,19 @@ class Cleanable:
 
     @property
     def cleanable_ratio(self) -> float:
-        """Cleanable bytes to all bytes that were or can be cleaned; the log with the largest is cleaned first."""
+        """Cleanable share of all bytes that are clean or cleanable; the log with the largest is cleaned first."""
         size = self.clean_size + self.cleanable_size
         return self.cleanable_size / size if size else 0.0
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the log is to be cleaned now."""
+        """Whether the log should be cleaned now."""
         is_late = self.compaction_delay_ms > 0 and self.cleanable_size > 0
         return is_late or self.cleanable_ratio > self.min_cleanable_ratio
 
 
 def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanable:
-    """What of the log may be cleaned.
+    """Return what of the log may be cleaned.
 
     Args:
         checkpoint: first dirty offset of `cleaner-offset-checkpoint`; None without an entry.
@@ -75,17 +75,17 @@ def cleanable(log: PartitionLog, checkpoint: int | None, now_ms: int) -> Cleanab
 
 
 def segments_between(log: PartitionLog, start: int, end: int) -> list[LogSegment]:
-    """The segment that holds `start`, or the first one above, and all up to base offset `end`, exclusive."""
+    """Return the segment that holds `start`, or the first above, and all up to base offset `end`, exclusive."""
     return [] if start >= end else log.segments.between(start, end)
 
 
 def closed_segments_from(log: PartitionLog, offset: int) -> list[LogSegment]:
-    """The segment that holds `offset` and those behind, but the active one (`nonActiveLogSegmentsFrom`)."""
+    """Return the closed segments from the one that holds `offset` on (`nonActiveLogSegmentsFrom`)."""
     return segments_between(log, offset, log.active.base_offset)
 
 
 def _first_uncleanable_offset(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:
-    """What no transaction can change, is not written any more, and is old enough."""
+    """Return the offset below which no transaction is open, segments are closed, and records are old enough."""
     bounds = [log.last_stable_offset, log.active.base_offset]
     lag_ms = log.config[MIN_COMPACTION_LAG_MS]
     if lag_ms > 0:
@@ -95,13 +95,13 @@ def _first_uncleanable_offset(log: PartitionLog, dirty: list[LogSegment], now_ms
 
 
 def _round_down(log: PartitionLog, offset: int) -> int:
-    """Base offset of the segment that holds `offset`: of it nothing is cleaned (`calculateCleanableBytes`)."""
+    """Return the base offset of the segment that holds `offset`: each is cleaned whole (`calculateCleanableBytes`)."""
     closed = closed_segments_from(log, offset)
     return closed[0].base_offset if closed else log.active.base_offset
 
 
 def _compaction_delay_ms(log: PartitionLog, dirty: list[LogSegment], now_ms: int) -> int:
-    """By the first batch of each segment (`maxCompactionDelay`); 0 if nothing is late."""
+    """Return how late the oldest dirty segment is, by its first batch (`maxCompactionDelay`); 0 if none is."""
     timestamps = [timestamp for segment in dirty if (timestamp := segment.load_first_timestamp()) > 0]
     clean_until_ms = now_ms - max(log.config[MAX_COMPACTION_LAG_MS], 0)
     return max(clean_until_ms - min(timestamps), 0) if timestamps else 0

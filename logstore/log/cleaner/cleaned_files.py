@@ -1,4 +1,4 @@
-"""The `.cleaned` files of a segment that is being made: all or nothing of them is there when they are synced."""
+"""`.cleaned` files of the segment that a cleaning writes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segme
 from ..segment.writable_folder import WritableFolder
 
 _REASON = "a cleaned segment is made"
-_PIECES_MAX = 4  # that are written one by one; to copy many is quicker
+_PIECES_MAX = 4  # above it, joining the pieces and writing once is quicker
 _DATED = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 
 
 class CleanedFiles:
-    """One segment as it is written; `finish` or `discard` ends it.
+    """One segment as it is written; ended by `finish` or `discard`.
 
     Attributes:
         base_offset: of the file names.
@@ -40,7 +40,7 @@ class CleanedFiles:
     """
 
     def __init__(self, directory: WritableFolder, base_offset: int, config: LogConfig) -> None:
-        """Make the `.log`, empty, in place of what another cleaning left."""
+        """Create an empty `.log`, replacing what another cleaning left."""
         self.base_offset = base_offset
         self.size = 0
         self._directory = directory
@@ -54,10 +54,10 @@ class CleanedFiles:
         self._space = ReservedSpace(directory.seam, self._log, 0, segment_size_max(config))
 
     def add(self, pieces: Sequence[ByteArray]) -> None:
-        """Write batches, and index them.
+        """Write and index batches.
 
         Raises:
-            OffsetOverflowError, InvalidOffsetError, IndexFullError: the indexes cannot take them.
+            OffsetOverflowError, InvalidOffsetError, IndexFullError: the indexes refuse them.
             DataDirectoryError: they cannot be written.
         """
         assert self._log is not None, "a segment that is finished takes no more"
@@ -74,7 +74,7 @@ class CleanedFiles:
         aborted_transactions.step(self._aborted, transactions)
 
     def finish(self, modified_ms: int) -> None:
-        """Write the indexes, and put all on the disk with the time of what they are made from.
+        """Write the indexes, sync all files, and date them like the newest source segment.
 
         Raises:
             DataDirectoryError: they cannot be written.
@@ -116,7 +116,7 @@ class CleanedFiles:
 
 
 def discard_cleaned_files(directory: WritableFolder) -> None:
-    """Remove what an interrupted round left: a load takes each later `.swap` at or above it for one that did not begin.
+    """Remove what an interrupted round left: a load undoes every swap at or above a `.cleaned` file.
 
     Raises:
         DataDirectoryError: the directory cannot be listed, or a file removed.
@@ -127,7 +127,7 @@ def discard_cleaned_files(directory: WritableFolder) -> None:
 
 
 def _whole_batches(data: ByteArray) -> BatchTable:
-    """The table of what is to be written, which must be whole batches: what was built is read again."""
+    """Scan built batches again before they are written: they must be whole."""
     table = scan(data)
     if table.next_position != data.size:
         raise CorruptRecordError(

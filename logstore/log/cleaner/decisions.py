@@ -1,4 +1,4 @@
-"""What becomes of each batch and each record (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
+"""Decisions on batches and records: what a cleaning keeps (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from ..partition_log import PartitionLog
 
 
-AS_IT_WAS = -1  # a delete horizon that is not set anew
+AS_IT_WAS = -1  # keep the delete horizon of the batch
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What all batches of one round of cleaning are judged by.
+    """What all batches of one round are judged by.
 
     Attributes:
         offset_map: of the dirty part.
-        end_offset: where the round ends; the batch before it is kept, if empty, so that the log's end is known.
-        now_ms: the time that the round began.
-        delete_retention_ms: how long tombstones and markers stay once nothing but they tells of what they delete.
-        producers: the active ones.
+        end_offset: end of the round; the batch before it stays, perhaps empty, so that the log's end is known.
+        now_ms: the time at which the round began.
+        delete_retention_ms: how long tombstones and markers stay after all that they delete is gone.
+        producers: those with a known last batch.
     """
 
     offset_map: OffsetMap
@@ -42,25 +42,25 @@ class Round:
 
 
 class ActiveProducers:
-    """The last batch of each producer that is known: it stays, if empty, for the sequence it ends with.
+    """The last batch of each known producer: it stays, perhaps empty, because of the sequence it ends with.
 
-    Of a producer without a batch since its epoch began that is its marker (`lastRecordsOfActiveProducers`).
+    For a producer without a batch in its current epoch that is the marker (`lastRecordsOfActiveProducers`).
     """
 
     def __init__(self, log: PartitionLog) -> None:
         with log.lock:
             entries = log.producers.state.buffers.entries
             columns = (entries[:, fields.PRODUCER_ID], _last_offsets(entries), entries[:, fields.PRODUCER_EPOCH])
-            rows = np.stack(columns, 1)  # a copy: the entries are stepped on
+            rows = np.stack(columns, 1)  # a copy: appends go on changing the entries
         self._set(rows)
 
     def _set(self, rows: Int64Array | Sequence[tuple[int, int, int]]) -> None:
-        """Producer id, last offset of its last batch, or -1, and epoch of each."""
+        """Take (producer id, last offset of its last batch or -1, epoch) of each producer."""
         columns = np.array(rows, np.int64).reshape(-1, 3).T
         self._producer_ids, self._last_offsets, self._epochs = columns[:, np.argsort(columns[0])]
 
     def has_last(self, table: BatchTable) -> BoolArray:
-        """bool[len(table)]: batches that are the last of their producer."""
+        """Return bool[len(table)]: whether each batch is the last of its producer."""
         if not self._producer_ids.size:
             return np.zeros(len(table), np.bool_)
         places = np.minimum(np.searchsorted(self._producer_ids, table.producer_id), self._producer_ids.size - 1)
@@ -73,7 +73,7 @@ class ActiveProducers:
 
 
 def _last_offsets(entries: Int64Array) -> Int64Array:
-    """int64[n]: of each producer's last batch, -1 without one."""
+    """Return int64[n]: the last offset of each producer's last batch, -1 without one."""
     counts = entries[:, fields.BATCH_COUNT]
     newest = (entries[:, fields.BATCH_START] + counts - 1) % fields.BATCH_COUNT_MAX
     places = fields.BATCHES + newest * fields.BATCH_WIDTH + fields.LAST_OFFSET
@@ -83,14 +83,14 @@ def _last_offsets(entries: Int64Array) -> Int64Array:
 
 @dataclass(slots=True)
 class Retention:
-    """Of each batch of a table what is known before its records are (`checkBatchRetention`); bool[n] each.
+    """What is known of each batch of a table before its records are read (`checkBatchRetention`); bool[n] each.
 
     Attributes:
-        is_discarded: none of its records stays.
-        is_kept_empty: it stays though none of its records does.
-        has_empty_transaction: it is a marker that nothing is left of but itself.
+        is_discarded: no record of it stays.
+        is_kept_empty: it stays even if no record does.
+        has_empty_transaction: it is a marker whose transaction has no data left.
         has_horizon: it has a delete horizon.
-        keeps_tombstones: by the horizon, or by the age of the segment.
+        keeps_tombstones: because of the horizon, or of the age of the segment.
     """
 
     is_discarded: BoolArray
@@ -103,11 +103,11 @@ class Retention:
 def retention(
     round_: Round, table: BatchTable, is_discardable: BoolArray, *, keeps_legacy_tombstones: bool
 ) -> Retention:
-    """What holds for the batches of a table.
+    """Judge the batches of a table.
 
     Args:
         is_discardable: of `CleanedTransactions.discardable`.
-        keeps_legacy_tombstones: those of magic 0 and 1 in this segment.
+        keeps_legacy_tombstones: tombstones of magic 0 and 1 stay in this segment.
     """
     control, is_v2 = table.is_control, table.magic >= MAGIC_V2
     has_horizon = is_v2 & (table.attributes & DELETE_HORIZON_FLAG != 0)
@@ -122,7 +122,7 @@ def retention(
 
 
 def kept_records(round_: Round, run: BatchRun, is_control_batch: BoolArray, keeps_tombstones: BoolArray) -> BoolArray:
-    """bool[len(run.records)]: the records that stay (`shouldRetainRecord`).
+    """Return bool[len(run.records)]: the records that stay (`shouldRetainRecord`).
 
     Args:
         is_control_batch, keeps_tombstones: bool[n] of the batches of the run.
@@ -137,7 +137,7 @@ def kept_records(round_: Round, run: BatchRun, is_control_batch: BoolArray, keep
 
 
 def count_in_batches(run: BatchRun, flags: BoolArray) -> Int64Array:
-    """int64[n]: how many records of each batch are flagged."""
+    """Return int64[n]: the number of flagged records in each batch."""
     sums = np.concatenate([[0], np.cumsum(flags)])
     counts: Int64Array = sums[run.ends] - sums[run.starts]
     return counts

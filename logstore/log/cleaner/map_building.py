@@ -1,4 +1,4 @@
-"""The dirty part of a log read into an offset map, as far as that has room (`Cleaner.buildOffsetMap`)."""
+"""Reading the dirty part of a log into an offset map, as far as it has room (`Cleaner.buildOffsetMap`)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def build_offset_map(
     log: PartitionLog, start_offset: int, end_offset: int, *, buffer_size: int
 ) -> tuple[OffsetMap, set[int]]:
-    """Keys of the data records in [start_offset, end_offset) that are not of aborted transactions.
+    """Map the keys of the data records in [start_offset, end_offset) that no aborted transaction wrote.
 
     Returns:
-        The map, whose `latest_offset` is `end_offset` - 1, or less if the map was full before; and the base offsets of
-        the segments all of whose checksums were found right.
+        The map, whose `latest_offset` is `end_offset` - 1, or less if the map became full; and the base offsets of the
+        segments whose checksums were all verified.
 
     Raises:
-        LogCleaningAbortedError: the log was changed meanwhile.
+        LogCleaningAbortedError: the log lost segments meanwhile.
         LogstoreError: a batch that cannot be read; as `BatchReader.runs`.
     """
     transactions = CleanedTransactions()
@@ -65,6 +65,7 @@ def _read_into_map(
             require_going_on(log)
             if not put_table(offset_map, reader, transactions, data, table, start_offset):
                 return offset_map, checked
+        # the segment is done, even if its last batches were cleaned away before
         offset_map.latest_offset = segment_end_offset - 1
         if position <= 0:
             checked.add(segment.base_offset)
@@ -79,7 +80,7 @@ def put_table(
     table: BatchTable,
     start_offset: int,
 ) -> bool:
-    """Put the records of a table; False if the map was full before its end."""
+    """Put the records of a table; return False if the map became full before its end."""
     offset_map.come_to(table)
     is_wanted = ~transactions.discardable(data, table) & ~table.is_control
     for run in reader.runs(data, table, is_wanted):
@@ -94,7 +95,7 @@ def put_table(
 
 
 def _latest_offset(offset_map: OffsetMap, table: BatchTable, run: BatchRun, done_count: int, start_offset: int) -> int:
-    """Of the batches before the one that found the map full, and of its records that went in."""
+    """Return the last offset in the map, after a batch that found it full."""
     batch = int(np.searchsorted(run.ends, done_count, side="right"))
     last = offset_map.last_put
     if last is not None and last[0] >= run.starts[batch]:

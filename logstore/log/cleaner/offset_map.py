@@ -1,7 +1,7 @@
-"""The map from key to last offset, within a budget of memory (`SkimpyOffsetMap`).
+"""Map from key to last offset within a memory budget (`SkimpyOffsetMap`).
 
-A key is known by 128 bits, two XXH64 of different seeds, and not by its bytes: two keys whose hashes are the same are
-one key to a cleaning. By chance that is a pair in 2^128; keys made to collide can be found, as with Kafka's MD5.
+A key is known by a hash of 128 bits, two XXH64 with different seeds; two keys with the same hash count as one. By
+chance that is one pair in 2^128; colliding keys can be constructed, as with Kafka's MD5.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..config import DEDUPE_BUFFER_SIZE
 
 SLOT_SIZE = 24  # bytes, as in Kafka
 LOAD_FACTOR = 0.9  # log.cleaner.io.buffer.load.factor
-_ROOMY = 2  # slots for a key, where there is memory
-_OFFSETS_A_RECORD_MAX = 4  # where there are more, what was cleaned before left gaps, and no record is marked
+_ROOMY = 2  # slots for each key, where memory allows
+_OFFSETS_A_RECORD_MAX = 4  # with larger gaps, left by earlier cleanings, no marks are used
 
 
 class OffsetMap:
-    """Keys and the last offset of each.
+    """Keys, and the last offset of each.
 
     Attributes:
-        entry_count_max: keys that it takes.
-        latest_offset: up to which the log is in the map; -1 nothing is.
+        entry_count_max: the number of keys it takes.
+        latest_offset: the offset up to which the log is in the map; -1 for none.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class OffsetMap:
         first_offset: int = 0,
         end_offset: int = 0,
     ) -> None:
-        """An empty map.
+        """Allocate an empty map.
 
         Args:
-            record_count: at most so many records will be put; what they do not need of the buffer is not taken.
-            buffer_size: bytes of slots and marks together, log.cleaner.dedupe.buffer.size.
-            load_factor: log.cleaner.io.buffer.load.factor.
+            record_count: upper bound of the records to be put; slots that they cannot need are not allocated.
+            buffer_size: bytes of slots and marks together, `log.cleaner.dedupe.buffer.size`.
+            load_factor: `log.cleaner.io.buffer.load.factor`.
             first_offset: records below are not put.
-            end_offset: records behind are not put; with it a byte is held for each offset in between, which tells
-                what `is_latest` else has to search for, if the buffer has room for both.
+            end_offset: records from here on are not put. With it, and if the buffer has room, a mark of one byte for
+                each offset in between answers `is_latest` without a search.
 
         Raises:
             UsageError: the buffer has no room for one key.
@@ -74,11 +74,11 @@ class OffsetMap:
         slot_count_max = min(slot_count_max, (buffer_size - mark_count) // SLOT_SIZE)
         self._allocate(min(slot_count_max, _ROOMY * key_count_max + 1), mark_count)
         self._state[fields.OFFSET_MIN] = first_offset
-        self._passed_offset = -1  # the last one that was come to
+        self._passed_offset = -1  # of the last table begun
         self._hashes = np.empty((2, 0), np.int64)
 
     def _allocate(self, slot_count: int, mark_count: int) -> None:
-        # numpy asks for huge pages when it need not zero them: a fault every 4 KiB took more than all that is put
+        # numpy asks for huge pages when it need not zero: page faults of 4 KiB cost more than all the puts
         self._table = np.empty((slot_count, fields.SLOT_WIDTH), np.int64)
         self._table.fill(0)
         self._state = np.zeros(fields.STATE_COUNT, np.int64)
@@ -93,12 +93,12 @@ class OffsetMap:
         return int(self._state[fields.ENTRY_COUNT])
 
     def put(self, records: RecordTable) -> int:
-        """Put the offsets of all records with a key, in order; how many records were done before the map was full."""
+        """Put the offsets of all records with a key, in order; return how many were done before the map was full."""
         hashes, capacity = self._hash(records)
         return put_offsets(records.matrix, hashes, capacity, 0, records.count, self._state, self._table, self._marks)
 
     def come_to(self, table: BatchTable) -> None:
-        """The records to be put next are of these batches; offsets that do not ascend tell no record from another."""
+        """Begin a table to be put; offsets that do not ascend cannot identify records, so they turn marks off."""
         if not len(table):
             return
         bases, lasts = table.base_offset, table.last_offset
@@ -109,18 +109,18 @@ class OffsetMap:
 
     @property
     def last_put(self) -> tuple[int, int] | None:
-        """Of the last `put` the row and the offset of the last record that went into the map."""
+        """Row and offset of the last record that the last `put` put; None if there was none."""
         row = int(self._state[fields.LAST_ROW])
         return None if row < 0 else (row, int(self._state[fields.LAST_OFFSET]))
 
     def is_latest(self, records: RecordTable) -> BoolArray:
-        """bool[len(records)]: whether the map has no later record of the key; anything for a record without a key."""
+        """Return bool[len(records)]: whether the map has no later record of the key; arbitrary without a key."""
         marks = self._marks_of(records)
         is_latest: BoolArray = records.offset >= self.find(records) if marks is None else marks == fields.LATEST
         return is_latest
 
     def _marks_of(self, records: RecordTable) -> npt.NDArray[np.uint8] | None:
-        """uint8[len(records)]; None unless all with a key have been put."""
+        """Return uint8[len(records)]; None unless all records with a key have been put."""
         mark_count = int(self._state[fields.MARK_COUNT])
         if not mark_count or not records.count:
             return None
@@ -132,7 +132,7 @@ class OffsetMap:
         return marks if is_put.all() else None
 
     def find(self, records: RecordTable) -> Int64Array:
-        """int64[len(records)]: the offset of each record's key, -1 for one that is not there, or for no key."""
+        """Return int64[len(records)]: the offset in the map for each record's key; -1 without a key or an entry."""
         hashes, capacity = self._hash(records)
         offsets = np.empty(max(records.count, 1), np.int64)
         find_offsets(records.matrix, hashes, capacity, records.count, self._state, self._table, offsets)
@@ -147,5 +147,5 @@ class OffsetMap:
 
 
 def _has_room_for_marks(buffer_size: int, mark_count: int, needed_slot_count: float) -> bool:
-    """Whether slots for all keys are left: where Kafka's map has room for a key, this one must have it too."""
+    """Return whether slots for all keys are left: where Kafka's map has room for a key, this one must too."""
     return (buffer_size - mark_count) // SLOT_SIZE > needed_slot_count

@@ -1,4 +1,4 @@
-"""One round of cleaning of a log (`Cleaner.doClean`)."""
+"""One round of cleaning (`Cleaner.doClean`)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ DELETE_RETENTION_MS = "delete.retention.ms"
 
 
 def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int = DEDUPE_BUFFER_SIZE) -> int:
-    """Clean what was chosen, as far as the map of its keys has room; one round of a log at a time.
+    """Clean what was chosen, as far as the map has room for its keys; one round of a log at a time.
 
-    Appends go on meanwhile; the log's lock is held only while a segment takes the place of others.
+    Appends go on meanwhile: the log's lock is held only while a segment replaces others.
 
     Args:
         chosen: of `choice.cleanable`.
-        now_ms: the time of the round; a delete horizon is delete.retention.ms behind it.
-        buffer_size: bytes of the map, log.cleaner.dedupe.buffer.size.
+        now_ms: the time of the round; a new delete horizon is `delete.retention.ms` later.
+        buffer_size: bytes of the map, `log.cleaner.dedupe.buffer.size`.
 
     Returns:
-        The offset below which the log is clean now: the next first dirty offset, for `cleaner-offset-checkpoint`.
+        The offset below which the log is clean now: the next first dirty offset for `cleaner-offset-checkpoint`.
 
     Raises:
-        LogCleaningAbortedError: the log lost segments meanwhile; segments cleaned before that stay so.
+        LogCleaningAbortedError: the log lost segments meanwhile; segments replaced before stay replaced.
         KafkaStorageError: the log cannot be written.
         LogstoreError: see `SegmentCleaning.clean_group`; likewise.
     """
@@ -47,7 +47,7 @@ def clean(log: PartitionLog, chosen: Cleanable, now_ms: int, *, buffer_size: int
 
 def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) -> int:
     with log.lock:
-        log.failure.require_writable()  # of a swap that was cut off nothing may be touched: the next load finishes it
+        log.failure.require_writable()  # a swap that was cut off must not be touched: the next load finishes it
         discard_cleaned_files(log.directory)
         clean_segments = segments_between(log, 0, chosen.first_dirty_offset)
         horizon_ms = 0
@@ -83,9 +83,9 @@ def _clean(log: PartitionLog, chosen: Cleanable, now_ms: int, buffer_size: int) 
 def group_segments(
     segments: Sequence[LogSegment], *, size_max: int, index_size_max: int, first_uncleanable_offset: int
 ) -> list[list[LogSegment]]:
-    """Return the segments that are cleaned into one, for each (`Cleaner.groupSegmentsBySize`).
+    """Group segments that are cleaned into one (`Cleaner.groupSegmentsBySize`).
 
-    They are runs that, uncleaned, are not larger than one segment may be, and whose offsets one can hold.
+    A group is a run that even uncleaned is no larger than one segment may be, and whose offsets one segment can hold.
 
     Args:
         segments: ascending, closed.

@@ -1,7 +1,7 @@
-"""The batches of a segment that is to be cleaned, window after window, each with its checksum checked.
+"""Batches of a segment to be cleaned, window by window, with checksums verified.
 
-Kafka's cleaner looks at no checksum, and gives records that it writes anew a right one whatever they are. Here a
-damaged batch ends the cleaning of the log, which is then as it was.
+Kafka's cleaner verifies no checksum, and gives rewritten records a right one whatever they are. Here a damaged batch
+ends the cleaning and the log stays as it was.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..segment.log_segment import LogSegment
 def tables(
     segment: LogSegment, *, position: int = 0, is_checked: bool = False
 ) -> Iterator[tuple[ByteArray, BatchTable]]:
-    """The bytes of the segment and the next batches in them, from `position` to the end.
+    """Yield the bytes of the segment and the next batches in them, from `position` to the end.
 
     Args:
-        is_checked: the checksums were looked at before.
+        is_checked: the checksums were verified before.
 
     Raises:
-        CorruptRecordError: the batches do not go on to the end, or a checksum is wrong.
+        CorruptRecordError: batches end before the segment does, or a checksum is wrong.
         DataDirectoryError: the file cannot be read.
     """
     path = segment.path(LOG_SUFFIX)
@@ -53,7 +53,7 @@ def tables(
 
 
 def record_count_max(segment: LogSegment) -> int:
-    """How many records the segment has, or more: by the headers of its batches; no checksum is looked at."""
+    """Return an upper bound of the segment's records, from its batch headers; no checksum is verified."""
     return sum(_record_count_max(table) for _, table in _tables(segment, 0))
 
 
@@ -86,6 +86,6 @@ def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:
 
 
 def _record_count_max(table: BatchTable) -> int:
-    """A message of magic 0 or 1 may be a wrapper of as many as its bytes."""
+    """Count the records of v2 batches; a message of magic 0 or 1 may wrap as many as it has bytes."""
     counts = np.where(table.magic >= MAGIC_V2, table.record_count, table.size)
     return int(np.clip(counts, 0, None).sum())

@@ -1,4 +1,4 @@
-"""Segments cleaned into one, which takes their place (`Cleaner.cleanSegments`)."""
+"""Cleaning a group of segments into one that replaces them (`Cleaner.cleanSegments`)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class SegmentCleaning:
-    """The groups of one round, one after the other."""
+    """The groups of one round, in order."""
 
     def __init__(self, log: PartitionLog, round_: Round, legacy_delete_horizon_ms: int, checked: set[int]) -> None:
-        """A round's cleaning of segments.
+        """Prepare a round's cleaning of segments.
 
         Args:
-            legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files that were written to behind it.
-            checked: base offsets of segments whose checksums were looked at.
+            legacy_delete_horizon_ms: tombstones of magic 0 and 1 stay in files modified after it.
+            checked: base offsets of segments whose checksums were verified.
         """
         self._log = log
         self._round = round_
@@ -43,9 +43,8 @@ class SegmentCleaning:
         """Clean closed segments, ascending, into one.
 
         Raises:
-            LogCleaningAbortedError: the log was changed meanwhile, or a segment had offsets too far above its base and
-                is split now.
-            DataDirectoryError: nothing was replaced; a KafkaStorageError if not all was.
+            LogCleaningAbortedError: the log lost segments meanwhile, or one had to be split: its offsets were too high.
+            DataDirectoryError: nothing was replaced; a KafkaStorageError if a part was.
             LogstoreError: a batch cannot be read or built; nothing was replaced.
         """
         with reading(self._log, group):
@@ -90,7 +89,8 @@ class SegmentCleaning:
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
         log = self._log
-        with log.lock, log.poisoned_by("Error while replacing segments of"):
+        with log.lock, log.failure.poisoned_by("Error while replacing segments of"):
+            # checked under the lock that the swap holds too: retention cannot come between
             try:
                 require_unchanged(log, group)
             except LogCleaningAbortedError:
@@ -100,7 +100,7 @@ class SegmentCleaning:
 
     def _split(self, segment: LogSegment) -> None:
         log = self._log
-        with log.lock, log.poisoned_by("Error while splitting a segment of"):
+        with log.lock, log.failure.poisoned_by("Error while splitting a segment of"):
             require_unchanged(log, [segment])
             new = split_overflowed_segment(segment, log.config)
             log.segments.remove(segment.base_offset)

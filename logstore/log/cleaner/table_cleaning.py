@@ -1,4 +1,4 @@
-"""The batches of a table without what is not kept (`MemoryRecords.filterTo`)."""
+"""Rewriting the batches of a table without what is not kept (`MemoryRecords.filterTo`)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .batch_records import BatchReader, BatchRun
 from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, kept_records
 
 _DROPPED = -1
-_COPIED = 0  # the source that the table was scanned from
+_COPIED = 0  # index of the source that the table was scanned from
 
 
 class TableCleaning:
-    """One table's batches on their way out.
+    """The kept batches of one table.
 
     Attributes:
-        sources: buffers that batches are taken from, the first as they were.
-        source, start, size: int64[n]: of each row the source, or _DROPPED, and the bytes in it.
+        sources: buffers with batches; the first has them as they were.
+        source, start, size: int64[n]: index of each row's source, or _DROPPED, and its bytes in there.
     """
 
     def __init__(self, round_: Round, data: ByteArray, table: BatchTable, held: Retention) -> None:
@@ -39,7 +39,7 @@ class TableCleaning:
         self._is_control = table.is_control
 
     def pieces(self, reader: BatchReader) -> list[ByteArray]:
-        """The bytes of what is kept, in order; those that lie behind each other in one piece.
+        """Return the bytes of what is kept, in order; adjacent ones as one piece.
 
         Raises:
             LogstoreError: a batch that cannot be read, or cannot be built anew.
@@ -56,11 +56,12 @@ class TableCleaning:
         return [self.sources[self.source[block[0]]][self.start[block[0]] : ends[block[-1]]] for block in blocks]
 
     def _place(self, run: BatchRun, kept: BoolArray) -> None:
-        """Say of each batch of a run where its bytes are."""
+        """Choose a source for each batch of a run: dropped, emptied, copied or rebuilt."""
         rows, held = run.rows, self._held
         kept_counts = count_in_batches(run, kept)
         has_tombstones = count_in_batches(run, kept & (run.records.value_size < 0)) > 0
         needs_horizon = (has_tombstones | held.has_empty_transaction[rows]) & ~held.has_horizon[rows]
+        # a whole batch of magic 0 or 1 is rebuilt too: as v2, as in Kafka
         is_whole = (kept_counts == run.counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
         self.source[rows[(kept_counts > 0) & is_whole]] = _COPIED
         self._empty(rows[(kept_counts == 0) & held.is_kept_empty[rows]])
@@ -77,6 +78,7 @@ class TableCleaning:
             return
         is_rebuilt = np.zeros(run.rows.size, np.bool_)
         is_rebuilt[batches] = True
+        # batches that are copied or dropped take no part
         kept = kept & np.repeat(is_rebuilt, run.counts)
         new = rebuild_batches(run.records, self._table, rows, run.ends[batches], kept, horizons_ms)
         self._take(rows, new.data, new.table.position, new.table.size)
@@ -99,7 +101,7 @@ class TableCleaning:
 
 
 def _upgraded(run: BatchRun, table: BatchTable, row: int, kept: Int64Array, horizon_ms: int) -> ByteArray:
-    """What is kept of a message, or of a wrapper, of magic 0 or 1, as a v2 batch (`buildRetainedRecordsInto`)."""
+    """Build a v2 batch of what is kept of a message or wrapper of magic 0 or 1 (`buildRetainedRecordsInto`)."""
     magic, attributes = int(table.magic[row]), int(table.attributes[row])
     kind = timestamp_type(magic, attributes)
     is_log_append_time = kind is TimestampType.LOG_APPEND_TIME

@@ -1,7 +1,7 @@
-"""Which batches are of aborted transactions, and which markers are not needed any more (`CleanedTransactionMetadata`).
+"""Aborted batches and superfluous markers, batch after batch (`CleanedTransactionMetadata`).
 
-Batches are passed in the order of their offsets. Of each producer is remembered whether data of its transaction was
-seen since its last marker: a marker is needed as long as there is any.
+Batches are passed in offset order. For each producer it is remembered whether data of its transaction came since its
+last marker: the marker is needed as long as there is any.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class AbortedEntry(NamedTuple):
 
 
 class CleanedTransactions:
-    """What is known while the batches of a log are passed.
+    """The transactions' state while the batches of a log are passed.
 
     Attributes:
-        needed: entries of aborted transactions whose marker was passed and is needed, in its order.
+        needed: entries of aborted transactions whose marker was passed and is needed, in marker order.
     """
 
     def __init__(self) -> None:
@@ -56,12 +56,12 @@ class CleanedTransactions:
         self._ongoing_committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedEntry]) -> None:
-        """Aborted transactions of the batches to come; one may be told twice."""
+        """Add aborted transactions of the batches to come; adding one twice does no harm."""
         for transaction in transactions:
             heapq.heappush(self._waiting, transaction)
 
     def take_needed(self) -> CompletedTransactions:
-        """The entries of `needed`, which are forgotten."""
+        """Return the entries of `needed`, and clear it."""
         matrix = np.zeros((len(self.needed), producers.COMPLETED_WIDTH), np.int64)
         for row, transaction in enumerate(self.needed):
             matrix[row, _COLUMNS] = *transaction, True
@@ -69,7 +69,7 @@ class CleanedTransactions:
         return CompletedTransactions(matrix)
 
     def discardable(self, data: ByteArray, table: BatchTable) -> BoolArray:
-        """bool[len(table)]: data batches of aborted transactions, and control batches that are not needed.
+        """Return bool[len(table)]: data batches of aborted transactions, and control batches that are not needed.
 
         Raises:
             InvalidRecordError: a control record without a type.
@@ -102,7 +102,7 @@ class CleanedTransactions:
         return False
 
     def _passes_control(self, producer_id: int, control_type: int) -> bool:
-        """Whether a control batch can go; one without records is of no type."""
+        """Return whether a control batch can go."""
         if control_type == NO_RECORD:
             return True
         if control_type == ControlRecordType.COMMIT:
@@ -120,10 +120,9 @@ class CleanedTransactions:
 
 
 def aborted_transactions(log: PartitionLog, start_offset: int, end_offset: int) -> list[AbortedEntry]:
-    """Those that Kafka collects for batches in [start_offset, end_offset) (`UnifiedLog.collectAbortedTransactions`).
+    """Return those that Kafka collects for [start_offset, end_offset) (`UnifiedLog.collectAbortedTransactions`).
 
-    They are those of all offsets from the log start on whose marker is in the segment that holds `start_offset`, or in
-    one behind it.
+    Those of all offsets from the log start on whose marker is in the segment that holds `start_offset`, or behind it.
 
     Raises:
         CorruptIndexError: an entry of an unknown version.

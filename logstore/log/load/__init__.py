@@ -1,1 +1,1 @@
-"""A partition directory loaded, and repaired on the way (`LogLoader`)."""
+"""Loading a partition directory, with repairs (`LogLoader`)."""

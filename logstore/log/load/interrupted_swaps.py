@@ -1,8 +1,8 @@
-"""What an interrupted cleaning or deletion left behind (`LogLoader.load`, its first part).
+"""Leftovers of an interrupted cleaning or deletion, the first part of a load (`LogLoader.load`).
 
-The cleaner writes `.cleaned` files, renames them to `.swap` from the highest base offset down when all are complete,
-removes what they replace, and drops the suffix. So a `.cleaned` file at or below a `.swap` file tells that the swap did
-not begin for good, and a `.swap` file without one that it must be finished.
+The cleaner writes `.cleaned` files; when all are complete it renames them to `.swap`, the highest base offset first,
+removes the segments they replace, and drops the suffix. So a `.swap` file at or above a `.cleaned` one belongs to a
+swap that must be undone, and any other `.swap` file to one that must be finished.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..segment.writable_folder import WritableFolder
 
 
 def finish_left_overs(directory: WritableFolder) -> None:
-    """Remove what was to be deleted or is incomplete, and finish a swap that had begun.
+    """Remove deleted and incomplete files, and finish a swap that had begun.
 
-    Safe to run again after a crash: swaps are judged before the files they are judged by are removed, and a `.log` gets
-    its name before its indexes do.
+    Safe to run again after a crash: swaps are judged before the files that they are judged by are removed, and a `.log`
+    gets its name before its indexes do.
 
     Raises:
         InvalidNameError: a `.cleaned` or `.swap` file without an offset in its name.
@@ -34,6 +34,7 @@ def finish_left_overs(directory: WritableFolder) -> None:
     """
     swaps = _remove_unfinished(directory)
     _remove_replaced(directory, swaps)
+    # a `.log` without an index is recovered; an index without its `.log` would be deleted
     logs_first = sorted(swaps, key=lambda name: not name.endswith(LOG_SUFFIX + SWAP_SUFFIX))
     for name in logs_first:
         directory.rename(name, name.removesuffix(SWAP_SUFFIX), "finished an interrupted swap")
@@ -42,7 +43,7 @@ def finish_left_overs(directory: WritableFolder) -> None:
 
 
 def _remove_unfinished(directory: WritableFolder) -> list[str]:
-    """Delete `.deleted` and `.cleaned` files, and `.swap` files whose swap had not begun; the other `.swap` files."""
+    """Delete `.deleted` and `.cleaned` files, and `.swap` files of a swap that had not begun; return the others."""
     names = directory.names()
     for name in names:
         if name.endswith(DELETED_SUFFIX) and not name.endswith(KRAFT_DELETED_SUFFIX):
@@ -56,7 +57,7 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
             directory.delete(name, f"belongs to an unfinished cleaning from offset {first_cleaned_offset}")
         else:
             valid_swaps.append(name)
-    if cleaned:  # by which swaps are judged: they go last
+    if cleaned:  # swaps are judged by these, so they go last
         directory.sync()
         for name in cleaned:
             directory.delete(name, "belongs to an unfinished cleaning")
@@ -65,7 +66,7 @@ def _remove_unfinished(directory: WritableFolder) -> list[str]:
 
 
 def _remove_replaced(directory: WritableFolder, swaps: Iterable[str]) -> None:
-    """Delete the files of segments that the swapped-in ones replace, producer snapshots among them."""
+    """Delete the files of the segments that the swapped ones replace, producer snapshots included."""
     segments = [
         LogSegment.open(directory, base_offset_of(name), suffix=SWAP_SUFFIX)
         for name in swaps

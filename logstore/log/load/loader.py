@@ -1,4 +1,4 @@
-"""Segments, epochs and producers of a partition from its files, repaired on the way (`LogLoader`)."""
+"""Segments, epochs and producers of a partition, loaded from its files and repaired (`LogLoader`)."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from .split import split_overflowed_segment
 
 T = TypeVar("T")
 
-KEPT_PRODUCER_COUNT_MAX = 1000  # of more nothing is kept; there is a snapshot a segment
+KEPT_PRODUCER_COUNT_MAX = 1000  # with more producers, a segment's recovery is repeated instead of kept in memory
 _OFFSET_END = 1 << 63
 _INDEX_SUFFIXES = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What a load goes by, beside the directory.
+    """What a load needs to know beside the directory.
 
     Attributes:
-        was_clean: whether the broker that wrote the directory was stopped cleanly; then little is checked.
-        recovery_point: the first offset that may not be on the disk, of `recovery-point-offset-checkpoint`.
+        was_clean: the broker that wrote the directory was stopped cleanly; then little is checked.
+        recovery_point: the first offset that may not be durable, of `recovery-point-offset-checkpoint`.
         log_start_offset: of `log-start-offset-checkpoint`; 0 without an entry.
         now_ms: the time, for producers that expire.
         config: of `config.parse_config`.
@@ -57,12 +57,12 @@ class LoadSettings:
 
 
 def first_unflushed(base_offsets: Iterable[int], recovery_point: int) -> int:
-    """Return the base offset from which on recovery looks at segments (`LogLoader.recoverLog`)."""
+    """Return the base offset from which on recovery reads segments (`LogLoader.recoverLog`)."""
     return max((base for base in base_offsets if base <= recovery_point), default=0)
 
 
 class _OverflowedError(Exception):
-    """A segment turned out to hold offsets too far above its base: it is split, and the step done again."""
+    """A segment holds offsets too far above its base; it is split, and the step repeated."""
 
     def __init__(self, segment: LogSegment) -> None:
         super().__init__()
@@ -70,12 +70,12 @@ class _OverflowedError(Exception):
 
 
 class _Recovered(NamedTuple):
-    """What a recovery of a segment began with and came to; from the same beginning it would come to the same.
+    """A finished recovery of a segment: starting from the same producers, another one would end the same.
 
     Attributes:
-        before: digest of the producers that led up to the segment.
-        end_offset: of the batches that were followed.
-        snapshot: the producers then.
+        before: digest of the producers up to the segment.
+        end_offset: behind the batches that were followed.
+        snapshot: the producers there.
     """
 
     before: bytes
@@ -89,9 +89,9 @@ class LogLoader:
     Attributes:
         segments, epochs, producers: what was loaded.
         end_offset, start_offset, recovery_point: of the log; as of `load`.
-        checkpointed_recovery_point: as the settings told it; it may be above the log's end.
-        end_position: bytes of the last segment up to the end of its last whole batch.
-        has_made_segment: there was no segment, so the only one is new.
+        checkpointed_recovery_point: that of the settings; may be above the log's end.
+        end_position: end of the last whole batch in the last segment.
+        has_made_segment: the directory had no segment, so an empty one was made.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class LogLoader:
         """Read the epochs and list the snapshots.
 
         Args:
-            recovers_lost_end: recover the last segment, after a clean start too, if its index leads to no batch. Kafka
-                lets such a log end at the segment's base offset, and writes its offsets again.
+            recovers_lost_end: recover the last segment even after a clean start if its index leads to no batch.
+                Kafka ends such a log at the segment's base offset, and writes its offsets again.
         """
         self.segments = Segments[LogSegment]()
         self._directory = directory
@@ -120,7 +120,7 @@ class LogLoader:
         self.end_offset = self.start_offset = self.end_position = 0
         self.has_made_segment = False
         self._recovered: dict[LogSegment, _Recovered] = {}
-        self._unread: set[LogSegment] = set()  # whose indexes were not read, for they are to be made anew
+        self._unread: set[LogSegment] = set()  # segments whose indexes are rebuilt, so they were not read
 
     def load(self) -> None:
         """Repair and load; raises as `recover.recover_partition`."""
@@ -132,6 +132,7 @@ class LogLoader:
         self.epochs.truncate_from_end(self.end_offset)
         self.epochs.truncate_from_start(self._settings.log_start_offset)
         self._write_epochs()
+        # the checkpoint is older than the last deletion if the first segment begins above it
         self.start_offset = max(self._settings.log_start_offset, first.base_offset)
         self.recovery_point = max(self.recovery_point, self.start_offset)
         self.producers.remove_stray_snapshots(self.segments.base_offsets)
@@ -147,7 +148,7 @@ class LogLoader:
         self._directory.forget_names()
 
     def _ends(self) -> tuple[LogSegment, LogSegment]:
-        """The first segment and the active one; `_recover_log` has made one if there was none."""
+        """Return the first segment and the active one; `_recover_log` has made one if there was none."""
         first, active = self.segments.first, self.segments.last
         assert first is not None
         assert active is not None
@@ -175,7 +176,7 @@ class LogLoader:
             self._directory.replace(leader_epoch_checkpoint.FILE_NAME, b"", "was missing")
 
     def _split_overflowed(self, step: Callable[[], T]) -> T:
-        """`step`, again and again until no segment has to be split for it (`retryOnOffsetOverflow`)."""
+        """Run `step`, again after each segment that has to be split for it (`retryOnOffsetOverflow`)."""
         while True:
             try:
                 return step()
@@ -209,14 +210,14 @@ class LogLoader:
                 self.segments.add(segment)
 
     def _first_unflushed(self, names: Sequence[str]) -> int:
-        """The base offset from which on all segments are recovered; what indexes they have is never looked at."""
+        """Return the base offset from which on all segments are recovered, so that their indexes need not be read."""
         if self._settings.was_clean:
             return _OFFSET_END
         bases = [base_offset_of(name) for name in names if name.endswith(LOG_SUFFIX)]
         return first_unflushed(bases, self.recovery_point)
 
     def _has_sane_indexes(self, segment: LogSegment) -> bool:
-        """What a load checks of the indexes (`LogSegment.sanityCheck`): little; False if they are to be made anew."""
+        """Check the indexes as little as a load does (`LogSegment.sanityCheck`); False if they must be rebuilt."""
         if not segment.has(OFFSET_INDEX_SUFFIX):
             return False
         if not segment.has(TIME_INDEX_SUFFIX):
@@ -230,12 +231,12 @@ class LogLoader:
         return True
 
     def _recover_segment(self, segment: LogSegment) -> int:
-        """Bytes to be cut; a producer state of its own leads up to the segment.
+        """Recover a segment with a producer state that leads up to it; return the bytes to be cut.
 
-        A segment without indexes that was not flushed is recovered twice, as in Kafka, but read once: it was cut since.
+        As in Kafka a segment without indexes that was not flushed is recovered twice; here its batches are read once.
         """
         for other in [each for each in self._unread if each.base_offset < segment.base_offset]:
-            other.read_indexes()  # as they are, they lead to its batches
+            other.read_indexes()  # stale or not, they lead to its batches
             self._unread.discard(other)
         self._unread.discard(segment)
         producers = self._new_producers()
@@ -247,6 +248,7 @@ class LogLoader:
         )
         known = self._recovered.pop(segment, None)
         before = producers.digest() if len(producers.state) <= KEPT_PRODUCER_COUNT_MAX else None
+        # the same producers led up to it before, and it was cut since: the result stands
         if known is not None and known.before == before:
             producers.put_snapshot(known.end_offset, known.snapshot)
             segment.problem = None
@@ -265,7 +267,7 @@ class LogLoader:
         return truncated_size
 
     def _recover_log(self) -> int:
-        """Recover what was not flushed; the log end offset."""
+        """Recover what was not flushed; return the log end offset."""
         if not self._settings.was_clean:
             self._recover_unflushed()
         end_offset = self._end_offset()
@@ -289,14 +291,14 @@ class LogLoader:
                 truncated_size = empty_segment(segment)
                 segment.problem = error
             if truncated_size:
-                # first what is removed because of the cut, then the cut
+                # what lies behind the cut first: a crash in between must find the cut undone and decide the same
                 self._remove(unflushed[number + 1 :], f"lies behind the cut in segment {segment.base_offset}")
                 cut(segment)
                 return
             cut(segment)
 
     def _end_offset(self) -> int | None:
-        """The offset behind the last segment's last batch; None, and no segments, if the log starts only behind it."""
+        """Return the offset behind the last batch; None, with all segments removed, if the log starts behind it."""
         last = self.segments.last
         if last is None:
             return None
@@ -316,7 +318,7 @@ class LogLoader:
         if end_offset >= self._settings.log_start_offset:
             return end_offset
         reason = f"the log ends at offset {end_offset} and starts at {self._settings.log_start_offset}"
-        # the segments last: as long as one is there, the next load comes here again
+        # the segments last: while one is left, a load after a crash takes this branch again
         self.epochs.clear()
         self._write_epochs(is_needed=True)
         self.producers.start_at(self._settings.log_start_offset)
@@ -339,7 +341,7 @@ class LogLoader:
         self.segments.add(LogSegment.open(self._directory, base_offset))
 
     def _require_index_room(self, active: LogSegment) -> None:
-        """The active segment's indexes must fit their configured size (`AbstractIndex.resize`)."""
+        """Check that the active segment's indexes fit the configured size (`AbstractIndex.resize`)."""
         size_max = self._settings.config[SEGMENT_INDEX_BYTES]
         for kind, entry_count, entry_size in _index_sizes(active):
             limit = size_max // entry_size * entry_size
@@ -354,10 +356,10 @@ class LogLoader:
                 )
 
     def first_unstable_offset(self) -> int | None:
-        """Where readers of committed data stop; see `Segments.batch_base_offset`.
+        """Return the first unstable offset; see `Segments.batch_base_offset`.
 
         Raises:
-            CorruptRecordError: it cannot be found, as a clean start has not looked at the log before.
+            CorruptRecordError: its batch cannot be read; a clean start has not read the log before.
         """
         offset = self.producers.state.transactions.first_unstable_offset
         if offset is None:
@@ -365,7 +367,7 @@ class LogLoader:
         return self.segments.batch_base_offset(max(offset, self.start_offset), self.end_offset)
 
     def _trim_indexes(self) -> None:
-        """Cut what is behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
+        """Cut index files behind the last whole entry (`AbstractIndex.trimToValidSize`)."""
         for segment in self.segments:
             for kind, _, entry_size in _index_sizes(segment):
                 name = segment.file_name(kind)

@@ -1,4 +1,4 @@
-"""A partition directory made or recovered, and its last segment opened for writing (`UnifiedLog.create`)."""
+"""Opening a partition: create or recover its directory, and open the last segment (`UnifiedLog.create`)."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def open_log(
     draw_below: Callable[[int], int] = random.randrange,
     flush_later: Later | None = None,
 ) -> PartitionLog:
-    """Recover the partition directory at `path`, or make it, and open it for writing.
+    """Recover the partition directory at `path`, or create it, and open it for appends.
 
     The caller holds the data directory's lock.
 
     Args:
         now_ms: the clock of the running log; `settings.now_ms` is that of the load.
-        topic_id: in Kafka's 22 characters; written to `partition.metadata` if that is not there.
+        topic_id: in Kafka's 22 characters; written to `partition.metadata` if that is missing.
         requires_verification: `transaction.partition.verification.enable`.
-        draw_below: a random number from 0 to its argument, exclusive, for `segment.jitter.ms`.
-        flush_later: has a function run soon by another thread: the sync of a segment that was closed. Without it
-            the append that begins a new segment waits for the disk.
+        draw_below: random number from 0 to its argument, exclusive, for `segment.jitter.ms`.
+        flush_later: runs a function soon in another thread: the sync of a closed segment. Without it the append
+            that rolls waits for the disk.
 
     Raises:
-        InconsistentTopicIdError: the directory is another topic's.
+        InconsistentTopicIdError: the directory belongs to another topic.
         LogstoreError: as `recover.recover_partition`.
     """
     path = absolute_path(path)
@@ -83,7 +83,7 @@ def _made_if_missing(path: str, seam: Seam) -> WritableFolder:
 
 
 def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | None) -> str | None:
-    """The id in `partition.metadata`, which is made if it is not there and an id is given."""
+    """Return the id in `partition.metadata`; create the file if it is missing and an id is given."""
     name = partition_metadata.FILE_NAME
     if not directory.exists(name):
         if topic_id is not None:
@@ -108,7 +108,7 @@ def _metadata(topic_id: str) -> bytes:
 def _activate(
     loader: LogLoader, config: LogConfig, struct: LogStruct, now_ms: int, draw_below: Callable[[int], int]
 ) -> None:
-    """Open the last segment for writing."""
+    """Open the last segment for appends."""
     for segment in loader.segments:
         segment.created_ms, segment.roll_jitter_ms = now_ms, roll_jitter_ms(config, draw_below)
     last = loader.segments.last
@@ -121,7 +121,7 @@ def _activate(
 
 
 def _cut_torn_tail(segment: LogSegment, size: int) -> None:
-    """Cut what is behind the last whole batch: a clean start leaves it there, and a broker would append behind it."""
+    """Cut what is behind the last whole batch: a clean start leaves it, and a broker would append behind it."""
     if size < segment.size:
         name = segment.file_name(LOG_SUFFIX)
         segment.directory.truncate(name, size, f"cut {segment.size - size} bytes behind the last whole batch")

@@ -1,8 +1,7 @@
-"""Producer state of a partition with its snapshots on disk (`ProducerStateManager`, `UnifiedLog.rebuildProducerState`).
+"""Producer state of a partition, with its snapshots (`ProducerStateManager`, `UnifiedLog.rebuildProducerState`).
 
-Where the state comes from on load: the newest snapshot that can be read, and above its offset the batches of the log. A
-snapshot says what was before its offset only if all of it was seen, so those above the log's end, and those at or below
-its start, are removed.
+A load takes the newest readable snapshot, and steps it by the batches above its offset. Snapshots above the log's end,
+or at or below its start, describe another log, and are removed.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from ..segment.writable_folder import WritableFolder
 
 
 class PartitionProducers:
-    """The producers of one partition, and which snapshots of them there are.
+    """The producers of one partition, and its snapshots on disk.
 
     Attributes:
-        state: as of `state.map_end_offset`.
-        snapshots: from offset to file name; as listed when this was made, or by `remove_stray_snapshots`.
+        state: the producers at `state.map_end_offset`.
+        snapshots: offset to file name; listed on creation and by `remove_stray_snapshots`.
         now_ms: the time, for producers that expire while a snapshot is loaded.
     """
 
     def __init__(self, directory: WritableFolder, topic_partition: str, *, now_ms: int, expiration_ms: int) -> None:
-        """Nothing is known yet; see `rebuild`.
+        """List the snapshots; `rebuild` fills the state.
 
         Raises:
             InvalidNameError: a `.snapshot` without an offset in its name.
@@ -44,9 +43,9 @@ class PartitionProducers:
         self._list_snapshots()
 
     def remove_stray_snapshots(self, base_offsets: Iterable[int]) -> None:
-        """Remove snapshots of no segment's base offset, but the newest if it is not below the last segment.
+        """Remove snapshots that are at no segment's base offset, but the newest if it is at or above the last segment.
 
-        Such a one is the snapshot of the log's end, taken on shutdown; all others are of segments that are gone.
+        That one is the snapshot of the log's end, taken on shutdown; the others belong to segments that are gone.
         """
         self._list_snapshots()
         bases = set(base_offsets)
@@ -70,7 +69,7 @@ class PartitionProducers:
                 self.state.map_end_offset = offset
                 self.take_snapshot()
             return
-        # as in Kafka a state that is at its end already, and empty, is not filled even if the snapshots say more
+        # as in Kafka, an empty state that has reached its end is not filled, even if snapshots say more
         is_at_end = self.state.is_empty and self.state.map_end_offset >= end_offset
         self._truncate_and_reload(log_start_offset, end_offset)
         if end_offset > self.state.map_end_offset and not is_at_end:
@@ -85,13 +84,13 @@ class PartitionProducers:
         self.take_snapshot()
 
     def take_snapshot(self) -> None:
-        """Write the state, if it has gone on since the last snapshot."""
+        """Write a snapshot, if the state has moved on since the last one."""
         offset = self.state.map_end_offset
         if offset > self._last_snapshot_offset:
             self.put_snapshot(offset, self.state.to_snapshot_bytes())
 
     def put_snapshot(self, offset: int, content: bytes) -> None:
-        """Write a snapshot of the state as of `offset`, unless there was one as late as that."""
+        """Write a snapshot for `offset`, unless there is one as late as that."""
         if offset <= self._last_snapshot_offset:
             return
         name = segment_file_name(offset, PRODUCER_SNAPSHOT_SUFFIX)
@@ -100,7 +99,7 @@ class PartitionProducers:
         self._last_snapshot_offset = offset
 
     def digest(self) -> bytes:
-        """Equal for equal states that were reached in the same way."""
+        """Return a digest that is equal for equal states that were reached in the same way."""
         state = self.state
         parts = state.buffers.entries, state.transactions.ongoing_entries()
         hashed = blake2b(f"{state.map_end_offset} {self._last_snapshot_offset}".encode())
@@ -109,14 +108,14 @@ class PartitionProducers:
         return hashed.digest()
 
     def start_at(self, offset: int) -> None:
-        """Forget everything, snapshots too: the log starts anew at `offset` (`truncateFullyAndStartAt`)."""
+        """Forget all producers and remove all snapshots: the log restarts at `offset` (`truncateFullyAndStartAt`)."""
         self.state.start_at(offset)
         for snapshot_offset in sorted(self.snapshots):
             self._remove_snapshot(snapshot_offset, f"the log starts anew at offset {offset}")
         self._last_snapshot_offset = 0
 
     def raise_log_start_offset(self, offset: int) -> None:
-        """The log starts later; all that is known stays, snapshots too (`onLogStartOffsetIncremented`)."""
+        """Note the later log start; producers and snapshots stay (`onLogStartOffsetIncremented`)."""
         self.state.raise_log_start_offset(offset)
         self._last_snapshot_offset = max(self.snapshots, default=offset)
 
@@ -161,7 +160,7 @@ class PartitionProducers:
         self._last_snapshot_offset = log_start_offset
 
     def _step_segment(self, segment: LogSegment, start_offset: int, end_offset: int | None) -> None:
-        """Follow the batches of a segment from the one that holds `start_offset`, up to that of `end_offset`."""
+        """Step the batches of a segment from the one that holds `start_offset` up to that of `end_offset`."""
         end_place = None if end_offset is None else segment.place_of(end_offset)
         size = segment.size if end_place is None else end_place.position
         start = segment.place_of(start_offset)
@@ -175,7 +174,7 @@ class PartitionProducers:
 
 
 def _offsets_to_keep(segments: Segments[LogSegment], end_offset: int) -> list[int]:
-    """The offsets whose snapshots a load takes: of the last two segments, and of the end."""
+    """Return the offsets whose snapshots a load takes: of the last two segments, and of the end."""
     last = segments.last
     if last is None:
         return [end_offset]

@@ -1,11 +1,11 @@
-"""Open a partition directory as a broker does that starts: repair what a crash left, in place (`UnifiedLog.create`).
+"""Recovery of a partition directory in place, as a starting broker does it (`UnifiedLog.create`).
 
-After a clean shutdown almost nothing is looked at. After any other, every segment from the recovery point on is read,
-cut behind its last good batch and given new indexes; the segments behind one that was cut are removed. What is left,
-files and state, is what Apache Kafka 4.3.1 leaves when it opens the directory and closes it again.
+After a clean shutdown almost nothing is read. After any other, every segment from the recovery point on is read, cut
+behind its last good batch and given new indexes; segments behind one that was cut are removed. Files and state are then
+those that Apache Kafka 4.3.1 leaves when it opens the directory and closes it again.
 
-Run again after a crash of its own it ends in the same state: what is removed on the evidence of something else is
-removed first. It must be alone with the directory, see `disk.lock`.
+Recovery that crashes and runs again ends in the same state: what is removed because of some evidence goes before that
+evidence. The caller must own the directory, see `disk.lock`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
         DataDirectoryError: a file cannot be read or written, or is a symbolic link.
         CheckpointFormatError: `leader-epoch-checkpoint` or `partition.metadata` does not parse.
         CorruptRecordError, CorruptIndexError, InvalidRecordError, InvalidTxnStateError, IndexFullError,
-        OffsetOverflowError, InvalidOffsetError: damage with which a broker would not start either.
+        OffsetOverflowError, InvalidOffsetError: damage that keeps a broker from starting too.
     """
     path = absolute_path(path)
     name = partition_of(path)
@@ -58,7 +58,7 @@ def recover_partition(path: str, settings: LoadSettings, seam: Seam = SEAM) -> R
 
 
 def partition_of(path: str) -> PartitionDirectory:
-    """What the name of a partition's directory says.
+    """Parse the name of a partition's directory.
 
     Raises:
         InvalidNameError: the name is no partition's.

@@ -1,4 +1,4 @@
-"""What recovery found and left: a partition's offsets, segments and producers, and what was repaired."""
+"""Result of a recovery: a partition's offsets, segments, producers and repairs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..segment.writable_folder import Repair
 
 @dataclass(frozen=True, slots=True)
 class RecoveredSegment:
-    """One segment.
+    """One recovered segment.
 
     Attributes:
         size: bytes of the `.log`.
-        next_offset: behind its last batch; None where its index, which a clean start does not check, leads nowhere.
+        next_offset: behind its last batch; None if its index leads nowhere, which a clean start does not check.
         aborted_transactions: (producer id, first offset, last offset, last stable offset) of each.
     """
 
@@ -32,15 +32,15 @@ class RecoveredSegment:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredLog:
-    """One partition, as a broker that is its only replica would go on with it.
+    """One recovered partition, in the state in which a broker with one replica would continue.
 
     Attributes:
         topic_id: of `partition.metadata`; None without the file.
-        high_watermark: the log end offset, as everything is replicated.
-        recovery_point: the first offset that is not known to be on the disk.
+        high_watermark: the log end offset, as nothing is replicated.
+        recovery_point: the first offset that is not known to be durable.
         leader_epochs: (epoch, start offset) of each.
         producers: by ascending id.
-        repairs: what was changed, in order.
+        repairs: changes in order.
     """
 
     topic: str
@@ -59,7 +59,7 @@ class RecoveredLog:
 
 
 def describe_segment(segment: LogSegment) -> RecoveredSegment:
-    """What is told of a segment."""
+    """Return the description of a segment."""
     index = segment.transaction_index
     columns = (index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets)
     return RecoveredSegment(
@@ -80,7 +80,7 @@ def _next_offset(segment: LogSegment) -> int | None:
 
 
 def as_json(log: RecoveredLog) -> dict[str, Any]:
-    """`log` in plain values, named as Kafka's own classes and tools name them."""
+    """Return `log` as plain values, under the names of Kafka's own classes and tools."""
     return {
         "topicId": log.topic_id,
         "logStartOffset": log.log_start_offset,

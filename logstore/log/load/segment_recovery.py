@@ -1,8 +1,7 @@
-"""One segment recovered: what of its `.log` is good, and its indexes made anew from that (`LogSegment.recover`).
+"""Recovery of one segment: find the good part of its `.log`, and rebuild its indexes from it (`LogSegment.recover`).
 
-Batches are taken until one is not valid; the rest is to be cut. Nothing is asked of the old indexes. The files change
-when all is known, the `.log` last and by the caller: as long as it is not cut, a recovery that was interrupted finds
-again what this one found.
+Batches are taken until one is invalid; the rest is to be cut. The old indexes are not read. Files change only when all
+is known, the `.log` last and by the caller: until it is cut, an interrupted recovery that runs again finds the same.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from ...view.batch_search import batch_tables
 from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig
 from ..segment.log_segment import LogSegment
 
-# What ends a segment before its bytes do; anything else keeps a broker from starting.
+# errors that end a segment at the batch; any other keeps a broker from starting
 _BATCH_FAILURES = (CorruptRecordError.java_class, InvalidRecordError.java_class)
 
 
 @dataclass(slots=True)
 class _Scan:
-    """What the good batches of a segment come to.
+    """The result of reading a segment's good batches.
 
     Attributes:
         valid_size: bytes up to the end of the last good batch.
-        problem: why the scan stopped there; None at a proper end, also of a batch that is cut by the file's.
+        problem: why the scan stopped there; None at a proper end, and for a batch that the end of the file cuts off.
     """
 
     indexes: SegmentIndexes
@@ -53,15 +52,15 @@ class _Scan:
 
 
 def recover_segment(segment: LogSegment, producers: ProducerState, epochs: LeaderEpochs, config: LogConfig) -> int:
-    """Make the segment's indexes anew, and step producers and epochs by its batches; returns the bytes to be cut.
+    """Rebuild the segment's indexes, and step producers and epochs by its batches; return the bytes to be cut.
 
-    `segment.size` is then the size of the good part; the file is not cut yet, see `cut`, and the reason for it
-    is in `segment.problem`.
+    `segment.size` becomes that of the good part and `segment.problem` the reason for the cut; the file itself is cut
+    by `cut`.
 
     Raises:
-        OffsetOverflowError: an offset that the segment cannot hold; its indexes are those of the batches before.
-        InvalidOffsetError: offsets go back, so that an index cannot be made; likewise.
-        InvalidTxnStateError, …: the batches cannot be followed, and a broker would not start.
+        OffsetOverflowError: an offset that the segment cannot hold; the indexes are those of the batches before.
+        InvalidOffsetError: offsets go back, so no index can be built; likewise.
+        InvalidTxnStateError, …: batches that keep a broker from starting.
     """
     scan = _Scan(_empty_indexes(segment, config), AbortedTransactions())
     try:
@@ -80,10 +79,10 @@ def recover_segment(segment: LogSegment, producers: ProducerState, epochs: Leade
 
 
 def empty_segment(segment: LogSegment) -> int:
-    """Let the segment begin anew, its indexes too; returns the bytes to be cut (`truncateTo(base)`).
+    """Empty the segment and its indexes; return the bytes to be cut (`truncateTo(base)`).
 
-    What stays are the batches before the one that the index gives for the base offset: none, unless that offset is
-    there twice. Their largest timestamp goes to the time index, as when the log is closed.
+    The batches before the one that the index gives for the base offset stay: none, unless that offset is there twice.
+    Their largest timestamp goes into the time index, as when a log is closed.
     """
     place = segment.place_of(segment.base_offset)
     truncated_size = 0 if place is None else segment.size - place.position
@@ -103,7 +102,7 @@ def empty_segment(segment: LogSegment) -> int:
 
 
 def cut(segment: LogSegment) -> None:
-    """Make the `.log` as long as what counts, on the disk."""
+    """Truncate the `.log` to the part that counts, and sync it."""
     directory, name = segment.directory, segment.file_name(LOG_SUFFIX)
     size = directory.size(name)
     if size > segment.size:
@@ -114,7 +113,7 @@ def cut(segment: LogSegment) -> None:
 
 
 def index_segment(segment: LogSegment, table: BatchTable, config: LogConfig) -> SegmentIndexes:
-    """The indexes of a segment that holds these batches, at the table's positions, and rolled then."""
+    """Return the indexes of a rolled segment that holds these batches at the table's positions."""
     indexes = _empty_indexes(segment, config)
     segment_indexes.step(indexes, table, 0, len(table))
     indexes.finish()
@@ -127,7 +126,7 @@ def _empty_indexes(segment: LogSegment, config: LogConfig) -> SegmentIndexes:
         index_interval_bytes=config[INDEX_INTERVAL_BYTES],
         index_size_max=config[SEGMENT_INDEX_BYTES],
     )
-    indexes.reserve(segment.size // max(config[INDEX_INTERVAL_BYTES], HEADER_SIZE))  # room that is not used costs none
+    indexes.reserve(segment.size // max(config[INDEX_INTERVAL_BYTES], HEADER_SIZE))  # untouched memory costs nothing
     return indexes
 
 
@@ -154,9 +153,9 @@ def _scan(log: MappedFile, segment: LogSegment, scan: _Scan, producers: Producer
 def _step_producers(
     data: ByteArray, table: BatchTable, row_end: int, scan: _Scan, producers: ProducerState
 ) -> tuple[int, LogstoreError | None]:
-    """Rows that were followed, with the one that could not be, and why it could not.
+    """Step the producers; return the end of the rows that count, and why the next ones do not.
 
-    As in Kafka a batch whose marker cannot be read stays in the log, and is indexed; those behind it do not.
+    As in Kafka a batch whose marker cannot be read stays in the log and is indexed; those behind it are cut.
     """
     failure: LogstoreError | None = None
     try:

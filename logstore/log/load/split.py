@@ -1,10 +1,9 @@
-"""A segment with offsets too far above its base, split into segments that can hold them (`splitOverflowedSegment`).
+"""Split of a segment whose offsets lie too far above its base (`splitOverflowedSegment`).
 
-Made long ago by a cleaner that joined too much, or by damage to an offset, which no checksum covers. The new segments
-are written as `.cleaned` files and take their names from the last to the first; the old `.log` goes, or is replaced, in
-the end. Until then a crash leaves it as it was, and the next load splits it again. Kafka goes by way of `.swap` files,
-which a load after a crash finishes by removing every segment between the lowest and the highest of them: with one
-damaged offset that would be the whole log.
+Old cleaners joined too much, or an offset, which no checksum covers, is damaged. The parts are written as `.cleaned`
+files and renamed from the last to the first; the old `.log` is removed or replaced in the end. A crash before that
+leaves it as it was, and the next load splits it again. Kafka goes by way of `.swap` files, which a load after a crash
+finishes by removing every segment between the lowest and the highest of them: with one damaged offset, the whole log.
 """
 
 from __future__ import annotations
@@ -27,15 +26,14 @@ from ..config import LogConfig
 from ..segment.log_segment import LogSegment
 from .segment_recovery import index_segment
 
-_KINDS = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)  # never a `.log` without its indexes
+_KINDS = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)  # in this order: never a `.log` without its indexes
 
 
 def split_overflowed_segment(segment: LogSegment, config: LogConfig) -> list[LogSegment]:
-    """Replace the segment's files by those of several; the new segments, ascending.
+    """Replace the segment's files by those of several segments; return these, ascending.
 
     Raises:
-        OffsetOverflowError: only a batch before the last overflows, which splitting does not help: the segment is
-            damaged in a way that a broker does not start with.
+        OffsetOverflowError: a batch before the last overflows, which no split mends: a broker does not start with it.
         CorruptRecordError: the segment does not end with a whole batch.
     """
     _require_overflow(segment)
@@ -71,7 +69,7 @@ def _require_overflow(segment: LogSegment) -> None:
 
 
 def _write_cleaned(segment: LogSegment, config: LogConfig) -> list[int]:
-    """Write the parts as `.cleaned` files; their base offsets, ascending in the file."""
+    """Write the parts as `.cleaned` files; return their base offsets, ascending."""
     directory, base_offsets = segment.directory, []
     with segment.log_data() as data:
         table = scan(data)
@@ -90,7 +88,7 @@ def _write_cleaned(segment: LogSegment, config: LogConfig) -> list[int]:
 
 
 def _parts(table: BatchTable) -> Iterator[tuple[int, int]]:
-    """Rows [first, end) of each new segment: as many as its base offset can hold."""
+    """Yield rows [first, end) for each part: as many as its base offset can hold."""
     last_offsets = table.last_offset.tolist()
     first_row = 0
     for row, last_offset in enumerate(last_offsets):

@@ -1,1 +1,1 @@
-"""What keeps a running log in bounds: segments rolled, flushed, deleted, and put in the place of others."""
+"""Maintenance of a running log: roll, flush, retention, and swaps of segments."""

@@ -1,8 +1,8 @@
-"""What is in memory goes to the disk, and the recovery point behind it (`LocalLog.flush`).
+"""Flushing a log: sync its segments, then move the recovery point (`LocalLog.flush`).
 
-The recovery point tells the next load what need not be looked at after a crash: the segments before the one that holds
-it. So it moves only when these are on the disk with all that is beside them, and no segment that is closed later may
-come to lie before it without that, see `roll`. What waits for its sync is therefore looked for from there on.
+After a crash the next load reads only the segment that holds the recovery point and those behind it. So the point moves
+only when everything below is durable, side files included, and a segment that is closed later may lie below it only if
+it is synced, see `roll`. Unsynced segments are therefore looked for from the recovery point on.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FAILURE_TEXT = "Error while flushing log for"
 
 
 def flush(log: PartitionLog, end_offset: int | None = None) -> None:
-    """Sync all below `end_offset`, by default the log's end. The caller holds the log's lock.
+    """Sync everything below `end_offset`, by default the log's end. The caller holds the log's lock.
 
     Raises:
-        DataDirectoryError: a sync failed; what it was about may be lost, so it must not be tried again.
+        DataDirectoryError: a sync failed; its data may be lost, so it must not be tried again.
     """
     end_offset = log.log_end_offset if end_offset is None else end_offset
     if end_offset <= log.recovery_point:
@@ -35,12 +35,12 @@ def flush(log: PartitionLog, end_offset: int | None = None) -> None:
 
 
 def flush_beside(log: PartitionLog) -> None:
-    """Sync all that was appended by now, while others read and append: they do not wait for the disk.
+    """Sync everything appended so far without holding the lock: others read and append meanwhile.
 
     Raises:
-        KafkaStorageError: the log is closed, its writing has failed, or a sync has.
+        KafkaStorageError: the log is closed or poisoned, or a sync failed.
     """
-    with log.poisoned_by(FAILURE_TEXT):
+    with log.failure.poisoned_by(FAILURE_TEXT):
         with log.lock:
             end_offset, active = log.log_end_offset, log.active
             if end_offset <= log.recovery_point:
@@ -50,38 +50,38 @@ def flush_beside(log: PartitionLog) -> None:
             sync_segment(segment)
         active.sync()
         with log.lock:
-            if log.active is not active:  # rolled, or truncated and perhaps written anew, meanwhile
+            if log.active is not active:  # rolled or truncated meanwhile: the new segments are not synced yet
                 flush(log)
             elif end_offset > log.recovery_point:
                 _mark(log, end_offset)
 
 
 def flush_closed(log: PartitionLog, end_offset: int) -> None:
-    """Sync the closed segments below `end_offset` while the log is written on; for another thread.
+    """Sync the closed segments below `end_offset` while appends go on; for another thread.
 
-    A log that is closed, or not written any more, is left as it is.
+    Does nothing if the log is closed or poisoned.
 
     Raises:
-        KafkaStorageError: a sync failed; the log is not written any more.
+        KafkaStorageError: a sync failed; the log is poisoned.
     """
     with log.lock:
         if not log.is_writable:
             return
         unsynced = _unsynced(log, min(end_offset, log.active.base_offset))
-    with log.poisoned_by(FAILURE_TEXT):
+    with log.failure.poisoned_by(FAILURE_TEXT):
         for segment in unsynced:
             sync_segment(segment)
         with log.lock:
-            # a truncation may have come first, and appends in place of what it dropped
+            # a truncation may have come first, and appends in place of what it removed
             below = [segment for segment in log.segments if segment.base_offset < end_offset]
             if end_offset > log.recovery_point and all(segment.is_synced for segment in below):
                 _mark(log, end_offset)
 
 
 def raise_recovery_point(log: PartitionLog, offset: int) -> None:
-    """Let what is below `offset` not be looked at after a crash, for nothing there is read any more.
+    """Move the recovery point up to `offset`, as nothing below is read any more.
 
-    A load may not know that yet, so what is closed there is synced.
+    A load may still see an older log start, so the closed segments there are synced.
 
     Raises:
         DataDirectoryError: a sync failed.
@@ -93,13 +93,13 @@ def raise_recovery_point(log: PartitionLog, offset: int) -> None:
 
 
 def _unsynced(log: PartitionLog, end_offset: int) -> list[LogSegment]:
-    """The closed segments that begin below `end_offset` and are not on the disk."""
+    """Return the closed segments that begin below `end_offset` and are not durable."""
     behind = log.segments.between(log.recovery_point, end_offset)
     return [segment for segment in behind if not segment.is_synced and not isinstance(segment, ActiveSegment)]
 
 
 def _mark(log: PartitionLog, end_offset: int) -> None:
-    """All below is on the disk but for its names."""
+    """Move the recovery point; the caller has synced everything below but names."""
     log.directory.sync()
     log.offsets.synced(end_offset)
     log.last_flush_ms = log.now_ms()

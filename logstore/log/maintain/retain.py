@@ -1,10 +1,10 @@
-"""Old segments deleted, by time, by size and below the log start offset (`UnifiedLog.deleteOldSegments`).
+"""Retention: old segments are deleted by log start offset, size and time (`UnifiedLog.deleteOldSegments`).
 
-And records deleted on request (`Partition.deleteRecordsOnLeader`): at once no reader sees them, and the segments that
-have no others go with the next `delete_old_segments`.
+Deleting records on request (`Partition.deleteRecordsOnLeader`) only moves the log start: readers stop seeing them at
+once, and segments without other records go with the next `delete_old_segments`.
 
-Segments go from the oldest on, until one may stay. None goes that the high watermark has not passed, and the active one
-only with all others, and then an empty one is rolled first. Open transactions hold nothing back.
+Segments go from the oldest on, until one must stay. One that the high watermark has not passed stays; the active one
+goes only with all others, and an empty one is rolled first. Open transactions hold nothing back.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ RETENTION_MS = "retention.ms"
 DELETE = "delete"
 UP_TO_HIGH_WATERMARK = -1
 
-# Whether a segment is to go, given the base offset of the next, None for the last.
+# Decides whether a segment goes, given the base offset of the next segment, None for the last.
 Condition = Callable[[LogSegment, int | None], bool]
 
 
 class DeletedSegment(NamedTuple):
-    """A segment that went; `reason` in the words of Kafka's log."""
+    """A deleted segment; `reason` in the words of Kafka's log."""
 
     base_offset: int
     size: int
@@ -38,15 +38,15 @@ class DeletedSegment(NamedTuple):
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
-    """Delete what the configuration does not retain; what was deleted, the oldest first.
+    """Delete what the configuration does not retain; return the deleted segments, the oldest first.
 
-    With `cleanup.policy` delete by log start offset, size and time, else by log start offset alone. The files become
-    `.deleted`, and so do the snapshots at the segments' base offsets.
+    If `cleanup.policy` has delete: by log start offset, size and time, else by log start offset alone. The files and
+    the snapshots at the segments' base offsets are renamed to `.deleted`.
 
     Raises:
         DataDirectoryError: a file cannot be read or renamed.
     """
-    with log.lock, log.poisoned_by("Error while deleting segments for"):
+    with log.lock, log.failure.poisoned_by("Error while deleting segments for"):
         deleted = _delete(log, _is_below_start(log), f"log start offset {log.log_start_offset} breach", now_ms)
         if DELETE in log.config[CLEANUP_POLICY]:
             deleted += _delete_by_size(log, now_ms)
@@ -55,10 +55,10 @@ def delete_old_segments(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
 
 
 def delete_records(log: PartitionLog, offset: int) -> int:
-    """Let the log start at `offset`, or at the high watermark for -1; where it starts now, its low watermark.
+    """Move the log start to `offset`, or to the high watermark for -1; return the log start, its low watermark.
 
     Raises:
-        PolicyViolationError: `cleanup.policy` has compact and not delete; an empty one forbids nothing.
+        PolicyViolationError: `cleanup.policy` has compact and not delete; an empty one allows everything.
         OffsetOutOfRangeError: the offset is negative, or above the high watermark.
     """
     if log.rules.is_compacted and DELETE not in log.config[CLEANUP_POLICY]:
@@ -80,7 +80,7 @@ def _is_below_start(log: PartitionLog) -> Condition:
 
 
 def _delete_by_size(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
-    """Never so much that less than `retention.bytes` is left."""
+    """Delete the oldest segments, but leave at least `retention.bytes`."""
     retention_bytes = log.config[RETENTION_BYTES]
     excess_size = sum(segment.size for segment in log.segments) - retention_bytes
     if retention_bytes < 0 or excess_size < 0:
@@ -97,7 +97,7 @@ def _delete_by_size(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
 
 
 def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
-    """By the largest timestamp; a file without one by when it was last written to."""
+    """Delete by the largest timestamp; a segment without one by its file's modification time."""
     retention_ms = log.config[RETENTION_MS]
     if retention_ms < 0:
         return []
@@ -110,15 +110,17 @@ def _delete_by_time(log: PartitionLog, now_ms: int) -> list[DeletedSegment]:
 
 
 def _delete(log: PartitionLog, condition: Condition, reason: str, now_ms: int) -> list[DeletedSegment]:
-    """Delete the segments from the oldest on while the condition holds (`deletableSegments`, `deleteSegments`)."""
+    """Delete segments from the oldest on while the condition holds (`deletableSegments`, `deleteSegments`)."""
     deletable = _deletable(log, condition)
     if not deletable:
         return []
     if len(deletable) == len(log.segments):
         log.roll()
+    # anew: a roll has put a closed segment in the place of the active one
     deletable = [segment for segment in log.segments if segment.base_offset <= deletable[-1].base_offset]
     following = log.segments.higher(deletable[-1].base_offset)
     assert following is not None
+    # the start first: no reader may look for a segment that is gone
     log.increment_log_start_offset(following.base_offset)
     remove_segments(log, deletable, reason, now_ms)
     delete_snapshots(log, deletable, now_ms)

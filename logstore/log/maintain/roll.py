@@ -1,4 +1,4 @@
-"""When a segment is full, and how the next one begins, or the log anew (`LogSegment.shouldRoll`, `UnifiedLog.roll`)."""
+"""Rolling: when a segment is full, and how the next one, or the whole log, begins anew (`UnifiedLog.roll`)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _OFFSET_MAX = (1 << 63) - 1
 
 
 def segment_ms_max(config: LogConfig) -> int:
-    """How long a segment is written, in ms: one of a compacted log no longer than cleaning may wait for it."""
+    """Return how long a segment is written, in ms; in a compacted log no longer than cleaning may be delayed."""
     segment_ms: int = config["segment.ms"]
     lag_ms: int = config["max.compaction.lag.ms"]
     return min(lag_ms, segment_ms) if "compact" in config["cleanup.policy"] and lag_ms > 0 else segment_ms
 
 
 def roll_jitter_ms(config: LogConfig, draw_below: Callable[[int], int]) -> int:
-    """How much sooner than after `segment.ms` a new segment is to be full (`LogConfig.randomSegmentJitter`)."""
+    """Draw how much earlier than after `segment.ms` a new segment is full (`LogConfig.randomSegmentJitter`)."""
     jitter_ms: int = config["segment.jitter.ms"]
     return draw_below(min(jitter_ms, config["segment.ms"])) if jitter_ms else 0
 
 
 def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
-    """Whether an append of `size` bytes, up to `max_timestamp` (ms) and `last_offset`, begins a new segment."""
+    """Return whether an append of `size` bytes, up to `max_timestamp` and `last_offset`, begins a new segment."""
     active = log.active
     waited = waited_ms(active.load_first_timestamp(), max_timestamp, active.created_ms, now_ms) if active.size else 0
     age_max_ms = log.segment_ms_max - active.roll_jitter_ms
@@ -42,18 +42,18 @@ def should_roll(log: PartitionLog, size: int, max_timestamp: int, last_offset: i
 
 
 def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
-    """Close the active segment and begin one at the log's end, or at `expected_next_offset` if that is above.
+    """Close the active segment, and begin one at the log's end, or at `expected_next_offset` if that is higher.
 
-    An active segment that is empty and would have the same base is made anew. What is below the new one is synced by
-    `flush_later`; at once if there is no such, or if the recovery point, or the one that is in the checkpoint, is not
-    below the log's end: it would be behind a segment that is not on the disk.
+    An empty active segment with the same base is replaced. `flush_later` syncs what is below the new one; without it,
+    or if the recovery point of the log or of the checkpoint is not below the log's end, the roll itself syncs, else
+    that point would lie behind a segment that is not durable.
 
     Raises:
-        InvalidOffsetError: there is a segment of this base or of a higher one, so the log's offsets are damaged, or an
-            append behind the log's end was refused when its segment had begun; opening the log anew puts that right.
+        InvalidOffsetError: a segment with this or a higher base exists: offsets are damaged, or an append behind the
+            log's end was refused after its segment had begun. Opening the log anew mends both.
         DataDirectoryError: a file cannot be written.
     """
-    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first, as these are functions of the caller's
+    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first: functions that the caller passed
     base_offset = max(expected_next_offset, log.log_end_offset)
     active = log.active
     _require_free(log, base_offset, expected_next_offset)
@@ -75,7 +75,7 @@ def roll(log: PartitionLog, expected_next_offset: int = 0) -> ActiveSegment:
 
 
 def _require_free(log: PartitionLog, base_offset: int, expected_next_offset: int) -> None:
-    """No segment has this base, or one above, but the active one if it is empty."""
+    """Check that no segment has this base or a higher one, except an empty active one."""
     active = log.active
     if base_offset > active.base_offset or (base_offset == active.base_offset and not active.size):
         return
@@ -94,10 +94,10 @@ def _require_free(log: PartitionLog, base_offset: int, expected_next_offset: int
 
 
 def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: int) -> None:
-    """Let an empty segment be the active one, in place of any files of its base.
+    """Create an empty segment as the active one, replacing any files of its base.
 
     Args:
-        now_ms, jitter_ms: when it is made, and how much sooner than after `segment.ms` it is full.
+        now_ms, jitter_ms: its creation time, and how much earlier than after `segment.ms` it is full.
     """
     for kind in SEGMENT_SUFFIXES:
         log.directory.delete(segment_file_name(base_offset, kind), "a new segment begins at its offset")
@@ -109,22 +109,23 @@ def begin_segment(log: PartitionLog, base_offset: int, now_ms: int, jitter_ms: i
 def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     """Drop everything; the log is empty, and starts and ends at `offset` (`UnifiedLog.truncateFullyAndStartAt`).
 
-    The metadata log does so when a snapshot has more than it. The recovery point checkpoint on the disk may lie above
-    the log's end then, and a load after a crash looks at nothing below it but the segment that holds it. So until the
-    log's end has passed it, `roll` syncs each segment that it closes.
+    The metadata log does so when a snapshot reaches behind it. The recovery point checkpoint on the disk may then lie
+    above the log's end, and a load after a crash reads only the segment that holds it. So `roll` syncs each segment
+    that it closes until the log's end has passed it.
 
     Raises:
-        UsageError: no offset that a record can have.
+        UsageError: an offset that no record can have.
         DataDirectoryError: a file cannot be changed.
     """
     if not 0 <= offset <= _OFFSET_MAX:
         raise UsageError(f"A log cannot begin at offset {offset}", expected=f"0 to {_OFFSET_MAX}", found=offset)
     reason = f"the log begins anew at offset {offset}"
-    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first, as these are functions of the caller's
+    now_ms, jitter_ms = log.now_ms(), log.roll_jitter_ms()  # first: functions that the caller passed
     old = log.active
     old.release()
     _remove(log, [segment for segment in log.segments if segment is not old], reason)
     begin_segment(log, offset, now_ms, jitter_ms)
+    # its files have been replaced if the base is the same
     if old.base_offset != offset:
         _remove(log, [old], reason)
     log.offsets.restart_at(offset)
@@ -138,7 +139,7 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
 
 
 def _remove(log: PartitionLog, segments: Sequence[LogSegment], reason: str) -> None:
-    """Remove segments with their snapshots, the last first, so that no crash leaves a gap."""
+    """Remove segments and their snapshots, the last first, so that no crash leaves a gap."""
     for segment in reversed(segments):
         log.segments.remove(segment.base_offset)
         segment.delete_files(reason)

@@ -1,7 +1,7 @@
-"""Segments taken out of a log, and put in place of others, so that a crash at any step leaves one or the other.
+"""Removal and replacement of segments: a crash at any step leaves the old or the new ones.
 
-`LocalLog.replaceSegments`, `LocalLog.deleteSegmentFiles`, `UnifiedLog.deleteProducerSnapshots`. What the loader makes
-of each state that a crash may leave is in `load.interrupted_swaps`.
+`LocalLog.replaceSegments`, `LocalLog.deleteSegmentFiles`, `UnifiedLog.deleteProducerSnapshots`.
+`load.interrupted_swaps` says what a load makes of each state that a crash can leave.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ FILE_DELETE_DELAY_MS = "file.delete.delay.ms"
 
 
 class DeletedFiles:
-    """Names of `.deleted` files, in the order in which they became that; they are removed some time later.
+    """`.deleted` files in the order of their renaming; they are removed some time later.
 
-    A reader that opened one goes on for `file.delete.delay.ms`. What is left when the log is closed is removed when it
-    is opened the next time.
+    A reader that opened one goes on for `file.delete.delay.ms`. Files that remain when the log is closed are removed
+    when it is opened again.
     """
 
     def __init__(self) -> None:
@@ -34,14 +34,14 @@ class DeletedFiles:
         return len(self._due)
 
     def add(self, names: Iterable[str], due_ms: int) -> None:
-        """Remove these files not before `due_ms`."""
+        """Add files that are to be removed at `due_ms` or later."""
         self._due.extend((due_ms, name) for name in names)
 
     def remove_due(self, directory: WritableFolder, now_ms: int) -> list[str]:
-        """Remove what is due by `now_ms`; the names of those files.
+        """Remove the files that are due by `now_ms`; return their names.
 
         Raises:
-            DataDirectoryError: a file cannot be removed; it, and those behind it, stay due.
+            DataDirectoryError: a file cannot be removed; it and those behind it stay due.
         """
         removed = []
         for due_ms, name in list(self._due):
@@ -53,7 +53,7 @@ class DeletedFiles:
 
 
 def remove_segments(log: PartitionLog, segments: Iterable[LogSegment], reason: str, now_ms: int) -> None:
-    """Take segments out of the log; their files become `.deleted` (`removeAndDeleteSegments`).
+    """Take segments out of the log, and rename their files to `.deleted` (`removeAndDeleteSegments`).
 
     Raises:
         DataDirectoryError: a file cannot be renamed.
@@ -64,7 +64,7 @@ def remove_segments(log: PartitionLog, segments: Iterable[LogSegment], reason: s
 
 
 def delete_snapshots(log: PartitionLog, segments: Iterable[LogSegment], now_ms: int) -> None:
-    """Let the snapshots at the base offsets of segments that are gone become `.deleted` (`deleteProducerSnapshots`)."""
+    """Rename the snapshots at the base offsets of removed segments to `.deleted` (`deleteProducerSnapshots`)."""
     for segment in segments:
         name = log.producers.snapshots.pop(segment.base_offset, None)
         if name is not None:
@@ -75,9 +75,9 @@ def delete_snapshots(log: PartitionLog, segments: Iterable[LogSegment], now_ms: 
 def replace_segments(
     log: PartitionLog, cleaned_base_offset: int, old_segments: Sequence[LogSegment], now_ms: int
 ) -> LogSegment:
-    """Put the segment whose complete and synced files are `.cleaned` in place of `old_segments`; it is returned.
+    """Replace `old_segments` by the complete and synced `.cleaned` segment; return it.
 
-    `cleaned_base_offset` is that of the first of them, and they are ascending.
+    `old_segments` ascend, and `cleaned_base_offset` is that of the first.
 
     Raises:
         DataDirectoryError: a file cannot be renamed.
@@ -85,7 +85,7 @@ def replace_segments(
     directory, reason = log.directory, f"cleaned from {[segment.base_offset for segment in old_segments]}"
     cleaned = LogSegment.open(directory, cleaned_base_offset, suffix=CLEANED_SUFFIX)
     cleaned.rename_files(SWAP_SUFFIX, reason)
-    directory.sync()  # a crash that keeps the old files' new names must keep the `.swap` too
+    directory.sync()  # a crash that keeps the `.deleted` names must keep the `.swap` too
     for segment in old_segments:
         if segment.base_offset != cleaned_base_offset:
             log.segments.remove(segment.base_offset)

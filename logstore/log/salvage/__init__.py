@@ -1,1 +1,1 @@
-"""What can be saved of a damaged log, and samples of one, in a new directory."""
+"""Copies of a damaged or large log in a new directory: salvage and samples."""

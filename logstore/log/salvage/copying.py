@@ -1,4 +1,4 @@
-"""A new directory for a part of a partition: what it must be called, and the files that are put into it."""
+"""The new directory of a copy: its name must fit, and it gets the metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def require_new_directory(files: PartitionFiles, destination: str) -> None:
     """Check that a copy of the partition can be made at `destination`, an absolute path.
 
     Raises:
-        UsageError: it is there, has another name than the partition, or its parent is missing.
+        UsageError: it exists, its name is not the partition's, or its parent is missing.
     """
     name = f"{files.topic}-{files.partition}"
     if file_name(destination) != name:

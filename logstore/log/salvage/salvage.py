@@ -1,10 +1,9 @@
-"""What is good in a damaged partition directory, copied to a new one that a broker starts with.
+"""Salvage: copy what is good in a damaged partition directory to a new one that a broker starts with.
 
-A broker's own recovery cuts a segment at its first bad batch, and removes all segments behind it. Here every batch that
-is good by itself is kept, before and behind the damage: bytes as they are, offsets as they were. What cannot be kept is
-left out and told: a wrong checksum, bytes that are no batch, offsets that go back or that the segment cannot hold, a
-control batch that is no marker, a batch outside of its producer's transaction. Everything beside the log is made anew
-from what was kept, by the recovery that a broker does.
+A broker's own recovery cuts a segment at its first bad batch, and removes all segments behind it. Salvage keeps every
+batch that is good by itself, before and behind the damage, with its bytes and offsets. It leaves out and reports: a
+wrong checksum, bytes that are no batch, offsets that go back or that the segment cannot hold, a control batch that is
+no marker, a batch outside of its producer's transaction. The side files are rebuilt by the recovery that a broker does.
 
     plan = plan_salvage("data/orders-0")            reads only
     salvage("data/orders-0", "rescued/orders-0", settings)
@@ -56,10 +55,10 @@ class Piece(NamedTuple):
 
 
 def plan_salvage(path: str) -> list[Piece]:
-    """What would be kept of the partition directory at `path`, and what left out, in the order of the log.
+    """Return what would be kept of the partition directory at `path` and what left out, in log order.
 
     Raises:
-        UsageError: a cleaning was being finished, so that it cannot be told which segments count.
+        UsageError: a cleaning was being finished, so it is unknown which segments count.
         InvalidNameError: the name is no partition's.
         DataDirectoryError: something cannot be read.
     """
@@ -80,7 +79,7 @@ def plan_salvage(path: str) -> list[Piece]:
 
 
 def losses(pieces: list[Piece]) -> list[Piece]:
-    """Of a plan what is left out but torn ends of segments, which a broker cuts off itself."""
+    """Return what a plan leaves out, except torn ends of segments, which a broker cuts off itself."""
     following: list[Piece | None] = [*pieces[1:], None]
     return [
         piece
@@ -93,15 +92,15 @@ def losses(pieces: list[Piece]) -> list[Piece]:
 def salvage(
     path: str, destination: str, settings: LoadSettings, *, pieces: list[Piece] | None = None, seam: Seam = SEAM
 ) -> RecoveredLog:
-    """Copy what is good to the new directory `destination`, and make everything beside it.
+    """Copy what is good to the new directory `destination`, and rebuild everything beside it.
 
     Args:
-        destination: must not be there; its name is that of the same partition.
-        settings: for the recovery; the recovery point is taken to be 0, and the shutdown not clean.
-        pieces: of `plan_salvage`, if it was asked before.
+        destination: must not exist; its name is that of the same partition.
+        settings: for the recovery, which takes the recovery point as 0 and the shutdown as unclean.
+        pieces: of `plan_salvage`, if it was called before.
 
     Raises:
-        UsageError: `destination` is there, has another name, or the directory that it is to be in is missing.
+        UsageError: `destination` exists or has another name, or its parent is missing.
         InvalidNameError, DataDirectoryError: as `plan_salvage`; or something cannot be written.
     """
     destination = absolute_path(destination)
@@ -117,7 +116,7 @@ def salvage(
 
 
 class _Planner:
-    """Carries what decides about a batch from one to the next."""
+    """Carries the state that decides about a batch from one to the next."""
 
     def __init__(self, files: PartitionFiles) -> None:
         bases = [segment.base_offset for segment in files.segments]
@@ -126,7 +125,7 @@ class _Planner:
         self._producers = ProducerState(f"{files.topic}-{files.partition}")
 
     def segment(self, log: MappedFile, base_offset: int) -> Iterator[Piece]:
-        """The pieces of one segment."""
+        """Yield the pieces of one segment."""
         for piece in walk(log, base_offset):
             if isinstance(piece, Run):
                 yield from self._run(piece, base_offset)
@@ -136,7 +135,7 @@ class _Planner:
                 yield Piece(base_offset, piece.start, piece.end, offset, None, int(piece.is_batch), problem)
 
     def _run(self, run: Run, base_offset: int) -> Iterator[Piece]:
-        """Rows up to one that has to be left out, and that, as often as there is one."""
+        """Split a run into good pieces, each followed by the row that was skipped."""
         row = run.first_row
         while row < run.row_end:
             row_end, problem = self._misplaced(run, row, base_offset)
@@ -152,7 +151,7 @@ class _Planner:
                 row += 1
 
     def _misplaced(self, run: Run, first_row: int, base_offset: int) -> tuple[int, str | None]:
-        """The first row that cannot be there by its header, and why; the end of the run if there is none."""
+        """Return the first row whose header cannot stand there, and why; the end of the run if there is none."""
         table, last = run.table, self._last_offset
         end = min(self._next_base.get(base_offset, base_offset + OFFSET_SPAN), base_offset + OFFSET_SPAN)
         rows = slice(first_row, run.row_end)
@@ -169,7 +168,7 @@ class _Planner:
         return run.row_end, None
 
     def _followed(self, run: Run, first_row: int, row_end: int) -> tuple[int, str | None]:
-        """The first row that recovery could not follow, and why."""
+        """Step the producers; return the first row that recovery could not follow, and why."""
         try:
             producer_update.step(self._producers, run.data, run.table, first_row, row_end)
         except LogstoreError as error:

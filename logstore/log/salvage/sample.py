@@ -1,12 +1,12 @@
-"""Some batches of a partition as a directory of their own, to be shown to others.
+"""Samples: some batches of a partition as a directory of their own, to be shown to others.
 
-Offsets, times, producers and sequences stay as they are; if asked for, keys and values tell nothing.
+Offsets, times, producers and sequences stay; keys and values can be redacted.
 
-A redacted key or value is replaced by hexadecimal letters of its own length, which depend on it and on a secret of this
-sample: what was equal stays equal, and what it was cannot be tried out. Header keys stay, their values do not. A batch
-that was compressed is written plain, for compressed it would be of another size anyway.
+A redacted key or value is replaced by hexadecimal letters of its own length, which depend on it and on a secret of the
+sample: equal ones stay equal, and nobody can find one by trying. Header keys stay, header values do not. A batch that
+was compressed is written uncompressed, as its size would change anyway.
 
-Nothing is read but what is taken: the offset index leads to where it begins, beside a running broker too.
+Only the taken batches are read: the offset index leads to the first, beside a running broker too.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _INTERNAL = INTERNAL_TOPICS | {METADATA_TOPIC}
 
 
 class Redaction:
-    """Puts letters that depend on a secret in the place of bytes."""
+    """Replaces bytes by letters that depend on a secret."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
     def letters(self, data: bytes) -> bytes:
-        """As many hexadecimal digits as `data` has bytes.
+        """Return as many hexadecimal digits as `data` has bytes.
 
         >>> redaction = Redaction(b"s")
         >>> len(redaction.letters(b"customer-42")), redaction.letters(b"a") == redaction.letters(b"a")
@@ -60,7 +60,7 @@ class Redaction:
 
 
 class Sample(NamedTuple):
-    """What was taken: batches, those that were left out because they cannot be read, and the log of the copy."""
+    """What was taken: batches, those left out because they cannot be read, and the log of the copy."""
 
     batch_count: int
     skipped_count: int
@@ -77,15 +77,15 @@ def sample(
     redaction: Redaction | None = None,
     seam: Seam = SEAM,
 ) -> Sample:
-    """Copy `batch_count` batches from the one that holds `first_offset` on to the new directory `destination`.
+    """Copy `batch_count` batches, from the one that holds `first_offset` on, to the new directory `destination`.
 
     Args:
-        destination: must not be there; its name is that of the same partition.
-        settings: for the recovery that makes everything beside the log.
+        destination: must not exist; its name is that of the same partition.
+        settings: for the recovery that builds everything beside the log.
 
     Raises:
-        UsageError: `destination` is there or has another name, or a topic cannot be redacted.
-        InvalidNameError, DataDirectoryError: the partition cannot be read or has no such offset, or nothing be written.
+        UsageError: `destination` exists or has another name, or the topic cannot be redacted.
+        InvalidNameError, DataDirectoryError: the partition cannot be read, lacks the offset, or a write failed.
     """
     destination = absolute_path(destination)
     files = list_partition_directory(path)
@@ -123,7 +123,7 @@ def _floor(files: PartitionFiles, offset: int) -> SegmentFiles | None:
 
 
 def _rows(log: MappedFile, segment: SegmentFiles, first_offset: int, count: int) -> Iterator[tuple[BatchTable, int]]:
-    """Good batches of magic 2 from the one that holds the offset on."""
+    """Yield good batches of magic 2 from the one that holds the offset on."""
     position = 0
     if segment.offset_index is not None:
         position = max(read_offset_index(segment.offset_index).lookup(first_offset)[1], 0)
@@ -141,7 +141,7 @@ def _rows(log: MappedFile, segment: SegmentFiles, first_offset: int, count: int)
 
 
 def _batch(data: ByteArray, table: BatchTable, row: int, redaction: Redaction | None) -> bytes:
-    """The batch's bytes; redacted ones with a new checksum."""
+    """Return the batch's bytes, with a new checksum if redacted."""
     start = int(table.position[row])
     whole = data[start : start + int(table.size[row])].tobytes()
     attributes = int(table.attributes[row])
@@ -165,7 +165,7 @@ def _batch(data: ByteArray, table: BatchTable, row: int, redaction: Redaction | 
 
 
 def _secrets(chunk: RecordTable, index: int) -> Iterator[tuple[int, int]]:
-    """(position, size) of a record's key, value and header values, of those that are not null."""
+    """Yield (position, size) of a record's key, value and header values that are not null."""
     row = chunk.matrix[:, index].tolist()
     for position_field, size_field in (
         (record_fields.KEY_POSITION, record_fields.KEY_SIZE),

@@ -1,12 +1,12 @@
-"""The last segment of a log, which is written: its `.log` is open, and its indexes grow in memory (`LogSegment`).
+"""The active segment of a log: its `.log` is open, and its indexes grow in memory (`LogSegment`).
 
-    active = ActiveSegment.create(directory, base_offset, config, …)      empty
-    active = ActiveSegment.resume(segment, config, …)                     loaded
+    active = ActiveSegment.create(directory, base_offset, config, …)      # empty
+    active = ActiveSegment.resume(segment, config, …)                     # loaded
     active.append(data, table)
-    active.close()                                                        all is written, and no more will be
+    active.close()                                                        # writes the indexes
 
-The entries of `.index` and `.timeindex` are written on close only: a segment that was not closed is recovered on load,
-and gets both anew from its log. A `.txnindex` entry is written at once, for readers in other processes.
+`.index` and `.timeindex` are written on close only: a segment that was not closed is recovered on load, which builds
+both from the log. A `.txnindex` entry is written at once, for readers in other processes.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from .writable_folder import WritableFolder
 
 _PREALLOCATE = "preallocate"
 _CLOSED = -1  # no descriptor
-_UNREAD = -2  # a first timestamp that was not asked for
+_UNREAD = -2  # a first timestamp that was not loaded yet
 
 
 class ActiveSegment(LogSegment):
-    """The segment that is written; not to be used any more after `close`. Its size is in the struct of its log.
+    """The segment that is written; not usable after `close`. Its size is in the struct of its log.
 
     Attributes:
-        indexes: the entries, and what decides on the next ones.
-        space: what the disk has set aside for the `.log`; writing goes on up to its `end`.
-        write_address, descriptor: for a kernel that writes, see `Seam.write_address`.
+        indexes: the entries so far, and the state that decides on the next ones.
+        space: the disk space reserved for the `.log`; appends go on up to its `end`.
+        write_address, descriptor: for the kernel that writes, see `Seam.write_address`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ActiveSegment(LogSegment):
 
     @classmethod
     def create(cls, directory: WritableFolder, base_offset: int, config: LogConfig, struct: LogStruct) -> ActiveSegment:
-        """An empty segment, its files made; they are on the disk after `sync` and `WritableFolder.sync`."""
+        """Create an empty segment and its files; they are durable after `sync` and `WritableFolder.sync`."""
         for kind in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
             directory.seam.close(directory.create(segment_file_name(base_offset, kind), "a new segment begins"))
         active = cls(directory, base_offset, 0, config, struct)
@@ -88,29 +88,29 @@ class ActiveSegment(LogSegment):
 
     @classmethod
     def resume(cls, segment: LogSegment, config: LogConfig, struct: LogStruct) -> ActiveSegment:
-        """A loaded or closed segment, to be written on behind its last batch."""
+        """Open a loaded or closed segment for appends behind its last batch."""
         active = cls(segment.directory, segment.base_offset, segment.size, config, struct, segment)
         active.is_timestamp_known = segment.is_timestamp_known
         return active
 
     def preallocate(self, config: LogConfig) -> None:
-        """Let the `.log` of a new segment be as long as one may become, with zeros, if the topic is configured so."""
+        """Extend the `.log` of a new segment with zeros to its full size, if `preallocate` is set."""
         if self._is_preallocated:
             self.directory.seam.truncate(self.descriptor, segment_size_max(config))
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """As of now."""
+        """The entries up to now."""
         return self._stepped_offset_index(self.indexes)
 
     @property
     def time_index(self) -> TimeIndex:
-        """As of now; without the entry that closing adds."""
+        """The entries up to now, without the one that `close` adds."""
         return self._stepped_time_index(self.indexes)
 
     @property
     def transaction_index(self) -> TransactionIndex:
-        """As of now."""
+        """The entries up to now."""
         if self._transaction_index.entry_count != self._aborted.entry_count:
             self._transaction_index = parse_transaction_index(
                 self._aborted.to_bytes(), path=self.path(TRANSACTION_INDEX_SUFFIX)
@@ -118,7 +118,7 @@ class ActiveSegment(LogSegment):
         return self._transaction_index
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """The same in ms, with the last offset of its batch; (-1, base offset) without one."""
+        """Return the largest timestamp (ms) and the last offset of its batch; (-1, base offset) without one."""
         return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
 
     @property
@@ -128,7 +128,7 @@ class ActiveSegment(LogSegment):
 
     @size.setter
     def size(self, size: int) -> None:
-        """Set the same."""
+        """Set it in the struct of the log, where the kernel moves it too."""
         self._struct.segment_size = size
 
     @property
@@ -138,7 +138,7 @@ class ActiveSegment(LogSegment):
 
     @is_timestamp_known.setter
     def is_timestamp_known(self, is_known: bool) -> None:
-        """Set the same."""
+        """Set it in the struct of the log, where the kernel sets it too."""
         self._struct.is_timestamp_known = is_known
 
     def load_first_timestamp(self) -> int:
@@ -148,15 +148,15 @@ class ActiveSegment(LogSegment):
         return int(self._struct.first_timestamp)
 
     def append(self, data: ByteArray, table: BatchTable) -> None:
-        """Write batches, and index them; they are UNFINISHED until the log counts them, or its writing has ended.
+        """Write and index batches; they are unfinished until the log counts them.
 
         Args:
             data: uint8[n], the batches and nothing else.
             table: of `data`; its positions become those in the segment.
 
         Raises:
-            OffsetOverflowError, InvalidOffsetError, IndexFullError: the indexes cannot take them; nothing is written.
-            DataDirectoryError: a part of them may be written.
+            OffsetOverflowError, InvalidOffsetError, IndexFullError: the indexes refuse them; nothing is written.
+            DataDirectoryError: the write failed; a part may be on the disk.
         """
         count = table.count
         table.matrix[fields.POSITION, :count] += self.size
@@ -164,6 +164,7 @@ class ActiveSegment(LogSegment):
         try:
             segment_indexes.step(self.indexes, table, 0, count)
             self.space.extend(self.size, data.size)
+            # before the write: an interrupt inside it must leave a log that takes no more appends
             self._struct.unfinished_size = data.size
             self.directory.seam.write(self.descriptor, data.data)
         except BaseException:
@@ -175,27 +176,28 @@ class ActiveSegment(LogSegment):
         self.size += data.size
 
     def add_aborted(self, completed: CompletedTransactions) -> None:
-        """Write the aborted ones of these transactions to the `.txnindex`, which is made for the first."""
+        """Append the aborted ones of these transactions to the `.txnindex`, which the first one creates."""
         entry_count = self._aborted.entry_count
         try:
             aborted_transactions.step(self._aborted, completed)
+        # an entry whose successor is refused is in memory already, so it must be in the file too
         finally:
             if self._aborted.entry_count > entry_count:
                 data = self._aborted.to_bytes(entry_count)
                 self._write_behind(TRANSACTION_INDEX_SUFFIX, data, "a transaction was aborted")
 
     def sync(self) -> None:
-        """Put the `.log` on the disk, unless it is closed as it was; of any thread.
+        """Sync the `.log`, from any thread; a closed one is left alone.
 
-        What is beside it, the `.txnindex` too, is made anew should the segment not be closed: the recovery point, at
-        the log's end, is in this segment, and a load that is not clean recovers the one that holds it.
+        The side files need no sync: a load after a crash recovers the segment that holds the recovery point, which is
+        this one, and builds them anew.
         """
         self._files.sync(LOG_SUFFIX)
 
     def close(self) -> LogSegment:
-        """Write the indexes with their last entry; the segment as one that is only read.
+        """Write the indexes with their last entry; return the segment as a closed one.
 
-        Nothing of it is synced, and nothing waits for a sync that goes on: its files stay open until `sync_segment`.
+        Nothing is synced and no running sync is waited for: the files stay open until `sync_segment`.
         """
         if self.is_timestamp_known:
             self.indexes.finish()
@@ -205,17 +207,17 @@ class ActiveSegment(LogSegment):
             self.directory.seam.truncate(self.descriptor, self.size)
         self._end_writing()
         closed = LogSegment(self.directory, self.base_offset, "", self.size, known=self)
-        closed.is_timestamp_known = True  # as when a segment becomes inactive
+        closed.is_timestamp_known = True  # as in Kafka when a segment becomes inactive
         closed.unsynced = self.unsynced
         return closed
 
     def release(self) -> None:
-        """Close the files as they are; waits for a sync that goes on."""
+        """Close the files without writing anything; waits for a running sync."""
         self._end_writing()
         super().release()
 
     def _end_writing(self) -> None:
-        """Let nobody write to the descriptor any more; the fast path is invalidated by who ends it."""
+        """Forget the descriptor; the caller invalidates the fast path, which has it too."""
         self.descriptor = _CLOSED
 
     def _write_indexes(self) -> None:
@@ -225,10 +227,10 @@ class ActiveSegment(LogSegment):
         self._write_behind(OFFSET_INDEX_SUFFIX, offset_entries, reason)
         self._write_behind(TIME_INDEX_SUFFIX, time_entries, reason)
         if self.has(TRANSACTION_INDEX_SUFFIX):
-            self._write_behind(TRANSACTION_INDEX_SUFFIX, b"", reason)  # to be synced with the others
+            self._write_behind(TRANSACTION_INDEX_SUFFIX, b"", reason)  # opens it, so that it is synced with the others
 
     def _write_behind(self, kind: str, data: bytes, reason: str) -> None:
-        """Add bytes to a file beside the `.log`; it stays open, to be synced."""
+        """Append bytes to a side file, which stays open until it is synced."""
         descriptor = self._files.get(kind)
         if descriptor is None:
             descriptor = self._files.add(kind, self.directory.open_end(self.file_name(kind), reason))
@@ -237,6 +239,6 @@ class ActiveSegment(LogSegment):
 
 
 def sync_segment(segment: LogSegment) -> None:
-    """Put all files of a closed segment on the disk; raises DataDirectoryError, also if that failed before."""
+    """Sync all files of a closed segment; raise DataDirectoryError, also if an earlier sync failed."""
     if segment.unsynced is not None:
         segment.unsynced.finish()

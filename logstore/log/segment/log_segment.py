@@ -1,4 +1,4 @@
-"""A segment of a log that is written: its files may get other names, new indexes, or go (`LogSegment`).
+"""Segment of a log that is written: its files may be renamed, get new indexes, or be deleted (`LogSegment`).
 
 `active_segment` has the one that is appended to.
 """
@@ -24,13 +24,13 @@ from .writable_folder import WritableFolder
 
 
 class LogSegment(Segment):
-    """A segment of the folder.
+    """A segment in a folder that this process writes.
 
     Attributes:
         problem: why bytes behind `size` do not count; None for a torn tail, or if there are none.
-        unsynced: the files that were written and may not be on the disk; None: they are.
-        created_ms: when this process made or loaded it.
-        roll_jitter_ms: how much sooner than after `segment.ms` it is full.
+        unsynced: files that were written and may not be durable; None if all are.
+        created_ms: when this process created or loaded it.
+        roll_jitter_ms: how much earlier than after `segment.ms` it is full.
     """
 
     directory: WritableFolder
@@ -55,13 +55,13 @@ class LogSegment(Segment):
     def open(
         cls, directory: WritableFolder, base_offset: int, *, suffix: str = "", reads_indexes: bool = True
     ) -> LogSegment:
-        """The segment with its indexes; a `.log` that is not there is made, empty.
+        """Open the segment with its indexes; a missing `.log` is created empty.
 
         Args:
-            reads_indexes: False where two of them are made anew before they are asked for; the `.txnindex` is read.
+            reads_indexes: False if offset and time index are rebuilt before use; the `.txnindex` is read anyway.
 
         Raises:
-            DataDirectoryError: a file cannot be read, or the `.log` is larger than a segment can be.
+            DataDirectoryError: a file cannot be read, or the `.log` is larger than a segment may be.
         """
         log_name = segment_file_name(base_offset, LOG_SUFFIX + suffix)
         if not directory.exists(log_name):
@@ -71,27 +71,27 @@ class LogSegment(Segment):
 
     @property
     def is_synced(self) -> bool:
-        """Whether the files are on the disk."""
+        """True if all files are durable."""
         return self.unsynced is None or self.unsynced.is_synced
 
     def release(self) -> None:
-        """Close the files that were to be synced; they are not any more."""
+        """Close the files that wait for a sync, without it."""
         if self.unsynced is not None:
             self.unsynced.close()
 
     def unmap(self) -> None:
-        """Let go of the bytes of the `.log`: while a file is mapped, its space is not free when it is deleted."""
+        """Drop the mapping of the `.log`: a deleted file frees its space only when nothing maps it."""
         self._mapped = np.empty(0, np.uint8)
 
     def keep_bytes(self) -> None:
-        """Map the bytes now: other files are about to get the names, and who has this segment goes on with it."""
+        """Map the bytes now, for readers that hold this segment when other files take over the names."""
         with self._keeping_bytes():
             pass
 
     def rename_files(self, suffix: str, reason: str) -> None:
-        """Give all files this suffix in place of theirs (`changeFileSuffixes`).
+        """Change the suffix of all files (`changeFileSuffixes`).
 
-        What has the bytes of the `.log` goes on with them, and may go on to get them here.
+        Readers that have the bytes of the `.log` keep them, and others may still map them through this segment.
         """
         with self._keeping_bytes():
             names = {kind: self.file_name(kind) for kind in SEGMENT_SUFFIXES if self.has(kind)}
@@ -100,7 +100,7 @@ class LogSegment(Segment):
             self._suffix = suffix
 
     def delete_files(self, reason: str) -> None:
-        """Remove all files; who reads the segment goes on, as with `rename_files`."""
+        """Remove all files; readers of the segment go on, as with `rename_files`."""
         with self._keeping_bytes():
             for kind in SEGMENT_SUFFIXES:
                 self.directory.delete(self.file_name(kind), reason)
@@ -108,7 +108,7 @@ class LogSegment(Segment):
 
     @contextmanager
     def _keeping_bytes(self) -> Iterator[None]:
-        """A `with` block that changes the names of the files: the bytes are mapped before, and by nobody meanwhile."""
+        """`with` block that renames files: the bytes are mapped before it, and no reader maps them inside it."""
         with self._renaming:
             if self._mapped.size < self.size:
                 self._mapped = self._map()
@@ -116,15 +116,15 @@ class LogSegment(Segment):
 
     @contextmanager
     def log_data(self) -> Iterator[ByteArray]:
-        """The bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
+        """Yield the bytes of the `.log` that count, uint8[size], mapped; not to be kept."""
         yield self._map()[: self.size]
 
     def can_hold(self, offset: int) -> bool:
-        """Whether an index of this segment can express the offset."""
+        """Return whether an index of this segment can express the offset."""
         return 0 <= offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def set_indexes(self, indexes: SegmentIndexes) -> tuple[bytes, bytes]:
-        """Take the indexes from a fold; the files, whose contents are returned, stay as they are."""
+        """Take the indexes from a fold; return the contents of their files, which the caller writes."""
         offsets, times = indexes.offset_index_bytes(), indexes.time_index_bytes()
         self._offset_index = parse_offset_index(
             offsets, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)

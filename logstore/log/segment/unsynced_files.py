@@ -1,8 +1,8 @@
-"""Files of a segment that were written and are not on the disk yet: each stays open until it is synced.
+"""Files of a segment that were written and not synced: each stays open until it is.
 
-A write that fails behind a program's back is told to a sync of a descriptor that was open then. One that is opened
-later may hear nothing: the system forgets the error together with the inode. So who wrote keeps the descriptor, and a
-segment that is closed for writing hands it on to whoever syncs it.
+A failed write-back is reported to a sync of a descriptor that was open at the time. A descriptor opened later may not
+hear of it: the system forgets the error together with the inode. So the writer keeps its descriptor, and a segment that
+is closed for writing hands it to the thread that syncs it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ...errors import DataDirectoryError
 
 
 class UnsyncedFiles:
-    """Descriptors by kind of file, that is its suffix; for several threads.
+    """Descriptors by file suffix; used by several threads.
 
-    Two of them may sync the same file, and the system tells a failure only once: none is tried again after one.
+    Two threads may sync the same file, and the system reports a failure only once: after one, no sync is tried again.
 
     Attributes:
         is_synced: all files were synced and closed.
@@ -29,8 +29,8 @@ class UnsyncedFiles:
         self._seam = seam
         self._descriptors: dict[str, int] = {}
         self._failure: DataDirectoryError | None = None
-        self._lock = threading.Lock()  # held while a thread syncs
-        self._guard = threading.Lock()  # held for the flags and for closing
+        self._lock = threading.Lock()  # held for the whole of a sync
+        self._guard = threading.Lock()  # held for the flags and for closing, never for a sync
 
     def add(self, kind: str, descriptor: int) -> int:
         """Keep a descriptor that is written through, and return it."""
@@ -42,7 +42,7 @@ class UnsyncedFiles:
         return self._descriptors.get(kind)
 
     def sync(self, kind: str) -> None:
-        """Put one file on the disk, and keep it open; of one that is closed nothing is done.
+        """Sync one file and keep it open; a closed one is left alone.
 
         Raises:
             DataDirectoryError: a sync failed, now or before.
@@ -50,13 +50,13 @@ class UnsyncedFiles:
         self._sync([kind])
 
     def finish(self) -> None:
-        """Put all files on the disk, and close them; raises as `sync`."""
+        """Sync all files and close them; raises as `sync`."""
         self._sync(list(self._descriptors), is_last=True)
 
     def close(self) -> None:
-        """Close the files as they are; where another thread is syncing one, that thread closes them, for nobody waits.
+        """Close the files without a sync; if another thread is syncing, it closes them when it is done.
 
-        No earlier: the descriptor would be another file's then.
+        Closing under a running sync would let the system give the descriptor to another file.
         """
         with self._guard:
             self._is_unwanted = True
@@ -85,7 +85,7 @@ class UnsyncedFiles:
                 self._seam.sync(self._descriptors[kind])
         except DataDirectoryError as error:
             self._failure = error
-            if not self._is_unwanted:  # nobody reads a file that was removed
+            if not self._is_unwanted:  # the file was removed: its contents matter no more
                 raise
 
     def _close(self) -> None:

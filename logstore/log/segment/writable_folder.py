@@ -1,8 +1,7 @@
-"""The directory of one partition: all that recovery and the running log do to its files, one method a kind of change.
+"""Directory of one partition: every change that recovery and the running log make to its files, one method each.
 
-A change is on the disk when the method returns, but for names that were made, removed or renamed, which wait for
-`sync`, and for what is written through a descriptor. While the directory is being recovered, what is changed, and why,
-is remembered.
+A change is durable when its method returns, except names that were made, removed or renamed, which wait for `sync`, and
+writes through a descriptor. During recovery each change is recorded with its reason.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from ...errors import DataDirectoryError
 from ...layout import leader_epoch_checkpoint
 from ...view.folder import PartitionFolder
 
-# A leftover of ours is deleted by whoever loads the directory next, also by a real broker.
+# Whoever loads the directory next deletes such a leftover, a real broker too.
 TEMPORARY_SUFFIX = ".tmp.deleted"
-CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # as Kafka's, which writes over it
+CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # Kafka's own, which it overwrites
 
 
 class Repair(NamedTuple):
-    """One change: to which file (by its name), what was done, and why."""
+    """One recorded change: the file's name, the action and its reason."""
 
     file: str
     action: str
@@ -31,12 +30,12 @@ class Repair(NamedTuple):
 
 
 class WritableFolder(PartitionFolder):
-    """The files of one partition that nobody else writes.
+    """The files of one partition that no other process writes.
 
     Attributes:
-        seam: for writing through descriptors.
-        repairs: what was done, in order; a file that got the content it had is not among them.
-        is_recovering: what is done is a repair.
+        seam: for writes through descriptors.
+        repairs: recorded changes in order, without files that were rewritten with the same content.
+        is_recovering: changes are recorded as repairs.
     """
 
     def __init__(self, path: str, seam: Seam) -> None:
@@ -46,24 +45,24 @@ class WritableFolder(PartitionFolder):
         self.is_recovering = True
         self._has_unsynced_names = False
         self._sync_failure: DataDirectoryError | None = None
-        self._known_names: dict[str, bool] | None = None  # by name: whether it is a plain file
+        self._known_names: dict[str, bool] | None = None  # name to "is a plain file"
 
     def remember_names(self) -> None:
-        """Know from now on what files there are: nobody else makes or removes any. Raises as `names`."""
+        """Cache the list of files: nobody else makes or removes any. Raises as `names`."""
         self._known_names = super()._listed()
 
     def forget_names(self) -> None:
-        """Look again."""
+        """Drop the cached list of files."""
         self._known_names = None
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         if self._known_names is not None:
             return name in self._known_names
         return super().exists(name)
 
     def create(self, name: str, reason: str) -> int:
-        """A descriptor for writing a new file, in place of one that is there."""
+        """Create the file, replacing one that is there; return a descriptor for writing."""
         self._remember(name, "made", reason)
         self._note_names(made=name)
         try:
@@ -72,21 +71,20 @@ class WritableFolder(PartitionFolder):
             self._has_unsynced_names = True
 
     def open_end(self, name: str, reason: str) -> int:
-        """Return a descriptor for writing behind the end of the file, which is made if need be."""
+        """Return a descriptor for writing behind the end of the file, which is created if missing."""
         if not self.exists(name):
             return self.create(name, reason)
         self._remember(name, "extended", reason)
         return self.seam.open_at(self.file(name), self.size(name))
 
     def set_modified_ms(self, name: str, modified_ms: int) -> None:
-        """Let the file have been written to last at this time, ms since 1970."""
+        """Set the file's modification time, ms since 1970."""
         self.seam.set_modified_ms(self.file(name), modified_ms)
 
     def replace(self, name: str, data: Writable, reason: str, *, temporary_suffix: str = TEMPORARY_SUFFIX) -> None:
-        """Give the file this content, atomically; one that has it is only synced.
+        """Replace the file's content atomically; equal content is only synced.
 
-        While the directory is being recovered the name waits for `sync` as well: what is under way is done again after
-        a crash, from whatever names are there then.
+        During recovery the name is not synced either: after a crash recovery runs again, whatever names are there then.
         """
         if not self.exists(name):
             action = "made"
@@ -96,12 +94,12 @@ class WritableFolder(PartitionFolder):
         else:
             action = "rewritten"
         self._remember(name, action, reason)
-        if action == "made" and not len(data):  # nothing of it can be torn or lost but its name
+        if action == "made" and not len(data):  # an empty file cannot be torn, so it needs no temporary one
             self._make_empty(name)
             return
         syncs_name = not self.is_recovering
         replace_file(self.seam, self.file(name), data, temporary_suffix=temporary_suffix, syncs_name=syncs_name)
-        self._note_names(made=name, removed=name + temporary_suffix)  # an earlier crash may have left that
+        self._note_names(made=name, removed=name + temporary_suffix)  # a crash may have left the temporary file
         if not syncs_name:
             self._has_unsynced_names = True
 
@@ -114,7 +112,7 @@ class WritableFolder(PartitionFolder):
             self.sync()
 
     def write_epochs(self, epochs: Sequence[tuple[int, int]], reason: str) -> None:
-        """Give `leader-epoch-checkpoint` these (epoch, start offset) entries, as `replace` does."""
+        """Replace `leader-epoch-checkpoint` by these (epoch, start offset) entries; see `replace`."""
         name = leader_epoch_checkpoint.FILE_NAME
         self.replace(name, leader_epoch_checkpoint_bytes(epochs), reason, temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
 
@@ -124,7 +122,7 @@ class WritableFolder(PartitionFolder):
         truncate_file(self.seam, self.file(name), size)
 
     def sync_file(self, name: str) -> None:
-        """Put on the disk what is only in memory yet."""
+        """Sync the file's content."""
         descriptor = self.seam.open(self.file(name))
         try:
             self.seam.sync(descriptor)
@@ -138,12 +136,12 @@ class WritableFolder(PartitionFolder):
         self._remember(name, "deleted", reason)
         try:
             self.seam.unlink(self.file(name))
-        finally:  # behind the change: a sync of another thread may end before it
+        finally:  # after the change, or a sync of another thread could clear the flag too early
             self._has_unsynced_names = True
         self._note_names(removed=name)
 
     def rename(self, name: str, new_name: str, reason: str) -> None:
-        """Give the file another name, in place of the file that had it."""
+        """Rename the file, replacing one that has the new name."""
         self._remember(name, f"renamed to {new_name}", reason)
         try:
             self.seam.rename(self.file(name), self.file(new_name))
@@ -152,11 +150,11 @@ class WritableFolder(PartitionFolder):
         self._note_names(made=new_name, removed=name)
 
     def sync(self) -> None:
-        """Put new, removed and changed names on the disk; what failed once is not tried again."""
+        """Sync new, removed and changed names; a failed sync is not tried again."""
         if self._sync_failure is not None:
             raise self._sync_failure
         if self._has_unsynced_names:
-            self._has_unsynced_names = False  # before: another thread's change meanwhile waits for the next sync
+            self._has_unsynced_names = False  # before the sync: a change made meanwhile must wait for the next one
             try:
                 self.seam.sync_directory(self.path)
             except BaseException as error:

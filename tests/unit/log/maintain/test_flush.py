@@ -406,7 +406,7 @@ def test_the_fast_path_is_invalidated_with_the_lock_held(tmp_path: Path) -> None
     is_in = threading.Event()
 
     def flush() -> None:
-        with log.poisoned_by("Error while flushing log for"):
+        with log.failure.poisoned_by("Error while flushing log for"):
             is_in.set()
 
     with log.lock:
