@@ -23,9 +23,9 @@ from logstore.model import FetchIsolation
 from tests.crash.crashing_log import OFFSET_MAX, OTHER_THREAD, CrashingLog, Promise, content, lay_out, open_log
 from tests.crash.lossy_disk import ALL_OUTCOMES
 from tests.naive import batch as naive
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import CONTROL, TRANSACTIONAL
 from tests.support.sampling import case_count, seed_of
+from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=2, whole=6)
 SEED = seed_of("CRASH")

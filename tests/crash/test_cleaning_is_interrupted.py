@@ -22,8 +22,8 @@ from logstore.log.config import LogConfig
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, opened
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.sampling import case_count, seed_of
+from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")

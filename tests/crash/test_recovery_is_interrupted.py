@@ -20,8 +20,9 @@ from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import as_json
 from tests.crash.lossy_disk import LossyDisk
 from tests.recovery.cases import NOW_MS, Case, damaged_cases
-from tests.recovery.comparison import Answer, UnsyncedSeam, described, files
+from tests.recovery.comparison import Answer, described, files
 from tests.support.sampling import case_count, seed_of
+from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")

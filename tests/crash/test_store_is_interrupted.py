@@ -18,9 +18,9 @@ from logstore.errors import DataDirectoryError, LogstoreError
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
+from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = 8 * case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")

@@ -22,9 +22,9 @@ from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
 from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
+from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=3)
 SEED = seed_of("CRASH")

@@ -16,7 +16,7 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.partition import ABORT, COMMIT, Partition, Producer, Written
-from tests.recovery.comparison import UnsyncedSeam
+from tests.support.seams import UnsyncedSeam
 
 CONFIGS = st.sampled_from(
     [

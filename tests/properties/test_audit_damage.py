@@ -21,8 +21,8 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.salvage.salvage import salvage
 from tests.recovery.cases import Case, damaged_cases
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.sampling import case_count
+from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_AUDIT_CASES", sample=40, whole=240)
 SEED = os.environ.get("LOGSTORE_AUDIT_SEED", "audit")

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import RecordColumns
-from logstore.disk.seam import Seam, Writable
-from logstore.errors import DataDirectoryError, KafkaStorageError, LogstoreError, UsageError
+from logstore.disk.seam import Seam
+from logstore.errors import KafkaStorageError, LogstoreError, UsageError
 from logstore.folds.producer_update import AppendOrigin
 from logstore.log.append.records import RecordsRequest
 from logstore.log.append.request import AppendInfo
@@ -33,6 +33,7 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case
 from tests.support.sampling import examples
+from tests.support.seams import FullDisk, WritingSeam
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = st.sampled_from(
@@ -79,13 +80,6 @@ def opened(
     if not is_fast:
         log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign]
     return log
-
-
-class WritingSeam(Seam):
-    """Has a write of its own, which the kernel calls."""
-
-    def write(self, descriptor: int, data: Writable) -> None:
-        super().write(descriptor, data)
 
 
 class LazySystem(Seam):
@@ -338,17 +332,6 @@ def test_an_error_of_the_systems_write_ends_the_writing(log: PartitionLog) -> No
     assert (log.log_end_offset, log.active.size) == (1, 73)
     with pytest.raises(KafkaStorageError, match="already offline"):
         log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=1)
-
-
-class FullDisk(Seam):
-    """Takes what it takes."""
-
-    is_full = False
-
-    def write(self, descriptor: int, data: Writable) -> None:
-        if self.is_full:
-            raise DataDirectoryError("No space left on device")
-        super().write(descriptor, data)
 
 
 def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.disk.seam import Seam, Writable
-from logstore.errors import DataDirectoryError, KafkaStorageError, LogstoreError
+from logstore.errors import KafkaStorageError, LogstoreError
 from logstore.log.append.fast import FastPath
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
-from tests.properties.test_fast_path import CONFIGS, Clock, FullDisk, opened
+from tests.properties.test_fast_path import CONFIGS, Clock, opened
 from tests.support.sampling import examples
+from tests.support.seams import FullDisk
 
 MARKERS = st.fixed_dictionaries(
     {
@@ -226,26 +226,14 @@ def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Pa
     assert producer.current_txn_first_offset == 0
 
 
-class FullAfter(Seam):
-    """Takes so many writes more, then none."""
-
-    left_count = 1 << 30
-
-    def write(self, descriptor: int, data: Writable) -> None:
-        self.left_count -= 1
-        if self.left_count < 0:
-            raise DataDirectoryError("No space left on device")
-        super().write(descriptor, data)
-
-
 @pytest.mark.parametrize("is_fast", [True, False])
 def test_an_index_of_aborted_transactions_that_cannot_be_written_ends_the_writing(
     is_fast: bool, tmp_path: Path
 ) -> None:
-    seam = FullAfter()
+    seam = FullDisk()
     log = opened(tmp_path / "t-0", {}, Clock(), is_fast=is_fast, seam=seam)
     write(log, 0)
-    seam.left_count = 1
+    seam.writes_left = 1
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):
         end(log, is_commit=False)
     assert (log.log_end_offset, log.last_stable_offset) == (2, 0)

@@ -7,28 +7,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import as_json
 from tests.recovery.cases import Case
+from tests.support.seams import UnsyncedSeam
 
 Answer = dict[str, Any]
 
 
 INDEX_SIZES = (65_536, 10_485_760)  # of the configurations in `cases`
-
-
-class UnsyncedSeam(Seam):
-    """Waits for no disk: what a recovery leaves is the same, and thousands of them are done sooner."""
-
-    def sync(self, descriptor: int) -> None:
-        pass
-
-    def sync_directory(self, path: str) -> None:
-        pass
 
 
 def answer(case: Case, directory: Path) -> Answer:

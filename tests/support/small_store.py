@@ -19,7 +19,7 @@ from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
 from logstore.store.metadata.topics import TopicDescription
 from logstore.store.transactions.coordinator import TransactionCoordinator
-from tests.recovery.comparison import UnsyncedSeam
+from tests.support.seams import UnsyncedSeam
 
 START_MS = 1_600_000_000_000
 INTERNAL = ("__consumer_offsets", "__transaction_state")

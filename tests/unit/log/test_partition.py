@@ -23,8 +23,8 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.seams import UnsyncedSeam
 
 CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100"}
 TOPIC_ID = "dqEnd-x7SkKckvU0_kJgLQ"

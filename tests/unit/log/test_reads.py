@@ -20,8 +20,8 @@ from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.properties.fold_stories import marker
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.seams import UnsyncedSeam
 
 COMMITTED = FetchIsolation.READ_COMMITTED
 SEGMENT_SIZE = 4000

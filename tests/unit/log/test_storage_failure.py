@@ -23,8 +23,8 @@ from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
 from logstore.log.segment.writable_folder import WritableFolder
 from logstore.view.segments import Segments
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.seams import UnsyncedSeam
 from tests.unit.log.append.test_interrupts import interrupted_at
 
 SETTINGS = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}

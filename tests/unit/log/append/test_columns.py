@@ -25,9 +25,9 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam
 
 BATCH_SIZE = 300
 CONFIGS = [

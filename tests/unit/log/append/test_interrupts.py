@@ -25,8 +25,8 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam, WritingSeam
 
 SETTINGS = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
 FOLDERS = ("/logstore/view/", "/logstore/log/", "/logstore/folds/", "/logstore/disk/")
@@ -68,13 +68,6 @@ class LazySystem(UnsyncedSeam):
 
     def write_address(self) -> int:
         return ctypes.cast(self._write, ctypes.c_void_p).value or 0
-
-
-class WritingSeam(UnsyncedSeam):
-    """Has a write of its own."""
-
-    def write(self, descriptor: int, data: Any) -> None:
-        super().write(descriptor, data)
 
 
 def producer(number: int, *, is_transactional: bool = False) -> dict[str, Any]:

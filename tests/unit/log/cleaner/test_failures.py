@@ -11,7 +11,7 @@ from logstore.disk.seam import Writable
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
-from tests.recovery.comparison import UnsyncedSeam
+from tests.support.seams import UnsyncedSeam
 from tests.unit.log.cleaner.test_cleaner import described
 
 BEFORE_THE_SWAP = {"create": 6, "write": 6, "sync": 6, "set_modified_ms": 6}  # calls of the example's two groups

@@ -33,23 +33,10 @@ from logstore.log.segment.log_segment import LogSegment
 from logstore.view import segment as segments
 from logstore_tools.recover_command import command
 from tests.recovery.cases import NOW_MS, move_last_offset
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
+from tests.support.seams import FullDisk, UnsyncedSeam
 
 LAST_BASE = f"{65:020}"
-
-
-class Failing(Seam):
-    """Every call that writes fails with ENOSPC after some."""
-
-    def __init__(self, call_count: int) -> None:
-        self.calls_left = call_count
-
-    def write(self, descriptor: int, data: bytes) -> None:
-        self.calls_left -= 1
-        if self.calls_left < 0:
-            raise DataDirectoryError("No space left on device", java_class="java.io.IOException")
-        super().write(descriptor, data)
 
 
 class Watching(UnsyncedSeam):
@@ -251,7 +238,7 @@ def test_a_full_disk_stops_recovery_and_loses_nothing(call_count: int, rolled: P
     for path in rolled.glob("*.index"):
         path.unlink()
     with pytest.raises(DataDirectoryError, match="No space left on device"):
-        recover(rolled, seam=Failing(call_count))
+        recover(rolled, seam=FullDisk(call_count))
     assert {path.name: path.read_bytes() for path in rolled.glob("*.log")} == logs
     assert recover(rolled).log_end_offset == 76
 

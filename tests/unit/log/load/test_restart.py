@@ -12,8 +12,8 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam
 
 
 def values(log: PartitionLog) -> list[bytes | None]:

@@ -16,7 +16,7 @@ from logstore.layout.file_names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, base_off
 from logstore.log.segment.log_segment import LogSegment
 from logstore.log.segment.writable_folder import WritableFolder
 from logstore.view.batch_search import quick_end
-from tests.recovery.comparison import UnsyncedSeam
+from tests.support.seams import UnsyncedSeam
 
 GOLDENS = ("random", "transactions", "killed", "edges", "legacy", "compacted")
 DAMAGE_COUNT = 20  # of each segment

@@ -11,8 +11,8 @@ from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam
 
 
 def opened(directory: Path, policy: str) -> PartitionLog:

@@ -10,8 +10,8 @@ from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam
 
 BASES = [0, 2, 4, 6, 8]
 

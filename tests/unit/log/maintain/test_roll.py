@@ -9,8 +9,8 @@ import pytest
 from logstore.log.config import parse_config
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam
 
 COMPACT = {"cleanup.policy": "compact"}
 

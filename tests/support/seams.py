@@ -1,0 +1,48 @@
+"""Seams that several tests use: system calls that wait for no disk, are tests' own, or fail."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from logstore.disk.seam import Seam, Writable
+from logstore.disk.system_errors import read_error
+
+
+class UnsyncedSeam(Seam):
+    """Waits for no disk: files are the same, and thousands of them are written sooner."""
+
+    def sync(self, descriptor: int) -> None:
+        """Do nothing."""
+
+    def sync_directory(self, path: str) -> None:
+        """Do nothing."""
+
+
+class WritingSeam(UnsyncedSeam):
+    """Has a `write` of its own, so that a kernel calls Python where it calls the system otherwise."""
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        """As the system's."""
+        super().write(descriptor, data)
+
+
+class FullDisk(UnsyncedSeam):
+    """A disk without room for another write.
+
+    Attributes:
+        is_full: whether writes fail; a test sets it, and sets it back when there is to be room again.
+        writes_left: how many writes there is room for until then.
+    """
+
+    is_full = False
+
+    def __init__(self, writes_left: int = 1 << 60) -> None:
+        self.writes_left = writes_left
+
+    def write(self, descriptor: int, data: Writable) -> None:
+        """As the system's, if there is room."""
+        self.writes_left -= 1
+        if self.is_full or self.writes_left < 0:
+            raise read_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        super().write(descriptor, data)
