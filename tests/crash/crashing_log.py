@@ -10,13 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from logstore.disk.seam import Seam
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import Later, PartitionLog
 from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
 from tests.support.dice import Dice
-from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
+from tests.support.encoder import TRANSACTIONAL, Batch, Rec
+from tests.support.logs import open_partition_log
 
 OFFSET_MAX = 2**63 - 1
 OTHER_THREAD = ("none", "late", "never")  # who syncs segments that were closed: nobody beside, or somebody who may wait
@@ -186,12 +184,12 @@ def open_log(
     flush_later: Later | None = None,
 ) -> PartitionLog:
     """The log as the only replica of its partition."""
-    settings = LoadSettings(was_clean, recovery_point, 0, SOME_TIME, parse_config(config))
-    return opening.open_log(
-        str(directory),
-        settings,
+    return open_partition_log(
+        directory,
+        config,
+        was_clean=was_clean,
+        recovery_point=recovery_point,
         seam=seam,
-        now_ms=lambda: SOME_TIME,
         requires_verification=False,
         flush_later=flush_later,
     )

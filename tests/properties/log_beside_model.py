@@ -11,12 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
 from logstore.columns.record_columns import RecordColumns
 from logstore.log.append.request import AppendInfo
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.naive.partition import ABORT, COMMIT, Partition, Producer, Written
-from tests.support.seams import UnsyncedSeam
+from tests.support.logs import open_partition_log
 
 CONFIGS = st.sampled_from(
     [
@@ -55,12 +52,13 @@ class LogBesideModel(RuleBasedStateMachine):
         shutil.rmtree(self.place)
 
     def opened(self, *, was_clean: bool, recovery_point: int) -> PartitionLog:
-        return opening.open_log(
-            str(self.place / "t-0"),
-            LoadSettings(
-                was_clean, recovery_point, self.model.start_offset, self.now_ms, parse_config(self.given_config)
-            ),
-            seam=UnsyncedSeam(),
+        return open_partition_log(
+            self.place / "t-0",
+            self.given_config,
+            was_clean=was_clean,
+            recovery_point=recovery_point,
+            log_start_offset=self.model.start_offset,
+            time_ms=self.now_ms,
             now_ms=lambda: self.now_ms,
             requires_verification=False,
         )

@@ -27,11 +27,10 @@ from logstore.log.append.records import RecordsRequest
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case
+from tests.support.logs import open_partition_log
 from tests.support.sampling import examples
 from tests.support.seams import FullDisk, WritingSeam
 
@@ -72,11 +71,7 @@ class Clock:
 def opened(
     path: Path, config: dict[str, str], clock: Clock, *, is_fast: bool, seam: Seam | None = None
 ) -> PartitionLog:
-    settings_ = LoadSettings(
-        was_clean=True, recovery_point=0, log_start_offset=0, now_ms=clock(), config=parse_config(config)
-    )
-    arguments: dict[str, Any] = {} if seam is None else {"seam": seam}
-    log = opening.open_log(str(path), settings_, now_ms=clock, requires_verification=False, **arguments)
+    log = open_partition_log(path, config, time_ms=clock(), seam=seam, now_ms=clock, requires_verification=False)
     if not is_fast:
         log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign]
     return log

@@ -9,9 +9,6 @@ from typing import Any, cast
 
 from logstore.disk.seam import Seam
 from logstore.errors import UnknownTopicOrPartitionError
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation, TopicPartition
 from logstore.store.broker_config import parse_broker_config
@@ -19,6 +16,7 @@ from logstore.store.data_directory import DataDirectory
 from logstore.store.groups.coordinator import GroupCoordinator
 from logstore.store.metadata.topics import TopicDescription
 from logstore.store.transactions.coordinator import TransactionCoordinator
+from tests.support.logs import open_partition_log
 from tests.support.seams import UnsyncedSeam
 
 START_MS = 1_600_000_000_000
@@ -121,10 +119,11 @@ class SmallStore:
         topic_config = dict(config) if config is not None else {}
         if name in INTERNAL:
             topic_config["cleanup.policy"] = "compact"
-        settings = LoadSettings(False, 0, 0, self.time_ms, parse_config(topic_config))
-        self._logs[name, number] = opening.open_log(
-            str(self.directory / f"{name}-{number}"),
-            settings,
+        self._logs[name, number] = open_partition_log(
+            self.directory / f"{name}-{number}",
+            topic_config,
+            was_clean=False,
+            time_ms=self.time_ms,
             seam=self.seam,
             now_ms=self.now_ms,
             topic_id=topic_id_of(name),

@@ -11,10 +11,8 @@ import pytest
 
 from logstore.disk.reserved_space import ReservedSpace
 from logstore.disk.seam import SEAM, Seam
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
+from tests.support.logs import open_partition_log
 
 NOW_MS = 10**13
 MIB = 1 << 20
@@ -48,8 +46,7 @@ class Roomy(Asked):
 
 
 def log_of(path: Path, seam: Seam, **config: str) -> PartitionLog:
-    settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=1, config=parse_config(config))
-    return opening.open_log(str(path), settings, seam=seam)
+    return open_partition_log(path, config, seam=seam)
 
 
 def space_of(path: Path) -> int:

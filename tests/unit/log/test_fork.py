@@ -6,11 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from logstore.disk.seam import SEAM
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
-from tests.support.small_store import START_MS
+from tests.support.logs import open_partition_log, records_of
 
 _SCRIPT = """
 import os, sys
@@ -57,8 +53,7 @@ def test_a_child_is_refused_and_its_parent_loses_nothing(tmp_path: Path) -> None
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    settings = LoadSettings(False, 0, 0, START_MS, parse_config({}))
-    log = opening.open_log(str(tmp_path / "t-0"), settings, seam=SEAM, now_ms=lambda: START_MS)
-    values = [record.value for chunk in log.records().chunks() for record in chunk.to_records()]
+    log = open_partition_log(tmp_path / "t-0", was_clean=False)
+    values = [record.value for record in records_of(log)]
     log.close()
     assert values == [b"before 0", b"before 1", b"before 2", b"after"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +19,10 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
 
 CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100"}
@@ -52,10 +51,8 @@ class Failing(UnsyncedSeam):
 def open_log(tmp_path: Path) -> Iterator[Open]:
     logs = []
 
-    def opened(config: dict[str, str] | None = None, *, clean: bool = True, **options: object) -> PartitionLog:
-        settings = LoadSettings(clean, 0, 0, SOME_TIME, parse_config(CONFIG if config is None else config))
-        options = {"seam": UnsyncedSeam(), "now_ms": lambda: SOME_TIME, **options}
-        log = opening.open_log(str(tmp_path / "t-0"), settings, **options)
+    def opened(config: dict[str, str] | None = None, **options: Any) -> PartitionLog:
+        log = open_partition_log(tmp_path / "t-0", CONFIG if config is None else config, **options)
         logs.append(log)
         return log
 
@@ -110,7 +107,7 @@ def test_a_failed_write_ends_the_writing_and_loses_nothing(open_log: Open, tmp_p
     assert log.log_end_offset == 3
     assert log.segments.last.data.tobytes() == (tmp_path / "t-0" / f"{0:020}.log").read_bytes()[: log.size]
     log.close()
-    again = open_log(clean=False)
+    again = open_log(was_clean=False)
     assert (again.log_end_offset, again.append_as_leader(batch()).first_offset) == (3, 3)
 
 
@@ -157,7 +154,7 @@ def test_a_torn_tail_is_cut_even_after_a_clean_shutdown(open_log: Open, tmp_path
     again = open_log()
     assert again.append_as_leader(batch()).first_offset == 3
     again.close()
-    assert open_log(clean=False).log_end_offset == 4
+    assert open_log(was_clean=False).log_end_offset == 4
 
 
 def test_every_new_segment_is_preallocated_until_it_is_closed(open_log: Open, tmp_path: Path) -> None:
@@ -390,7 +387,7 @@ def test_code_that_runs_inside_of_an_append_leaves_each_batch_whole(open_log: Op
     else:
         calls.append(interfere)
         info = log.append_records([b"a", b"b", b"c"])
-    records = {record.offset: record.value for chunk in log.records().chunks() for record in chunk.to_records()}
+    records = {record.offset: record.value for record in records_of(log)}
     assert [records[info.first_offset + row] for row in range(3)] == [b"a", b"b", b"c"]
     assert sorted(records) == list(range(log.log_end_offset))
     inner_values = [value for value in records.values() if value is not None and value.startswith(b"inner")]

@@ -14,14 +14,11 @@ import pytest
 from logstore.disk import mapped
 from logstore.errors import CorruptRecordError, OffsetOutOfRangeError
 from logstore.folds.producer_update import AppendOrigin
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.properties.fold_stories import marker
 from tests.support.encoder import SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.support.seams import UnsyncedSeam
+from tests.support.logs import open_partition_log, records_of
 
 COMMITTED = FetchIsolation.READ_COMMITTED
 SEGMENT_SIZE = 4000
@@ -29,15 +26,8 @@ SEGMENT_SIZE = 4000
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
-    config = parse_config({"internal.segment.bytes": SEGMENT_SIZE, "index.interval.bytes": 200})
-    settings = LoadSettings(was_clean=True, recovery_point=0, log_start_offset=0, now_ms=SOME_TIME, config=config)
-    opened = opening.open_log(
-        str(tmp_path / "orders-0"),
-        settings,
-        seam=UnsyncedSeam(),
-        now_ms=lambda: SOME_TIME,
-        requires_verification=False,
-    )
+    config = {"internal.segment.bytes": SEGMENT_SIZE, "index.interval.bytes": 200}
+    opened = open_partition_log(tmp_path / "orders-0", config, requires_verification=False)
     yield opened
     opened.close()
 
@@ -55,8 +45,7 @@ def end_transaction(log: PartitionLog, producer_id: int, *, is_abort: bool) -> N
 
 
 def values(log: PartitionLog, isolation: FetchIsolation = COMMITTED, start: int | None = None) -> list[bytes | None]:
-    reader = log.records(start, isolation=isolation)
-    return [record.value for chunk in reader.chunks() for record in chunk.to_records()]
+    return [record.value for record in records_of(log, start, isolation=isolation)]
 
 
 def test_committed_reads_end_at_the_open_transaction_and_leave_out_aborted_data(log: PartitionLog) -> None:

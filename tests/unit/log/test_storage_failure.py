@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,18 @@ import numpy as np
 import pytest
 
 from logstore.disk import seam
+from logstore.disk.seam import SEAM
 from logstore.errors import KafkaStorageError
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.log.segment.log_segment import LogSegment
 from logstore.log.segment.writable_folder import WritableFolder
 from logstore.view.segments import Segments
-from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.encoder import Batch, Rec
+from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
 from tests.unit.log.append.test_interrupts import interrupted_at
 
-SETTINGS = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}
+CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}
 BATCH_COUNT = 20
 Do = Callable[[PartitionLog], object]
 
@@ -62,8 +60,7 @@ def system(monkeypatch: pytest.MonkeyPatch) -> System:
 
 
 def opened(place: Path, *, was_clean: bool) -> PartitionLog:
-    settings = LoadSettings(was_clean, 0, 0, SOME_TIME, parse_config(SETTINGS))
-    return opening.open_log(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
+    return open_partition_log(place / "t-0", CONFIG, was_clean=was_clean, seam=SEAM)
 
 
 def append(log: PartitionLog, *, leader_epoch: int = 0) -> int:
@@ -72,7 +69,7 @@ def append(log: PartitionLog, *, leader_epoch: int = 0) -> int:
 
 
 def offsets(log: PartitionLog) -> list[int]:
-    return [record.offset for chunk in log.records().chunks() for record in chunk.to_records()]
+    return [record.offset for record in records_of(log)]
 
 
 CALLS: dict[str, Do] = {
@@ -128,22 +125,20 @@ def test_a_restart_that_fails_ends_the_writing_too(call: str, system: System, tm
 
 
 def test_a_close_that_was_interrupted_at_any_line_writes_no_index_twice(tmp_path: Path) -> None:
-    contents: set[bytes] = set()
+    config, contents = {"index.interval.bytes": "0"}, set[bytes]()
     line_count, was_interrupted = 0, True
     while was_interrupted:
         path = tmp_path / f"{line_count}" / "t-0"
         path.parent.mkdir()
-        settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
-        log = opening.open_log(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+        log = open_partition_log(path, config)
         for number in range(3):
             log.append_records([b"a%d" % number])
         was_interrupted = interrupted_at(line_count, log.close)
         log.close()
         if log.failure.error is None:
             contents.add((path / f"{0:020}.index").read_bytes())
-        again = opening.open_log(str(path), replace(settings, was_clean=log.failure.error is None))
-        records = [record for chunk in again.records().chunks() for record in chunk.to_records()]
-        assert [record.value for record in records] == [b"a0", b"a1", b"a2"], line_count
+        again = open_partition_log(path, config, was_clean=log.failure.error is None)
+        assert [record.value for record in records_of(again)] == [b"a0", b"a1", b"a2"], line_count
         again.close()
         line_count += 1
     assert (len(contents), line_count > 50) == (1, True)

@@ -20,14 +20,11 @@ from logstore.errors import (
     RecordTooLargeError,
 )
 from logstore.log.append.slow import SlowPath
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
-from tests.support.seams import UnsyncedSeam
+from tests.support.logs import open_partition_log
 
 BATCH_SIZE = 300
 CONFIGS = [
@@ -38,12 +35,6 @@ CONFIGS = [
     {"internal.segment.bytes": "2000", "segment.index.bytes": "24", "index.interval.bytes": "0"},
     {"segment.ms": "3"},
 ]
-
-
-def open_log(directory: Path, config: dict[str, str]) -> PartitionLog:
-    directory.mkdir(parents=True, exist_ok=True)
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config(config))
-    return opening.open_log(str(directory / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME + 5)
 
 
 def some_columns(seed: str, count: int = 60) -> RecordColumns:
@@ -76,7 +67,7 @@ def test_columns_are_appended_as_their_batches(
     tmp_path: Path, config: dict[str, str], producer: dict[str, int]
 ) -> None:
     columns = some_columns(str(config))
-    whole, each = open_log(tmp_path / "whole", config), open_log(tmp_path / "each", config)
+    whole, each = (open_partition_log(tmp_path / name, config, time_ms=SOME_TIME + 5) for name in ("whole-0", "each-0"))
     info = whole.append_columns(columns, batch_size=BATCH_SIZE, leader_epoch=4, **producer)
     append_each(each, columns, **producer)
     assert (info.first_offset, info.last_offset, info.record_count, info.is_duplicate) == (0, 59, 60, False)
@@ -88,7 +79,7 @@ def test_columns_are_appended_as_their_batches(
 
 
 def test_what_was_there_already_is_not_written_again(tmp_path: Path) -> None:
-    log = open_log(tmp_path, {})
+    log = open_partition_log(tmp_path / "t-0")
     producer = {"producer_id": 7, "producer_epoch": 0}
     first = log.append_columns(some_columns("a", 4), batch_size=BATCH_SIZE, base_sequence=0, **producer)
     again = log.append_columns(some_columns("a", 4), batch_size=BATCH_SIZE, base_sequence=0, **producer)
@@ -101,7 +92,7 @@ def test_batches_behind_a_repetition_get_their_place(tmp_path: Path) -> None:
     """Three records alone, then again as the first of two batches."""
     columns = RecordColumns.from_records([(None, b"v" * 90, SOME_TIME, ()) for _ in range(4)])
     producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "batch_size": BATCH_SIZE}
-    whole, each = open_log(tmp_path / "whole", {}), open_log(tmp_path / "each", {})
+    whole, each = open_partition_log(tmp_path / "whole-0"), open_partition_log(tmp_path / "each-0")
     first = whole.append_columns(columns.take(slice(0, 2)), **producer)
     second = whole.append_columns(columns, **producer)
     assert (first.last_offset, second.first_offset, second.last_offset, second.record_count) == (1, 0, 3, 2)
@@ -132,7 +123,7 @@ def small_ones_and_a_large_one() -> RecordColumns:
 def test_nothing_is_written_of_records_that_are_refused(
     tmp_path: Path, config: dict[str, str], columns: RecordColumns, error: type[LogstoreError]
 ) -> None:
-    log = open_log(tmp_path, config)
+    log = open_partition_log(tmp_path / "t-0", config, time_ms=SOME_TIME + 5)
     with pytest.raises(error):
         log.append_columns(columns, batch_size=BATCH_SIZE)
     assert (log.log_end_offset, log.size, log.failure.error) == (0, 0, None)
@@ -140,7 +131,7 @@ def test_nothing_is_written_of_records_that_are_refused(
 
 @pytest.mark.parametrize("limit", ["internal.segment.bytes", "max.message.bytes"])
 def test_no_batch_is_made_larger_than_a_segment_or_a_message_may_be(tmp_path: Path, limit: str) -> None:
-    log = open_log(tmp_path, {limit: "700"})
+    log = open_partition_log(tmp_path / "t-0", {limit: "700"})
     log.append_columns(some_columns("small ones", 100), batch_size=1 << 20)
     sizes = [size for segment in log.segments for size in scan(segment.data).size.tolist()]
     assert (log.log_end_offset, sum(sizes)) == (100, log.size)
@@ -149,7 +140,7 @@ def test_no_batch_is_made_larger_than_a_segment_or_a_message_may_be(tmp_path: Pa
 
 
 def test_a_record_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
-    log = open_log(tmp_path, {"internal.segment.bytes": "700"})
+    log = open_partition_log(tmp_path / "t-0", {"internal.segment.bytes": "700"})
     with pytest.raises(RecordBatchTooLargeError):
         log.append_columns(small_ones_and_a_large_one(), batch_size=1 << 20)
     assert log.log_end_offset == 50
@@ -157,7 +148,7 @@ def test_a_record_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_gap_in_sequences_is_refused(tmp_path: Path) -> None:
-    log = open_log(tmp_path, {})
+    log = open_partition_log(tmp_path / "t-0")
     log.append_columns(some_columns("a"), producer_id=7, producer_epoch=0, base_sequence=0)
     with pytest.raises(OutOfOrderSequenceError, match=r"61 \(incoming seq. number\), 59 \(current end"):
         log.append_columns(some_columns("b"), producer_id=7, producer_epoch=0, base_sequence=61)
@@ -165,7 +156,7 @@ def test_a_gap_in_sequences_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_records_are_no_append(tmp_path: Path) -> None:
-    log = open_log(tmp_path, {})
+    log = open_partition_log(tmp_path / "t-0")
     assert log.append_columns(RecordColumns(0)).record_count == 0
     assert log.append_columns(RecordColumns(2)).last_offset == 1
     assert np.unique(log.segments.last.data).size > 1
@@ -174,7 +165,7 @@ def test_no_records_are_no_append(tmp_path: Path) -> None:
 def test_batches_go_the_fast_path_once_the_first_has_gone_the_slow_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = open_log(tmp_path, {})
+    log = open_partition_log(tmp_path / "t-0")
     slow: list[int] = []
 
     append = SlowPath.append

@@ -7,7 +7,6 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,15 +19,12 @@ from logstore.columns.record_building import build_batch
 from logstore.columns.record_columns import BytesColumn, RecordColumns
 from logstore.disk.seam import Seam
 from logstore.errors import InvalidTxnStateError, KafkaStorageError
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.support.encoder import SOME_TIME
+from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam, WritingSeam
 
-SETTINGS = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0"}))
 FOLDERS = ("/logstore/view/", "/logstore/log/", "/logstore/folds/", "/logstore/disk/")
 
 
@@ -113,12 +109,11 @@ CASES = [
 
 
 def opened(path: Path, *, was_clean: bool = True, seam: Seam | None = None) -> PartitionLog:
-    settings = replace(SETTINGS, was_clean=was_clean)
-    return opening.open_log(str(path), settings, now_ms=lambda: SOME_TIME, seam=seam or UnsyncedSeam())
+    return open_partition_log(path, {"index.interval.bytes": "0"}, was_clean=was_clean, seam=seam)
 
 
-def records_of(log: PartitionLog) -> list[tuple[int, bytes | None]]:
-    return [(record.offset, record.value) for chunk in log.records().chunks() for record in chunk.to_records()]
+def numbered_values(log: PartitionLog) -> list[tuple[int, bytes | None]]:
+    return [(record.offset, record.value) for record in records_of(log)]
 
 
 @pytest.mark.parametrize(("kind", "state", "seam"), CASES)
@@ -146,10 +141,10 @@ def test_an_append_may_be_interrupted_at_any_line(kind: str, state: str, seam: t
             with pytest.raises(KafkaStorageError, match="already offline"):
                 append(log, b"late", 4)
         was_writable = log.is_writable
-        assert told.items() <= dict(records_of(log)).items(), line_count
+        assert told.items() <= dict(numbered_values(log)).items(), line_count
         log.close()
         log = opened(path, was_clean=was_writable)
-        records = records_of(log)
+        records = numbered_values(log)
         assert [offset for offset, _ in records] == list(range(log.log_end_offset)), line_count
         assert told.items() <= dict(records).items(), line_count
         assert [value for _, value in records].count(b"interrupted") <= (1 if kind in ("idempotent", "verified") else 2)
@@ -220,5 +215,5 @@ def test_bytes_that_nobody_counted_end_the_writing(tmp_path: Path) -> None:
             change()
     log.close()
     log = opened(tmp_path / "t-0", was_clean=False)
-    assert records_of(log) == [(0, b"first")]
+    assert numbered_values(log) == [(0, b"first")]
     log.close()

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from logstore.disk.seam import SEAM
 from logstore.errors import InvalidRecordError, RecordTooLargeError, UsageError
 from logstore.layout.record import EncodedHeaders, encode_headers
 from logstore.log.append.fast import FastPath
 from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME, Batch, Rec
+from tests.support.logs import open_partition_log, records_of
 
 HEADERS = [[("trace", b"7f3a"), ("source", None)], [], [("größe", b""), (b"\xff", b"x" * 300)]]
 VALUES, KEYS = [b"one", None, b"three" * 40], [b"k", b"", None]
@@ -32,8 +32,7 @@ EXPECTED = Batch(
 
 def opened(place: Path, **config: str) -> PartitionLog:
     """A log with a record, so that the fast path is bound at the next one."""
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config(config))
-    log = opening.open_log(str(place / "t-0"), settings, now_ms=lambda: SOME_TIME)
+    log = open_partition_log(place / "t-0", config, seam=SEAM)
     log.append_records([b"first"])
     return log
 
@@ -102,7 +101,7 @@ def test_bytes_of_all_kinds_are_taken(tmp_path: Path) -> None:
     log = opened(tmp_path)
     kinds: Any = [b"a", bytearray(b"b"), memoryview(b"c"), type("Mine", (bytes,), {})(b"d")]
     log.append_records(kinds, kinds)
-    records = [record for chunk in log.records().chunks() for record in chunk.to_records()][1:]
+    records = records_of(log)[1:]
     assert [(record.key, record.value) for record in records] == [(each, each) for each in (b"a", b"b", b"c", b"d")]
     log.close()
 

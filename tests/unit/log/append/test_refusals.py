@@ -12,12 +12,9 @@ from logstore.errors import IndexFullError, InvalidTxnStateError, KafkaStorageEr
 from logstore.folds import segment_indexes
 from logstore.folds.producer_update import ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.support.encoder import SOME_TIME
-from tests.support.seams import UnsyncedSeam
+from tests.support.logs import open_partition_log, records_of
 
 
 class Clock:
@@ -42,10 +39,8 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log(tmp_path: Path, clock: Clock) -> Iterator[PartitionLog]:
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"internal.segment.bytes": "1000"}))
-    log = opening.open_log(
-        str(tmp_path / "t-0"), settings, now_ms=clock, seam=UnsyncedSeam(), requires_verification=False
-    )
+    config = {"internal.segment.bytes": "1000"}
+    log = open_partition_log(tmp_path / "t-0", config, now_ms=clock, requires_verification=False)
     log.append_records([b"first"])
     yield log
     log.close()
@@ -62,8 +57,8 @@ def refusing(error: BaseException) -> Callable[..., Any]:
     return refuse
 
 
-def records_of(log: PartitionLog) -> list[tuple[int, bytes | None]]:
-    return [(record.offset, record.value) for chunk in log.records().chunks() for record in chunk.to_records()]
+def numbered_values(log: PartitionLog) -> list[tuple[int, bytes | None]]:
+    return [(record.offset, record.value) for record in records_of(log)]
 
 
 def test_a_bind_that_fails_is_tried_again(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +69,7 @@ def test_a_bind_that_fails_is_tried_again(log: PartitionLog, monkeypatch: pytest
             log.append_records([b"v"])
     assert log.append_records([b"w"]).first_offset == 1
     assert log.appender.fast.struct.is_bound
-    assert records_of(log) == [(0, b"first"), (1, b"w")]
+    assert numbered_values(log) == [(0, b"first"), (1, b"w")]
 
 
 def test_the_producer_of_a_refused_batch_is_as_before(log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +126,7 @@ def test_a_clock_that_changes_the_log_is_refused_or_harmless(
     if inner != "close":
         last = log.append_records([b"last"])
         assert last.first_offset == log.log_end_offset - 1
-        records = records_of(log)
+        records = numbered_values(log)
         assert [offset for offset, _ in records] == list(range(log.log_end_offset))
         assert [value for _, value in records].count(b"outer" * 20) == (told is not None)
     if told is not None and inner != "close":

@@ -26,6 +26,7 @@ from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, CleaningCase, example_case, lay_out, opened
 from tests.naive import legacy
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
+from tests.support.logs import records_of
 
 CLEAN_TIME = NOW + 100_000
 HORIZON = CLEAN_TIME + 1000
@@ -202,7 +203,7 @@ def test_records_without_a_key_go(tmp_path: Path) -> None:
     keyless = Batch(0, [Rec(b"a", b"1"), Rec(None, b"2", offset_delta=1)], 1)
     log = opened_case(plain_case([keyless], [keyed(2, b"z")]), tmp_path)
     assert clean(log, CLEAN_TIME) == 2
-    assert [record.key for chunk in log.records().chunks() for record in chunk.to_records()] == [b"a", b"z"]
+    assert [record.key for record in records_of(log)] == [b"a", b"z"]
     log.close()
 
 
@@ -330,7 +331,7 @@ def test_appends_and_reads_go_on_while_a_log_is_cleaned(tmp_path: Path) -> None:
 
     def read_on() -> None:
         while not is_done.is_set():
-            found = [record.offset for chunk in log.records().chunks() for record in chunk.to_records()]
+            found = [record.offset for record in records_of(log)]
             if found != sorted(set(found)) or not found:
                 problems.append(found)
 
@@ -345,7 +346,7 @@ def test_appends_and_reads_go_on_while_a_log_is_cleaned(tmp_path: Path) -> None:
         thread.result()
     log.roll()
     clean(log, CLEAN_TIME)
-    records = [record for chunk in log.records().chunks() for record in chunk.to_records()]
+    records = records_of(log)
     assert problems == []
     assert {record.key: record.value for record in records} == latest
     assert len(records) == len(latest)

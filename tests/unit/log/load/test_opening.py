@@ -12,19 +12,15 @@ import pytest
 
 from logstore.errors import LogstoreError
 from logstore.layout.file_names import LOG_SUFFIX
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from tests.support.encoder import SOME_TIME
+from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
 
 TOPIC_ID = "Zzsa1rsoQAqDc5QNzy3jmA"
 
 
 def opened(path: Path) -> PartitionLog:
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "100"}))
-    return opening.open_log(str(path), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME, topic_id=TOPIC_ID)
+    return open_partition_log(path, {"index.interval.bytes": "100"}, topic_id=TOPIC_ID)
 
 
 def test_nothing_is_listed_or_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +69,7 @@ def test_an_index_that_leads_to_no_batch_cuts_none_that_is_whole(tmp_path: Path,
     assert log.append_records([b"next"]).first_offset == count
     log.close()
     log = opened(path)
-    found = [record.value for chunk in log.records().chunks() for record in chunk.to_records()]
+    found = [record.value for record in records_of(log)]
     assert found == [b"v" * 100] * count + [b"next"]
     log.close()
 
@@ -121,7 +117,6 @@ class CountingSeam(UnsyncedSeam):
 def test_a_new_partition_syncs_its_metadata_and_each_directory_once(tmp_path: Path) -> None:
     """Of files that are empty only the names have to be there."""
     seam = CountingSeam()
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({}))
-    log = opening.open_log(str(tmp_path / "t-0"), settings, seam=seam, topic_id=TOPIC_ID)
+    log = open_partition_log(tmp_path / "t-0", seam=seam, topic_id=TOPIC_ID)
     assert seam.synced == [str(tmp_path), "a file", str(tmp_path / "t-0")]
     log.close()

@@ -7,17 +7,12 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import PolicyViolationError
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from tests.support.encoder import SOME_TIME
-from tests.support.seams import UnsyncedSeam
+from tests.support.logs import open_partition_log
 
 
 def opened(directory: Path, policy: str) -> PartitionLog:
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"cleanup.policy": policy}))
-    log = opening.open_log(str(directory / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+    log = open_partition_log(directory / "t-0", {"cleanup.policy": policy})
     log.append_records([b"v", b"w"], [b"k", b"l"])
     return log
 

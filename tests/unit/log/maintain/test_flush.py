@@ -11,14 +11,12 @@ import pytest
 
 from logstore.disk.seam import Seam
 from logstore.errors import DataDirectoryError, KafkaStorageError
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from logstore.log.maintain.flush import flush_closed
 from logstore.log.maintain.roll import roll
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
 from tests.support.encoder import SOME_TIME
+from tests.support.logs import open_partition_log, records_of
 
 WAIT_S = 30
 DAY_MS = 86_400_000
@@ -58,13 +56,10 @@ def fail(*_: object) -> None:
 
 
 def opened(place: Path, seam: Seam, later: list[Callable[[], None]] | None = None, **config: str) -> PartitionLog:
-    (place / "t-0").mkdir(exist_ok=True, parents=True)
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config({"index.interval.bytes": "0", **config}))
-    return opening.open_log(
-        str(place / "t-0"),
-        settings,
+    return open_partition_log(
+        place / "t-0",
+        {"index.interval.bytes": "0", **config},
         seam=seam,
-        now_ms=lambda: SOME_TIME,
         requires_verification=False,
         flush_later=None if later is None else later.append,
     )
@@ -314,7 +309,7 @@ def test_others_read_and_append_while_a_flush_waits_for_the_disk(tmp_path: Path)
 
     def work() -> None:
         seen.append(append(log))
-        seen.extend(record.offset for chunk in log.records().chunks() for record in chunk.to_records())
+        seen.extend(record.offset for record in records_of(log))
 
     working = in_thread(work)
     working.join(WAIT_S)

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
-from logstore.log.partition_log import PartitionLog
-from tests.support.encoder import SOME_TIME
+from tests.support.logs import open_partition_log
 from tests.support.seams import UnsyncedSeam
 
 BASES = [0, 2, 4, 6, 8]
@@ -28,15 +24,10 @@ class Watching(UnsyncedSeam):
             self.seen.append(sorted(int(log.stem) for log in Path(path).parent.glob("*.log")))
 
 
-def opened(directory: Path, seam: Watching, *, clean: bool = True, log_start: int = 0) -> PartitionLog:
-    settings = LoadSettings(clean, 0, log_start, SOME_TIME, parse_config({}))
-    return opening.open_log(str(directory), settings, seam=seam, now_ms=lambda: SOME_TIME)
-
-
 @pytest.fixture
 def partition(tmp_path: Path) -> Path:
     """Closed, with five segments of two batches each."""
-    log = opened(tmp_path / "t-0", Watching())
+    log = open_partition_log(tmp_path / "t-0")
     for number in range(10):
         if number and not number % 2:
             log.roll()
@@ -50,7 +41,7 @@ def test_segments_behind_damage_go_from_the_last_on(partition: Path) -> None:
     path = partition / f"{2:020}.log"
     path.write_bytes(path.read_bytes()[:-1])
     seam = Watching()
-    log = opened(partition, seam, clean=False)
+    log = open_partition_log(partition, seam=seam, was_clean=False)
     assert seam.seen == [BASES[:4], BASES[:3], BASES[:2]]
     assert (log.segments.base_offsets, log.log_end_offset) == ([0, 2], 3)
     log.close()
@@ -58,7 +49,7 @@ def test_segments_behind_damage_go_from_the_last_on(partition: Path) -> None:
 
 def test_segments_below_the_start_of_a_log_that_ends_before_go_from_the_last_on(partition: Path) -> None:
     seam = Watching()
-    log = opened(partition, seam, log_start=20)
+    log = open_partition_log(partition, seam=seam, log_start_offset=20)
     assert seam.seen == [BASES[:4], BASES[:3], BASES[:2], BASES[:1], []]
     assert (log.segments.base_offsets, log.log_end_offset) == ([20], 20)
     log.close()

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log.config import parse_config
-from logstore.log.load import opening
-from logstore.log.load.loader import LoadSettings
 from tests.support.encoder import SOME_TIME
-from tests.support.seams import UnsyncedSeam
+from tests.support.logs import open_partition_log
 
 COMPACT = {"cleanup.policy": "compact"}
 
@@ -29,8 +26,7 @@ COMPACT = {"cleanup.policy": "compact"}
 def test_a_compacted_log_rolls_before_its_cleaning_is_late(
     config: dict[str, str], limit_ms: int, tmp_path: Path
 ) -> None:
-    settings = LoadSettings(True, 0, 0, SOME_TIME, parse_config(config))
-    log = opening.open_log(str(tmp_path / "t-0"), settings, seam=UnsyncedSeam(), now_ms=lambda: SOME_TIME)
+    log = open_partition_log(tmp_path / "t-0", config)
     for waited_ms in (0, limit_ms, limit_ms + 1):
         log.append_records([b"v"], [b"k"], [SOME_TIME + waited_ms])
     assert log.segments.base_offsets == [0, 2]

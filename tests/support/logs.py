@@ -1,0 +1,46 @@
+"""Running logs, opened as a store would, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from logstore.disk.seam import Seam
+from logstore.log.config import parse_config
+from logstore.log.load.loader import LoadSettings
+from logstore.log.load.opening import open_log
+from logstore.log.partition_log import PartitionLog
+from logstore.view.log_view import ReadableLog
+from logstore.view.records import Record
+from tests.support.encoder import SOME_TIME
+from tests.support.seams import UnsyncedSeam
+
+
+def open_partition_log(
+    path: Path | str,
+    config: Mapping[str, Any] | None = None,
+    *,
+    was_clean: bool = True,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    time_ms: int = SOME_TIME,
+    seam: Seam | None = None,
+    now_ms: Callable[[], int] | None = None,
+    **options: Any,
+) -> PartitionLog:
+    """Open the partition directory at `path`, which is made if it is not there, after the state `LoadSettings` tells.
+
+    Args:
+        time_ms: of the load, and of the log's clock, which stands still.
+        seam: None waits for no disk.
+        now_ms: another clock for the log.
+        options: as those of `opening.open_log`.
+    """
+    settings = LoadSettings(was_clean, recovery_point, log_start_offset, time_ms, parse_config(config or {}))
+    return open_log(str(path), settings, seam=seam or UnsyncedSeam(), now_ms=now_ms or (lambda: time_ms), **options)
+
+
+def records_of(log: ReadableLog, start_offset: int | None = None, **options: Any) -> list[Record]:
+    """What a reader gets, all of it; `options` are those of `PartitionLog.records`."""
+    return [record for chunk in log.records(start_offset, **options).chunks() for record in chunk.to_records()]
