@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from logstore.coordinator.partition_for import partition_for
+from logstore.coordinator.transactions.transaction import log_record
 from logstore.disk.seam import Seam
-from logstore.errors import UnknownTopicOrPartitionError
+from logstore.errors import KafkaStorageError, UnknownTopicOrPartitionError
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation, TopicPartition
 from logstore.store.broker_config import parse_broker_config
@@ -141,6 +144,32 @@ def started(directory: Path, topics: Mapping[str, int], *, was_clean: bool = Fal
     return store
 
 
+@contextmanager
+def offline(log: PartitionLog) -> Iterator[None]:
+    """Let a log refuse all appends, as after an error of the disk."""
+    log.failure.error = KafkaStorageError("the disk is full")
+    log.invalidate_fast_path()
+    yield
+    log.failure.error = None
+    log.invalidate_fast_path()
+
+
+def state_log(store: SmallStore, transactional_id: str) -> PartitionLog:
+    """Return the log of `__transaction_state` that has the transactional id."""
+    topic = store.topics["__transaction_state"]
+    return store.log(topic.name, partition_for(transactional_id, topic.partition_count))
+
+
+def restarted_at_epoch(store: SmallStore, transactional_id: str, producer_epoch: int) -> SmallStore:
+    """Start the store anew with another producer epoch of the transactional id in its log."""
+    known = store.transactions.describe(transactional_id)
+    key, value = log_record(known._replace(producer_epoch=producer_epoch), version=1)
+    state_log(store, transactional_id).append_records([value], [key])
+    store.close()
+    count = store.topics["__transaction_state"].partition_count
+    return SmallStore(store.directory, internal_partitions=count, first_producer_id=store.producer_id).start()
+
+
 def topic_id_of(name: str) -> str:
     """A topic id that is the same after a restart."""
     return name.replace("_", "-").ljust(21, "A")[:21] + "A"
@@ -177,3 +206,11 @@ class TransactionalClient:
         ended = self.store.transactions.end_transaction(self.transactional_id, self.identity, is_commit=is_commit)
         if ended != self.identity:
             self.identity, self.sequences = ended, {}
+
+
+def commit_of_another_coordinator(client: TransactionalClient, topic: str, *, coordinator_epoch: int) -> None:
+    """Write a marker as a coordinator of that epoch does."""
+    producer_id, producer_epoch = client.identity
+    client.store.log(topic, 0).append_end_transaction(
+        producer_id, producer_epoch, is_commit=True, coordinator_epoch=coordinator_epoch, transaction_version=0
+    )

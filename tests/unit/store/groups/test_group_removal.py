@@ -14,7 +14,7 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_record
 from logstore.errors import KafkaStorageError
 from logstore.store.groups.partition import GroupPartition
 from logstore.topics.consumer_offsets import OffsetKey
-from tests.support.small_store import SmallStore, started, topic_id_of
+from tests.support.small_store import SmallStore, offline, started, topic_id_of
 
 opened = partial(started, topics={"in": 1}, internal_partitions=2)
 DAY_MS = 86_400_000
@@ -23,11 +23,15 @@ OFFSET_COUNT = 6_000
 
 
 def commit_many(store: SmallStore, group_id: str = LARGE, topic: str = "in") -> None:
-    """More offsets than one batch of tombstones can name, without the partitions; each batch has a part of them."""
+    """More offsets than one batch of tombstones can name, in batches, for partitions that the topic does not have.
+
+    They are written to the log, which the coordinator loads when it is asked for the group.
+    """
+    log = store.log("__consumer_offsets", store.groups.partition_of(group_id))
     for first in range(0, OFFSET_COUNT, 1_000):
         places = [(topic, number) for number in range(first, first + 1_000)]
         records = commit_records(group_id, dict.fromkeys(places, OffsetAndMetadata(1)), now_ms=store.time_ms)
-        store.groups._partition_of(group_id).write(records)
+        log.append_records([value for _, value in records], [key for key, _ in records])
 
 
 def reopened_groups(store: SmallStore) -> list[str]:
@@ -44,12 +48,6 @@ def group_ids_of(store: SmallStore) -> list[str]:
     for number in range(50):
         by_number.setdefault(store.groups.partition_of(f"g{number}"), f"g{number}")
     return [by_number[0], by_number[1]]
-
-
-def let_fail(store: SmallStore, partition: int) -> None:
-    log = store.log("__consumer_offsets", partition)
-    log.failure.error = KafkaStorageError("the disk is full")
-    log.invalidate_fast_path()
 
 
 def test_a_group_with_more_offsets_than_fit_a_batch_is_deleted(tmp_path: Path) -> None:
@@ -83,17 +81,17 @@ def test_offsets_whose_tombstones_were_logged_before_a_failure_are_gone(
 ) -> None:
     store = opened(tmp_path)
     commit_many(store)
-    partition = store.groups._partition_of(LARGE)
-    append = partition._topic.append
+    log = store.log("__consumer_offsets", store.groups.partition_of(LARGE))
+    append = log.append_records
     sizes: list[int] = []
 
-    def fail_later(number: int, records: Sequence[tuple[bytes, bytes | None]], **_: object) -> object:
+    def fail_later(values: Sequence[None], keys: Sequence[bytes], **named: int) -> object:
         if sizes:
             raise KafkaStorageError("the disk is full")
-        sizes.append(len(records))
-        return append(number, records)
+        sizes.append(len(keys))
+        return append(values, keys, **named)
 
-    monkeypatch.setattr(partition._topic, "append", fail_later)
+    monkeypatch.setattr(log, "append_records", fail_later)
     with pytest.raises(KafkaStorageError):
         store.groups.delete(LARGE)
     monkeypatch.undo()
@@ -111,8 +109,7 @@ def test_a_partition_that_cannot_be_written_does_not_keep_a_deleted_topics_offse
     first, second = group_ids_of(store)
     for group_id in (first, second):
         store.groups.commit(ConsumerGroupMetadata(group_id), {("in", 0): OffsetAndMetadata(1)})
-    let_fail(store, 0)
-    with pytest.raises(KafkaStorageError):
+    with offline(store.log("__consumer_offsets", 0)), pytest.raises(KafkaStorageError):
         store.groups.topic_deleted("in", topic_id_of("in"))
     assert (set(store.groups.fetch(first)), set(store.groups.fetch(second))) == ({("in", 0)}, set())
 

@@ -25,7 +25,7 @@ from logstore.errors import (
 from logstore.topics.consumer_offsets import GroupMetadata, decode_key, decode_value
 from logstore.topics.frames import write_key, write_value
 from logstore.view.replay import ReplayedRecord, replayed
-from tests.support.small_store import SmallStore, TransactionalClient, started, topic_id_of
+from tests.support.small_store import SmallStore, TransactionalClient, offline, started, topic_id_of
 
 PLACE = ("in", 0)
 DAY_MS = 86_400_000
@@ -197,16 +197,12 @@ def test_an_error_of_another_group_is_not_raised_from_a_heartbeat(
     )
     store.groups.join(other, Joining(member_id="n1", topics=("in",), assignors=ASSIGNORS))
     assert store.groups.sync(other, "n1") is not None
-    log = store.log("__consumer_offsets", store.groups.partition_of(other))
-    log.failure.error = KafkaStorageError("the disk is full")
-    log.invalidate_fast_path()
-    store.groups.abandon(other, "n1")
-    store.groups.heartbeat(member)
-    assert f"Group {other} cannot be written" in caplog.text
-    with pytest.raises(KafkaStorageError):
-        store.groups.remove_silent()  # it is tried again, and told of
-    log.failure.error = None
-    log.invalidate_fast_path()
+    with offline(store.log("__consumer_offsets", store.groups.partition_of(other))):
+        store.groups.abandon(other, "n1")
+        store.groups.heartbeat(member)
+        assert f"Group {other} cannot be written" in caplog.text
+        with pytest.raises(KafkaStorageError):
+            store.groups.remove_silent()  # it is tried again, and told of
     store.groups.remove_silent()
     assert store.groups.describe(other).state is GroupState.EMPTY
 

@@ -15,8 +15,8 @@ from logstore.columns.window_scan import scan_windows
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
-from logstore.coordinator.transactions.transaction import log_record
 from logstore.errors import (
+    ConcurrentTransactionsError,
     IllegalGenerationError,
     KafkaStorageError,
     TransactionCoordinatorFencedError,
@@ -27,7 +27,7 @@ from logstore.model import FetchIsolation
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.read import INT_MAX
 from tests.recovery.cutting import cut_log
-from tests.support.small_store import TransactionalClient, started
+from tests.support.small_store import TransactionalClient, commit_of_another_coordinator, restarted_at_epoch, started
 
 opened = partial(started, topics={"a": 1, "b": 1, "in": 1}, internal_partitions=1)
 DAY_MS = 86_400_000
@@ -57,17 +57,20 @@ def test_a_marker_that_another_coordinator_has_overtaken_is_not_tried_again(
 ) -> None:
     store = opened(tmp_path)
     client = TransactionalClient(store, "x")
-    (state,) = store.transactions._states
-    for epoch in (3, 2):
-        state.table.coordinator_epoch = epoch
-        client.send("a", b"1")
-        client.end(is_commit=True)
+    client.send("a", b"1")
+    client.end(is_commit=True)
+    commit_of_another_coordinator(client, "a", coordinator_epoch=3)
+    client.send("a", b"1")
+    client.end(is_commit=True)
     calls: list[object] = []
-    monkeypatch.setattr(store.transactions._markers, "write", counting(store.transactions._markers.write, calls))
+    log = store.log("a", 0)
+    monkeypatch.setattr(log, "append_end_transaction", counting(log.append_end_transaction, calls))
     for _ in range(3):
         store.jobs["transaction-abort"]()
     assert calls == []
-    assert isinstance(state.unfinished["x"], TransactionCoordinatorFencedError)
+    with pytest.raises(ConcurrentTransactionsError) as caught:
+        client.send("a", b"2")
+    assert isinstance(caught.value.__cause__, TransactionCoordinatorFencedError)
     assert store.values("a") == [b"1"]
 
 
@@ -138,10 +141,7 @@ def test_a_lost_marker_of_a_used_up_producer_id_is_written_again(is_commit: bool
     store = opened(tmp_path)
     client = TransactionalClient(store, "x")
     old_id, last_epoch = client.identity[0], 32766
-    (state,) = store.transactions._states
-    one = state.table.get("x")
-    assert one is not None
-    state.table.replay(*log_record(one._replace(producer_epoch=last_epoch), version=1))
+    store = client.store = restarted_at_epoch(store, "x", last_epoch)
     client.identity = ProducerIdentity(old_id, last_epoch)
     for name in ("a", "b", "in"):
         client.send(name, name.encode())

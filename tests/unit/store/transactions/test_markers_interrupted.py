@@ -49,6 +49,7 @@ def interrupting(
 
 
 def unfinished(store: SmallStore) -> set[str]:
+    """The transactional ids to be completed; no public call tells them without completing some."""
     return {name for state in store.transactions._states for name in state.unfinished}
 
 

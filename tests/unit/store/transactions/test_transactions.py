@@ -10,7 +10,7 @@ import pytest
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
-from logstore.coordinator.transactions.transaction import from_record, log_record
+from logstore.coordinator.transactions.transaction import from_record
 from logstore.errors import (
     ConcurrentTransactionsError,
     InvalidPidMappingError,
@@ -26,10 +26,17 @@ from logstore.errors import (
     UnknownTopicOrPartitionError,
     UnstableOffsetCommitError,
 )
-from logstore.log.partition_log import PartitionLog
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.replay import ReplayedRecord, replayed
-from tests.support.small_store import SmallStore, TransactionalClient, started
+from tests.support.small_store import (
+    SmallStore,
+    TransactionalClient,
+    commit_of_another_coordinator,
+    offline,
+    restarted_at_epoch,
+    started,
+    state_log,
+)
 
 TOPICS = {"a": 2, "b": 1}
 VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
@@ -37,9 +44,8 @@ VERSIONS = pytest.mark.parametrize("version", [0, 1, 2])
 
 def logged(store: SmallStore, transactional_id: str) -> list[tuple[str, int, int]]:
     """State, epoch and number of partitions of every record of the transactional id."""
-    number = store.transactions._topic.partition_of(transactional_id)
     found = []
-    for record in replayed(store.log("__transaction_state", number)):
+    for record in replayed(state_log(store, transactional_id)):
         assert isinstance(record, ReplayedRecord)
         assert record.key is not None
         assert record.value is not None
@@ -47,15 +53,6 @@ def logged(store: SmallStore, transactional_id: str) -> list[tuple[str, int, int
         if one.transactional_id == transactional_id:
             found.append((one.state.name, one.producer_epoch, len(one.partitions)))
     return found
-
-
-def let_fail(log: PartitionLog) -> None:
-    log.failure.error = KafkaStorageError("the disk is full")
-    log.invalidate_fast_path()
-
-
-def mend(log: PartitionLog) -> None:
-    log.failure.error = None
 
 
 @VERSIONS
@@ -183,10 +180,7 @@ def test_epochs_that_are_used_up_bring_a_new_producer_id(tmp_path: Path) -> None
     store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     old_id = client.identity[0]
-    for state in store.transactions._states:
-        one = state.table.get("x")
-        if one is not None:
-            state.table.replay(*log_record(one._replace(producer_epoch=32765), version=1))
+    store = client.store = restarted_at_epoch(store, "x", 32765)
     client.identity = ProducerIdentity(old_id, 32765)
     for number in range(3):
         client.send("a", str(number).encode())
@@ -216,15 +210,14 @@ def test_a_decision_holds_although_a_marker_cannot_be_written(tmp_path: Path) ->
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
     client.send("b", b"2")
-    let_fail(store.log("b", 0))
-    client.end(is_commit=True)
-    assert (store.values("a"), store.values("b")) == ([b"1"], [])
-    with pytest.raises(ConcurrentTransactionsError, match="its markers cannot be written") as caught:
-        client.send("a", b"3")
-    assert isinstance(caught.value.__cause__, KafkaStorageError)
-    store.jobs["transaction-abort"]()
-    assert store.values("b") == []
-    mend(store.log("b", 0))
+    with offline(store.log("b", 0)):
+        client.end(is_commit=True)
+        assert (store.values("a"), store.values("b")) == ([b"1"], [])
+        with pytest.raises(ConcurrentTransactionsError, match="its markers cannot be written") as caught:
+            client.send("a", b"3")
+        assert isinstance(caught.value.__cause__, KafkaStorageError)
+        store.jobs["transaction-abort"]()
+        assert store.values("b") == []
     store.jobs["transaction-abort"]()
     assert store.values("b") == [b"2"]
     client.send("a", b"3")
@@ -239,10 +232,8 @@ def test_a_decision_is_carried_out_when_the_store_is_opened(version: int, tmp_pa
         client = TransactionalClient(store, name)
         client.send("a", name.encode())
         client.send("b", name.encode())
-        log = store.log("b", 0)
-        let_fail(log)
-        client.end(is_commit=is_commit)
-        mend(log)
+        with offline(store.log("b", 0)):
+            client.end(is_commit=is_commit)
     left_open = TransactionalClient(store, "z")
     left_open.send("a", b"z")
     store.close()
@@ -259,12 +250,10 @@ def test_a_state_that_cannot_be_written_leaves_the_transaction_as_it_was(tmp_pat
     store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
     client.send("a", b"1")
-    log = store.log("__transaction_state", store.transactions._topic.partition_of("x"))
-    let_fail(log)
-    with pytest.raises(KafkaStorageError, match="already offline"):
-        client.end(is_commit=True)
-    assert store.transactions.describe("x").state is TransactionState.ONGOING
-    mend(log)
+    with offline(state_log(store, "x")):
+        with pytest.raises(KafkaStorageError, match="already offline"):
+            client.end(is_commit=True)
+        assert store.transactions.describe("x").state is TransactionState.ONGOING
     client.end(is_commit=False)
     assert store.values("a") == []
 
@@ -272,11 +261,11 @@ def test_a_state_that_cannot_be_written_leaves_the_transaction_as_it_was(tmp_pat
 def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Path) -> None:
     store = started(tmp_path, TOPICS)
     client = TransactionalClient(store, "x")
-    for epoch in (3, 2):
-        for state in store.transactions._states:
-            state.table.coordinator_epoch = epoch
-        client.send("a", b"1")
-        client.end(is_commit=True)
+    client.send("a", b"1")
+    client.end(is_commit=True)
+    commit_of_another_coordinator(client, "a", coordinator_epoch=3)
+    client.send("a", b"1")
+    client.end(is_commit=True)
     assert store.values("a") == [b"1"]
     store.jobs["transaction-abort"]()
     with pytest.raises(ConcurrentTransactionsError) as caught:
@@ -284,8 +273,7 @@ def test_a_coordinator_that_another_has_replaced_writes_no_markers(tmp_path: Pat
     assert isinstance(caught.value.__cause__, TransactionCoordinatorFencedError)
     store.close()
     again = SmallStore(tmp_path)
-    number = again.transactions._topic.partition_of("x")
-    again.log("__transaction_state", number).leader_epoch = 4
+    state_log(again, "x").leader_epoch = 4
     again.start(was_clean=True)
     assert again.values("a") == [b"1", b"1"]
 
@@ -385,15 +373,12 @@ def test_a_partition_that_cannot_be_written_does_not_keep_others_from_being_look
     clients = {name: TransactionalClient(store, name, timeout_ms=1000) for name in ("w", "x", "y", "z")}
     for name, client in clients.items():
         client.send("a", name.encode())
-    broken = store.transactions._topic.partition_of("w")
-    let_fail(store.log("__transaction_state", broken))
     store.time_ms += 1001
-    with pytest.raises(KafkaStorageError):
+    with offline(state_log(store, "w")), pytest.raises(KafkaStorageError):
         store.jobs["transaction-abort"]()
     found = {one.transactional_id: one.state for one in store.transactions}
     assert {name for name, state in found.items() if state is TransactionState.ONGOING} == {"w"}
     store.time_ms += 8 * 86_400_000
-    let_fail(store.log("__transaction_state", store.transactions._topic.partition_of("x")))
-    with pytest.raises(KafkaStorageError):
+    with offline(state_log(store, "w")), offline(state_log(store, "x")), pytest.raises(KafkaStorageError):
         store.jobs["transactionalId-expiration"]()
     assert {one.transactional_id for one in store.transactions} == {"w", "x"}
