@@ -10,7 +10,7 @@ import pytest
 
 from logstore.client.consumer.assignors import ASSIGNORS
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, GroupMembership, Joining
-from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records
+from logstore.coordinator.groups.offsets import OffsetAndMetadata, commit_records, encode_records
 from logstore.errors import KafkaStorageError
 from logstore.store.groups.partition import GroupPartition
 from logstore.topics.consumer_offsets import OffsetKey
@@ -31,7 +31,8 @@ def commit_many(store: SmallStore, group_id: str = LARGE, topic: str = "in") -> 
     for first in range(0, OFFSET_COUNT, 1_000):
         places = [(topic, number) for number in range(first, first + 1_000)]
         records = commit_records(group_id, dict.fromkeys(places, OffsetAndMetadata(1)), now_ms=store.time_ms)
-        log.append_records([value for _, value in records], [key for key, _ in records])
+        encoded = encode_records(records)
+        log.append_records([value for _, value in encoded], [key for key, _ in encoded])
 
 
 def reopened_groups(store: SmallStore) -> list[str]:
