@@ -286,13 +286,13 @@ def test_staging_directories_of_dead_jobs_are_removed(store: Path) -> None:
     half_removed.mkdir()
     (half_removed / "x.arrow").touch()
     a_day_ago = clock.now_ms() / 1000 - timedelta(days=1, minutes=1).total_seconds()
-    staging = Path(dead.writer._staging.path)
+    staging = dead.staging
     for path in (staging, *staging.iterdir()):
         os.utime(path, (a_day_ago, a_day_ago))
     mine = store.parent / "data.kafka_segments"
     mine.mkdir()
     Job(store, topic="orders").task(keyed(3)).commit()
-    assert left_beside(store) == sorted([Path(alive.writer._staging.path).name, mine.name])
+    assert left_beside(store) == sorted([alive.staging.name, mine.name])
     with pytest.raises(ProducerFencedError, match="nobody wrote any for a day"):
         dead.commit()
     alive.commit()
@@ -303,7 +303,7 @@ def test_a_staging_directory_that_stays_is_told_and_one_that_cannot_be_made_fail
     store: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     job = Job(store, topic="orders").task(keyed(1))
-    (Path(job.writer._staging.path) / "directory").mkdir()
+    (job.staging / "directory").mkdir()
     job.commit()
     assert sum(map(len, values(store).values())) == 1
     Job(store, topic="orders").task(keyed(2)).commit()
@@ -368,12 +368,12 @@ def test_the_driver_waits_for_the_directory_but_not_for_ever(store: Path) -> Non
 
 def test_a_staged_file_that_is_damaged_fails_the_job(store: Path) -> None:
     job = Job(store, topic="orders").task(keyed(*range(100)), keyed(*range(100)))
-    (file,) = Path(job.writer._staging.path).iterdir()
+    (file,) = job.staging.iterdir()
     content = file.read_bytes()
     for cut in (len(content) - 100, len(content) // 2, 10):
         file.write_bytes(content[:cut])
         with pytest.raises(DataDirectoryError, match="staged file"):
-            job.writer._produce([message for message in job.messages if message is not None])
+            job.writer._produce([message for message in job.messages if message is not None])  # `commit` removes them
     file.write_bytes(content)
     job.commit()
     assert sum(map(len, values(store).values())) == 200
@@ -420,7 +420,7 @@ def test_the_driver_has_one_chunk_in_memory(store: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("spark_dumps.sink.PIECE_SIZE", 10_000)
     job = Job(store, topic="orders")
     messages = [job.stage([{"value": b"%d" % number * 1000} for _ in range(500)]) for number in range(4)]
-    files = [(f"{job.writer._staging.path}/{one.name}", one.row_count) for one in messages]
+    files = [(f"{job.staging}/{one.name}", one.row_count) for one in messages]
     sizes = [chunk.nbytes for chunk in writing._chunks(writing.StagedJob(files, 0, [], SCHEMA))]
     assert len(sizes) > 15
     assert max(sizes) < 120_000

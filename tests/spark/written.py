@@ -33,6 +33,11 @@ class Job:
         self.writer = writer
         self.messages: list[StagedRows | None] = []
 
+    @property
+    def staging(self) -> Path:
+        """The directory of the staged files, of which the job tells nobody."""
+        return Path(self.writer._staging.path)
+
     def stage(self, *batches: Sequence[Row]) -> StagedRows:
         """What an attempt of a task answers that was given these rows, and maybe nobody asks for."""
         arrow = to_arrow_schema(self.schema, timezone="UTC")

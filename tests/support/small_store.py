@@ -110,6 +110,10 @@ class SmallStore:
         for log in self._logs.values():
             log.close()
 
+    def abandon(self) -> None:
+        """Leave the logs as they are, as a process that is killed does."""
+        self._logs.clear()
+
     def values(
         self, topic: str, partition: int = 0, isolation: FetchIsolation = FetchIsolation.READ_COMMITTED
     ) -> list[bytes | None]:

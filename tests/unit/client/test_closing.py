@@ -114,7 +114,7 @@ def test_a_store_that_fails_to_close_leaves_no_other_open(tmp_path: Path, monkey
         patched.setattr(client_store, "_OPEN", stores)
         patched.setattr(Store, "close", close)
         with pytest.raises((KeyboardInterrupt, KafkaStorageError)):
-            client_store._close_all()
+            client_store._close_all()  # as Python does when it exits
     assert called == stores
     for store in stores:
         store.close()
@@ -128,7 +128,7 @@ def test_every_future_is_done_when_closing_fails(tmp_path: Path, monkeypatch: py
     def fail(timeout: float | None = None) -> bool:
         raise KafkaStorageError(f"disk full {timeout}")
 
-    monkeypatch.setattr(producer._buffer, "flush", fail)
+    monkeypatch.setattr(producer._buffer, "flush", fail)  # which the error of a log does not end
     with pytest.raises(KafkaStorageError, match="disk full"):
         store.close()
     assert isinstance(future.exception, ProducerFailedError)
@@ -193,14 +193,27 @@ def test_closing_makes_up_for_a_commit_whose_time_was_up(tmp_path: Path, monkeyp
     assert values(tmp_path) == [b"in transaction"]
 
 
-def test_closing_aborts_when_a_record_of_a_commit_was_refused_late(tmp_path: Path) -> None:
+def test_closing_aborts_when_a_record_of_a_commit_was_refused_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = opened(tmp_path)
-    producer = in_transaction(store)
-    transactions = producer._transactions
-    assert transactions is not None
-    with pytest.raises(RequestTimedOutError):
-        transactions.commit(lambda _: False)
-    transactions.batch_failed(KafkaStorageError("disk full"))
+    producer = in_transaction(store, max_block_ms=50)
+    log = store.log("t", 0)
+    errors: list[LogstoreError] = []
+
+    def refuse(*_: object, **__: object) -> None:
+        raise errors[-1]
+
+    with monkeypatch.context() as patched:
+        for way in ("append_as_leader", "append_records"):
+            patched.setattr(log, way, refuse)
+        errors.append(ConcurrentTransactionsError())
+        late = producer.send("t", b"late")
+        with pytest.raises(RequestTimedOutError):
+            producer.commit_transaction()
+        errors.append(KafkaStorageError("disk full"))
+        with pytest.raises(KafkaStorageError, match="disk full"):
+            late.get(10)
     store.close()
     assert values(tmp_path) == []
     with logstore.open(tmp_path / "data") as again:
@@ -235,7 +248,7 @@ def test_a_commit_whose_records_are_given_up_does_not_count(tmp_path: Path) -> N
         flushing.set()
         return given_up.wait(10)
 
-    transactions = producer._transactions
+    transactions = producer._transactions  # a flush by `commit_transaction` would hold what `close` waits for
     assert transactions is not None
     committing = Thread(lambda: transactions.commit(flush))
     assert flushing.wait(10)
@@ -267,9 +280,7 @@ def test_nothing_begins_in_a_producer_that_closes(tmp_path: Path, monkeypatch: p
     assert gate.reached.wait(10)
     closing = Thread(producer.close)
     closing.join(0.1)
-    transactions = producer._transactions
-    assert transactions is not None
-    for call in (transactions.init, transactions.begin, lambda: transactions.abort(lambda: None)):
+    for call in (producer.init_transactions, producer.begin_transaction, producer.abort_transaction):
         with pytest.raises(IllegalStateError, match="Cannot perform operation after producer has been closed"):
             call()
     gate.opened.set()

@@ -91,7 +91,7 @@ def test_a_consumer_that_waits_is_told_that_the_store_closes(tmp_path: Path) -> 
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while consumer._use.owner != thread.ident:
+    while consumer._use.owner != thread.ident:  # a call of this thread might be in its way
         thread.join(0.001)
     store.close()
     thread.join()

@@ -147,7 +147,7 @@ def test_callbacks_run_in_another_thread_and_before_flush_returns(store: Store) 
         within(lambda producer=producer: send_all(producer))  # type: ignore[misc]
         within(producer.flush)
         assert len(threads) == 20
-        assert set(threads) == {producer._buffer.background._thread}
+        assert {thread.name for thread in threads} == {f"logstore-{producer.config['client.id']}"}
         threads.clear()
 
 

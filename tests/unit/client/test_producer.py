@@ -301,4 +301,4 @@ def test_the_thread_ends_with_its_work(store: Store) -> None:
     sending.close()
     thread.join(60)
     assert threading.active_count() == before
-    assert not sending._buffer.background.is_running
+    assert not thread.is_alive()

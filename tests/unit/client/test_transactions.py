@@ -37,7 +37,7 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.model import FetchIsolation
-from tests.support.small_store import SmallStore, started
+from tests.support.small_store import SmallStore, offline, started
 from tests.support.stores import LONG_MS
 
 S = TransactionManagerState
@@ -283,9 +283,8 @@ def test_a_commit_fails_with_its_records(store: SmallStore, monkeypatch: pytest.
 def test_errors_that_only_an_abort_helps_against(
     store: SmallStore, monkeypatch: pytest.MonkeyPatch, cause: LogstoreError
 ) -> None:
-    fail(store, "begin_append", cause, monkeypatch=monkeypatch)
+    fail(store, "begin_append", cause, cause, monkeypatch=monkeypatch)
     writing = begun(store, retries=1)
-    monkeypatch.setattr(writing._buffer._sender, "_retries", 0)
     writing.send("t", b"1", partition=0)
     with pytest.raises(
         TransactionAbortableError, match=r"Transaction Request was aborted after exhausting retries\."
@@ -490,11 +489,15 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
     writing = begun(store)
     writing.send("t", b"1", partition=0)
     writing.flush()
-    writing._transactions.batch_failed(KafkaStorageError("disk"))  # type: ignore[union-attr]
+    log = store.log("t", 0)
+    with offline(log):
+        writing.send("t", b"lost", partition=0)
+        writing.flush()
     writing.abort_transaction()
-    assert writing._transactions.identity.producer_epoch == 1  # type: ignore[union-attr]
     writing.begin_transaction()
     writing.send("t", b"2", partition=0)
+    writing.flush()
+    assert [entry.producer_epoch for entry in log.producers.state] == [1]
     writing.commit_transaction()
     assert store.values("t") == [b"2"]
 
@@ -506,6 +509,7 @@ def test_records_that_fail_after_a_fatal_error_leave_it_as_it_is(store: SmallSto
     begun(store)  # another has the transactional id now
     with pytest.raises(ProducerFencedError):
         zombie.commit_transaction()
+    # a batch that is under way when another call is fenced; public calls do one after the other
     error = zombie._transactions.error  # type: ignore[union-attr]
     zombie._transactions.batch_failed(InvalidProducerEpochError("of a batch that was under way"))  # type: ignore[union-attr]
     assert zombie.state is S.FATAL_ERROR
@@ -519,7 +523,8 @@ def test_a_commit_whose_time_is_up_says_what_its_records_wait_for(
     full = ConcurrentTransactionsError("its markers cannot be written")
     sent = writing.send("t", b"1", partition=0)
     with monkeypatch.context() as patched:
-        patched.setattr(type(writing._buffer._sender), "_append", lambda *a: (_ for _ in ()).throw(full))
+        for way in ("append_as_leader", "append_records"):
+            patched.setattr(store.log("t", 0), way, lambda *a, **k: (_ for _ in ()).throw(full))
         with pytest.raises(RequestTimedOutError, match="awaiting EndTxn") as raised:
             writing.commit_transaction()
     assert raised.value.__cause__ is full
@@ -551,7 +556,7 @@ def test_who_waits_for_a_log_that_has_failed_is_told_so_at_once(
         with pytest.raises(KafkaStorageError, match="offline due to a previous IO exception") as raised:
             call()
         assert isinstance(raised.value.__cause__, ConcurrentTransactionsError)
-    store._logs.clear()  # left as they are
+    store.abandon()
     again = SmallStore(store.directory, version=store.version).start()
     assert again.values("t", isolation=FetchIsolation.READ_COMMITTED) == [b"1"] * is_commit
     again.close()

@@ -21,12 +21,12 @@ class OldListener:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.revoked: list[list[TopicPartition]] = []
-        self._error = error
+        self.error = error
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         self.revoked.append(list(revoked))
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
 
     def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         pass
@@ -55,7 +55,7 @@ def test_a_listener_that_fails_in_a_rebalance_is_told_once(store: Store) -> None
     assert consumer.assignment() == set()
     assert settle(consumer, other) == [[0, 1], [2, 3]]
     assert len(listener.revoked) == 1
-    listener._error = None
+    listener.error = None
 
 
 def test_lost_partitions_are_told_as_revoked_to_who_does_not_know_better(store: Store, clock: Clock) -> None:

@@ -39,7 +39,7 @@ class Clock:
 
     def __init__(self, sending: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 1000.0
-        self._buffer = sending._buffer
+        self._buffer = sending._buffer  # only its thread writes what is due, and that waits by the real time
         monkeypatch.setattr(self._buffer.background, "ensure", lambda: None)
         monkeypatch.setattr("logstore.clock.monotonic_s", lambda: self.now_s)
 

@@ -13,7 +13,7 @@ import pytest
 
 import logstore
 from logstore.clock import monotonic_ms
-from logstore.disk.seam import SEAM
+from logstore.disk.seam import Seam
 from logstore.errors import LogstoreError
 from logstore.log.cleaner import map_building
 from logstore.log.segment.log_segment import LogSegment
@@ -140,22 +140,31 @@ def test_the_thread_calls_what_is_due_and_stops() -> None:
     assert not any(thread.name == "logstore-timers" and thread.is_alive() for thread in threading.enumerate())
 
 
+class OpenedLogs(Seam):
+    """Notes the partitions whose logs are opened for writing."""
+
+    def __init__(self) -> None:
+        self.partitions: set[str] = set()
+
+    def open(self, path: str) -> int:
+        if path.endswith(".log"):
+            self.partitions.add(Path(path).parent.name)
+        return super().open(path)
+
+
 def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, clock: Clock) -> None:
     """Half a minute after an orderly start retention had every log open."""
-
-    def opened_anew() -> DataDirectory:
-        return open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=SEAM)
-
-    with opened_anew() as store:
+    with logstore.open(tmp_path, now_ms=clock) as store:
         for name, config in {"empty": {}, "old": {}, "keys": {"cleanup.policy": "compact"}}.items():
             store.create_topic(name, 1, config)
         for name in ("old", "keys"):
             store.log(name, 0).append_records([b"v"], keys=[b"k"], timestamps=[clock.now_ms])
         store.create_topic("dirty", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
         append_segments(store, "dirty", 5)
-    with opened_anew() as store:
+    seam = OpenedLogs()
+    with open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as store:
         run_later(store, clock, 8 * DAY_MS)
-        assert {topic for topic, _ in store._partitions.logs} == {"old", "dirty"}
+        assert seam.partitions == {"__cluster_metadata-0", "old-0", "dirty-0"}
         assert store.log("old", 0).log_start_offset == 1
         assert len(store.log("dirty", 0).segments) == 2
         store.alter_config("keys", {"cleanup.policy": "delete"})

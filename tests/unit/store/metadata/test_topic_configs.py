@@ -8,7 +8,8 @@ import pytest
 
 import logstore
 from logstore.errors import InvalidConfigurationError
-from logstore.store.metadata.topic_configs import config_records
+from logstore.topics.cluster_metadata import encode_value
+from tests.support.stores import append_metadata
 
 LEADER, FOLLOWER = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 DISABLED = "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
@@ -42,8 +43,9 @@ def test_topic_configurations_that_kafka_refuses_are_refused_when_set(
 def test_a_topic_that_has_remote_storage_already_is_opened_and_not_changed(tmp_path: Path) -> None:
     with logstore.open(tmp_path) as store:
         store.create_topic("t")
-        configured = {"remote.storage.enable": "true", LEADER: "x"}
-        store._metadata.append(config_records(store._metadata.image, "t", configured))
+    for name, value in {"remote.storage.enable": "true", LEADER: "x"}.items():
+        configured = {"resourceType": 2, "resourceName": "t", "name": name, "value": value}
+        append_metadata(tmp_path, encode_value("ConfigRecord", configured))
     with logstore.open(tmp_path) as store:
         store.log("t", 0).append_records([b"a"])
         with pytest.raises(InvalidConfigurationError, match=r"Invalid value \[x\]"):

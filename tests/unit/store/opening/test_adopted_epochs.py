@@ -15,7 +15,7 @@ from logstore.layout.file_names import PRODUCER_SNAPSHOT_SUFFIX
 from logstore.store.opening.adoption import HighestInLogs, adopt
 from tests.golden.archive import unpack
 from tests.support.golden import AFTER_GOLDEN_MS
-from tests.support.small_store import START_MS, TransactionalClient
+from tests.support.small_store import START_MS, TransactionalClient, commit_of_another_coordinator
 
 EPOCH = 7  # of the coordinator; the metadata that says so is lost
 CONFIG = {"transaction.state.log.num.partitions": 2}
@@ -26,10 +26,9 @@ def of_a_later_coordinator(root: Path) -> int:
     with logstore.open(root, config=CONFIG) as store:
         store.create_topic("t", partitions=1)
         client = TransactionalClient(store, "billing")
-        for state in store.transactions._states:
-            state.table.coordinator_epoch = EPOCH
         client.send("t", b"committed")
         client.end(is_commit=True)
+        commit_of_another_coordinator(client, "t", coordinator_epoch=EPOCH)
     (root / "meta.properties").unlink()
     shutil.rmtree(root / "__cluster_metadata-0")
     return client.identity[0]

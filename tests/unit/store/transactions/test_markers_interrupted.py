@@ -147,7 +147,7 @@ def test_transactional_ids_that_expired_before_an_interruption_stay_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SmallStore(tmp_path, internal_partitions=1).start()
-    monkeypatch.setattr("logstore.store.internal_topic._BATCH_SIZE_MAX", 1)
+    monkeypatch.setattr("logstore.store.internal_topic._BATCH_SIZE_MAX", 1)  # a batch for each tombstone
     for name in ("x", "y", "z"):
         TransactionalClient(store, name)
     store.time_ms += 7 * DAY_MS
