@@ -9,7 +9,7 @@ from ...disk.directory import PartitionFiles, list_data_directory
 from ...disk.names import child
 from ...disk.side_files import read_offset_checkpoint, read_partition_metadata
 from ...errors import CheckpointFormatError, DataDirectoryError
-from ...layout import meta_properties, offset_checkpoint, partition_metadata
+from ...layout import clean_shutdown, meta_properties, offset_checkpoint, partition_metadata
 from ...layout.file_names import METADATA_TOPIC, DirectoryKind
 from ...layout.meta_properties import MetaProperties
 from ..evidence import Cluster, Known
@@ -23,7 +23,7 @@ class CheckpointEntry(NamedTuple):
     """What an offset checkpoint says of a partition.
 
     Attributes:
-        has_directory: the partition has one.
+        has_directory: the partition has one, or had one a moment ago, as far as a running broker's files tell.
         log: the partition's start and end offset, and whether a broker may be writing, so that checkpoints are older or
             newer than what was seen of the log; None if it could not be read to its end.
     """
@@ -57,14 +57,17 @@ class Surrounding:
         for error in directory.errors:
             where = Where(directory.path if error.path is None else str(error.path))
             self.unreadable.append(Breach("directory-entry", (where, "only directories of partitions", error.message)))
+        is_closed = clean_shutdown.FILE_NAME in directory.files
         logs = {
             one.key: (one.base_offset, size.log_end_offset, not one.surroundings.was_closed)
             for one, size in passes
             if one.is_live and size.is_end_known
         }
-        known = {one.key for one in directory.partitions if one.kind is not DirectoryKind.DELETE}
+        known = {one.key for one in directory.partitions}
         for name in offset_checkpoint.FILE_NAMES:
-            self._read_checkpoint(directory.files.get(name), known, logs)
+            # this one is written every few seconds, the others before the directory of a deleted partition goes
+            is_behind = name == offset_checkpoint.HIGH_WATERMARK_FILE_NAME and not is_closed
+            self._read_checkpoint(directory.files.get(name), None if is_behind else known, logs)
         topics = {} if cluster.image is None else cluster.image.topics
         ids = {name: (topic.topic_id, METADATA_TOPIC) for name, topic in topics.items()}
         live = [files for files in directory.partitions if files.kind is DirectoryKind.LIVE]
@@ -74,7 +77,7 @@ class Surrounding:
                 self._read_topic_id(files, ids)
 
     def _read_checkpoint(
-        self, path: str | None, known: set[tuple[str, int]], logs: dict[tuple[str, int], tuple[int, int, bool]]
+        self, path: str | None, known: set[tuple[str, int]] | None, logs: dict[tuple[str, int], tuple[int, int, bool]]
     ) -> None:
         if path is None:
             return
@@ -85,7 +88,7 @@ class Surrounding:
             self.unreadable.append(Breach("checkpoint-format", broken))
             return
         self.entries += [
-            CheckpointEntry(Where(path, *key, offset=offset), offset, key in known, logs.get(key))
+            CheckpointEntry(Where(path, *key, offset=offset), offset, known is None or key in known, logs.get(key))
             for key, offset in offsets.items()
         ]
 

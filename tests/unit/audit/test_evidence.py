@@ -362,6 +362,16 @@ def test_zeros_of_a_preallocated_file_are_no_torn_tail(tmp_path: Path) -> None:
     assert "log-tail" in findings(root, story)
 
 
+def test_checkpoints_tell_of_partitions_that_were_deleted_a_moment_ago(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (root / name).write_text("0\n1\nlost 0 0\n")
+    assert findings(root, story) == ["checkpoint-partition"]
+    (root / STRAY.replace("orders", "lost").replace("stray", "delete")).mkdir()
+    assert findings(root, story) == []
+
+
 def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
     story = Story()
     story.make_topic("orders", OTHER_ID)
