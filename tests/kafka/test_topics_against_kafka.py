@@ -65,7 +65,9 @@ def _json_texts(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("table", JARS)
 def test_tables_state_what_the_jars_define(table: str, definitions: dict[str, dict[str, naive.Definition]]) -> None:
-    for message in family(table).values():
+    messages = family(table).values()
+    assert messages
+    for message in messages:
         definition = definitions[JARS[table]][message.name]
         low, high = naive.bounds(definition["validVersions"])
         assert (message.record_type, message.versions) == (definition.get("apiKey"), schema.Versions(low, high))

@@ -42,7 +42,9 @@ def test_nothing_is_found_in_what_a_broker_wrote(golden: Golden, name: str) -> N
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_nothing_is_found_in_a_partition_on_its_own(golden: Golden, name: str, tmp_path: Path) -> None:
-    for log in sorted(golden(name).glob("*-[0-9]/*.log")):
+    logs = sorted(golden(name).glob("*-[0-9]/*.log"))
+    assert logs
+    for log in logs:
         alone = tmp_path / log.parent.name
         if not alone.exists():
             shutil.copytree(log.parent, alone)

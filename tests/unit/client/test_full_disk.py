@@ -67,6 +67,22 @@ def send_all(producer: Producer) -> list[Any]:
     return [producer.send("t", b"lost", partition=partition) for partition in (0, 1, 2, 0)]
 
 
+def assert_closes_at_once(
+    producer: Producer, disk: Disk, timeout: float | None, text: str, of_futures: type[LogstoreError]
+) -> None:
+    """Closing a producer whose records a full disk does not take says so, once; every future has its error."""
+    futures = send_all(producer)
+    disk.is_full = True
+    start_s = time.monotonic()
+    with pytest.raises(KafkaStorageError, match=text) as raised:
+        producer.close(timeout)
+    assert time.monotonic() - start_s < 10
+    assert NO_SPACE in str(raised.value)
+    assert [type(future.exception) for future in futures] == [of_futures] * len(futures)
+    producer.close(timeout)
+    disk.is_full = False
+
+
 def committed(directory: Path) -> list[bytes | None]:
     with logstore.open(directory) as again:
         logs = [again.log("t", partition) for partition in range(3)]
@@ -81,16 +97,7 @@ def test_closing_says_what_the_disk_did_not_take(
     store: Store, disk: Disk, tmp_path: Path, timeout: float | None, has_id: bool
 ) -> None:
     producer = warmed(store) if has_id else store.producer(linger_ms=LONG_MS)
-    futures = send_all(producer)
-    disk.is_full = True
-    start_s = time.monotonic()
-    with pytest.raises(KafkaStorageError, match="Error while appending records to") as raised:
-        producer.close(timeout)
-    assert time.monotonic() - start_s < 10
-    assert NO_SPACE in str(raised.value)
-    assert all(isinstance(future.exception, KafkaStorageError) for future in futures)
-    producer.close(timeout)
-    disk.is_full = False
+    assert_closes_at_once(producer, disk, timeout, "Error while appending records to", KafkaStorageError)
     store.close()
     assert committed(tmp_path) == [b"on the disk"] * has_id
 
@@ -138,16 +145,8 @@ def test_a_transaction_that_cannot_be_aborted_says_so_and_does_not_count(
     store: Store, disk: Disk, tmp_path: Path, timeout: float | None
 ) -> None:
     producer = warmed(store, transactional_id="x")
-    futures = send_all(producer)
-    disk.is_full = True
-    start_s = time.monotonic()
-    with pytest.raises(KafkaStorageError, match="Error while appending records to __transaction_state-0") as raised:
-        producer.close(timeout)
-    assert time.monotonic() - start_s < 10
-    assert NO_SPACE in str(raised.value)
-    assert all(isinstance(future.exception, TransactionAbortedError) for future in futures)
-    producer.close(timeout)
-    disk.is_full = False
+    text = "Error while appending records to __transaction_state-0"
+    assert_closes_at_once(producer, disk, timeout, text, TransactionAbortedError)
     with suppress(LogstoreError):
         store.close()
     with logstore.open(tmp_path) as again:

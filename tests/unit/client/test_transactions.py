@@ -220,7 +220,7 @@ def test_a_producer_that_was_replaced_is_fenced(store: SmallStore) -> None:
     assert store.values("t") == [b"heir"]
 
 
-def test_a_zombie_that_only_commits_is_fenced(store: SmallStore) -> None:
+def test_a_zombie_that_only_commits_is_fenced_and_stays_so(store: SmallStore) -> None:
     zombie = begun(store)
     zombie.send("t", b"zombie", partition=0)
     zombie.flush()
@@ -228,6 +228,11 @@ def test_a_zombie_that_only_commits_is_fenced(store: SmallStore) -> None:
     with pytest.raises(ProducerFencedError, match="There is a newer producer with the same transactionalId"):
         zombie.commit_transaction()
     assert zombie.state is S.FATAL_ERROR
+    # a batch that is under way when another call is fenced; public calls do one after the other
+    error = zombie._transactions.error  # type: ignore[union-attr]
+    zombie._transactions.batch_failed(InvalidProducerEpochError("of a batch that was under way"))  # type: ignore[union-attr]
+    assert zombie.state is S.FATAL_ERROR
+    assert zombie._transactions.error is error  # type: ignore[union-attr]
 
 
 def test_a_zombie_may_not_commit_offsets(store: SmallStore) -> None:
@@ -500,20 +505,6 @@ def test_a_new_epoch_after_an_abort_where_the_commit_brings_none(store: SmallSto
     assert [entry.producer_epoch for entry in log.producers.state] == [1]
     writing.commit_transaction()
     assert store.values("t") == [b"2"]
-
-
-def test_records_that_fail_after_a_fatal_error_leave_it_as_it_is(store: SmallStore) -> None:
-    zombie = begun(store)
-    zombie.send("t", b"1", partition=0)
-    zombie.flush()
-    begun(store)  # another has the transactional id now
-    with pytest.raises(ProducerFencedError):
-        zombie.commit_transaction()
-    # a batch that is under way when another call is fenced; public calls do one after the other
-    error = zombie._transactions.error  # type: ignore[union-attr]
-    zombie._transactions.batch_failed(InvalidProducerEpochError("of a batch that was under way"))  # type: ignore[union-attr]
-    assert zombie.state is S.FATAL_ERROR
-    assert zombie._transactions.error is error  # type: ignore[union-attr]
 
 
 def test_a_commit_whose_time_is_up_says_what_its_records_wait_for(

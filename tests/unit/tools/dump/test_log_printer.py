@@ -48,7 +48,9 @@ def check_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, b
 def test_every_log_of_a_broker(
     name: str, depth: list[str], golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for path in sorted(golden(name).rglob("*.log")):
+    paths = sorted(golden(name).rglob("*.log"))
+    assert paths
+    for path in paths:
         check_same(["--files", str(path), *depth], monkeypatch)
 
 
