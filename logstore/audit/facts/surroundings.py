@@ -40,7 +40,8 @@ class Surrounding:
     Attributes:
         entries: of offset checkpoints.
         ids: of each partition but those of topics that were deleted: where it is said, and the topic's id, None
-            without `partition.metadata`; then the right one, and the path that says so.
+            without `partition.metadata`; then the right one, and the path that says so. An empty log may have none:
+            the file is written before the first record (`LogManager.isStrayReplica`).
         unknown: where partitions lie that the cluster does not have.
         foreign_ids: what `meta.properties` says that the cluster contradicts: what is expected, and what is found.
         unreadable: what does not parse, or does not belong there.
@@ -58,6 +59,8 @@ class Surrounding:
             where = Where(directory.path if error.path is None else str(error.path))
             self.unreadable.append(Breach("directory-entry", (where, "only directories of partitions", error.message)))
         is_closed = clean_shutdown.FILE_NAME in directory.files
+        passes = list(passes)
+        self._empty = {one.files.path for one, size in passes if size.log_end_offset == one.base_offset}
         logs = {
             one.key: (one.base_offset, size.log_end_offset, not one.surroundings.was_closed)
             for one, size in passes
@@ -116,6 +119,8 @@ class Surrounding:
             self.unreadable.append(Breach.of("partition-metadata", where, error, "a version and a topic id"))
             return
         topic_id = None if metadata is None else metadata.topic_id
+        if topic_id is None and files.path in self._empty:
+            return
         if topic_id is not None and path is not None:
             ids.setdefault(files.topic, (topic_id, path))
         self.ids.append((where, topic_id, *ids.get(files.topic, ("", ""))))

@@ -382,6 +382,17 @@ def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
     assert finding.expected == f"{OTHER_ID}, as __cluster_metadata"
 
 
+def test_an_empty_log_may_have_no_topic_id_yet(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    empty = root / "made-0"
+    empty.mkdir()
+    (empty / f"{0:020d}.log").write_bytes(b"")
+    assert findings(root, story) == []
+    (empty / f"{0:020d}.log").write_bytes((root / A / f"{0:020d}.log").read_bytes())
+    assert "partition-metadata" in findings(root, story)
+
+
 def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
     groups = audit_directory(str(FAULTS["group-ahead"][0]().write(tmp_path)), 0).groups
     lags = {lag.group_id: lag.lag for lag in group_lags(groups)}
