@@ -69,7 +69,7 @@ _INNER = {
     "PartitionLog": {
         *("activate", "append", "append_as_leader", "appender", "cleanable", "clean", "delete_old_segments"),
         *("drop_expired_producers", "first_unstable_offset", "flush_if_due", "has_ongoing_transaction"),
-        *("increment_log_start_offset", "invalidate_after_fork", "invalidate_fast_path", "poisoned_by"),
+        *("increment_log_start_offset", "invalidate_after_fork", "invalidate_fast_path"),
         *("remove_deleted_files", "roll_jitter_ms", "start_inside", "truncate_fully_and_start_at", "update_config"),
         *("view", "watch", "write_epochs", "producer_entries"),
     },
