@@ -25,6 +25,7 @@ from .record_table import BatchRecords, RecordTable
 from .window_memory import new_matrix, new_stream_buffer
 
 RECORD_COUNT_MAX = 16_392  # a window has about so many: columns of a power of two would share the cache's sets,
+WHOLE_RECORD_COUNT_MAX = 65_544  # of a window of whole batches: larger ones clean a log 15 % faster
 WINDOW_SIZE_MAX = 4 * 1024 * 1024  # or about so many bytes of streams
 STREAMS_ENOUGH = 1024 * 1024  # bytes that are decompressed before their records are decoded, so that they are at hand
 _OTHER = -1  # of kinds of batches
@@ -46,9 +47,19 @@ class RecordWindow:
     batch_ends: Int64Array
 
     @cached_property
+    def counts(self) -> Int64Array:
+        """int64[m], the record count of each batch."""
+        return np.diff(self.batch_ends, prepend=0)
+
+    @property
+    def starts(self) -> Int64Array:
+        """int64[m], the first record of each batch."""
+        return self.batch_ends - self.counts
+
+    @cached_property
     def rows(self) -> Int64Array:
-        """The row of the batch table that each record is of: int64[n]."""
-        return np.repeat(self.batch_rows, np.diff(self.batch_ends, prepend=0))
+        """int64[n], the row of the batch table that each record is of."""
+        return np.repeat(self.batch_rows, self.counts)
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,36 @@ def record_windows(
     begins_run = (np.diff(rows) != 1) | (np.diff(kinds) != 0)
     for run in np.split(np.arange(rows.size), np.flatnonzero(begins_run) + 1):
         yield from _run_windows(data, batches, int(kinds[run[0]]), int(rows[run[0]]), int(rows[run[-1]]) + 1, capacity)
+
+
+def whole_batch_windows(data: ByteArray, batches: BatchTable, rows: Int64Array) -> Iterator[RecordWindow]:
+    """Yield `record_windows` with each batch as a whole in one window; batches without records may be left out.
+
+    Raises:
+        InvalidRecordError, DecompressionError, …: a batch that cannot be read, with its position and offset.
+    """
+    parts: list[RecordWindow] = []
+    for window in record_windows(data, batches, rows, WHOLE_RECORD_COUNT_MAX):
+        if isinstance(window, BadBatch):
+            error = window.error
+            error.position, error.offset = int(batches.position[window.row]), int(batches.base_offset[window.row])
+            raise error
+        if parts and parts[-1].batch_rows[-1] != window.batch_rows[0]:
+            yield _whole(parts)
+            parts.clear()
+        parts.append(window)
+    if parts:
+        yield _whole(parts)
+
+
+def _whole(parts: list[RecordWindow]) -> RecordWindow:
+    """Join windows, and the parts of each batch in them."""
+    rows = np.concatenate([part.batch_rows for part in parts])
+    ends = np.cumsum(np.concatenate([part.counts for part in parts]))
+    is_last = np.append(rows[1:] != rows[:-1], True)
+    if is_last.all():
+        return parts[0]
+    return RecordWindow(_joined([part.records for part in parts]), rows[is_last], ends[is_last])
 
 
 def _kinds(batches: BatchTable) -> Int64Array:
@@ -247,7 +288,7 @@ class _Parts:
 
 
 def _joined(tables: list[RecordTable]) -> RecordTable:
-    matrix = np.concatenate([table.matrix for table in tables], axis=1)
+    matrix = np.concatenate([table.matrix[:, : table.count] for table in tables], axis=1)
     streams = [tables[0].data]
     shift = end = column = 0
     for table in tables:

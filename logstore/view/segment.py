@@ -39,7 +39,6 @@ from .folder import PartitionFolder
 
 NO_TIMESTAMP = -1
 _TAIL_SIZE_MAX = 1 << 16  # bytes
-RELATIVE_OFFSET_MAX = 2**31 - 1  # offsets in a segment fit 31 bits above its base
 
 
 class Segment:

@@ -20,12 +20,13 @@ from ..columns.batch_table import BatchTable, ByteArray, scan_chunk
 from ..columns.legacy import fill_legacy_is_valid
 from ..columns.window_scan import scan_windows
 from ..disk.mapped import MappedFile
+from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
 _SEARCH_SIZE = 1 << 20  # bytes looked at in one step of a search
 _MAGIC_POSITION = 16
-OFFSET_SPAN = 2**31  # offsets of a segment lie that close above its base
+OFFSET_SPAN = RELATIVE_OFFSET_MAX + 1  # of a segment: exclusive bound above its base offset
 
 
 class Run(NamedTuple):

@@ -12,7 +12,6 @@ from functools import cache
 import numpy as np
 
 from logstore.columns.batch_table import BatchTable, ByteArray, scan
-from logstore.log.cleaner.batch_records import BatchReader
 from logstore.log.cleaner.decisions import ActiveProducers, Round, retention
 from logstore.log.cleaner.map_building import put_table
 from logstore.log.cleaner.offset_map import OffsetMap
@@ -157,9 +156,9 @@ class Cleaning:
         producers = KnownProducers(rules.last_offsets)
         round_ = Round(offset_map, rules.end, rules.now, rules.retention, producers)
         held = retention(round_, head, transactions.discardable(data, head), keeps_legacy_tombstones=True)
-        pieces = TableCleaning(round_, data, head, held).pieces(BatchReader())
+        pieces = TableCleaning(round_, data, head, held).pieces()
         searched = replace(round_, offset_map=self._map(data, table, rules, end_offset=0))
-        same = TableCleaning(searched, data, head, held).pieces(BatchReader())
+        same = TableCleaning(searched, data, head, held).pieces()
         assert np.concatenate([EMPTY, *same]).tobytes() == np.concatenate([EMPTY, *pieces]).tobytes()
         end_position = int(head.position[-1] + head.size[-1])
         self.aborted = transactions.needed + [one for one in self.aborted if one.last_offset >= rules.end]
@@ -172,7 +171,7 @@ class Cleaning:
         offset_map = OffsetMap(count, first_offset=rules.first_dirty, end_offset=end_offset, buffer_size=4096)
         transactions = CleanedTransactions()
         transactions.add_aborted(one for one in self.aborted if one.last_offset >= rules.first_dirty)
-        assert put_table(offset_map, BatchReader(), transactions, data, dirty, rules.first_dirty)
+        assert put_table(offset_map, transactions, data, dirty, rules.first_dirty)
         offset_map.latest_offset = rules.end - 1
         return offset_map
 

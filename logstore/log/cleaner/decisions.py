@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...columns.batch_table import BatchTable, BoolArray, Int64Array
+from ...columns.record_windows import RecordWindow
 from ...kernels.fold import producer_entries as fields
 from ...kernels.scan import batches as scan
 from ...layout.batch import DELETE_HORIZON_FLAG, MAGIC_V2, NO_PRODUCER_ID
-from .batch_records import BatchRun
 from .offset_map import OffsetMap
 
 if TYPE_CHECKING:
     from ..partition_log import PartitionLog
-
-
-AS_IT_WAS = -1  # keep the delete horizon of the batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +118,25 @@ def retention(
     )
 
 
-def kept_records(round_: Round, run: BatchRun, is_control_batch: BoolArray, keeps_tombstones: BoolArray) -> BoolArray:
-    """Return bool[len(run.records)]: the records that stay (`shouldRetainRecord`).
+def kept_records(
+    round_: Round, window: RecordWindow, is_control_batch: BoolArray, keeps_tombstones: BoolArray
+) -> BoolArray:
+    """Return bool[len(window.records)]: the records that stay (`shouldRetainRecord`).
 
     Args:
-        is_control_batch, keeps_tombstones: bool[n] of the batches of the run.
+        is_control_batch, keeps_tombstones: bool[m] of the batches of the window.
     """
-    records = run.records
+    records = window.records
     has_value, has_key = records.value_size >= 0, records.key_size >= 0
     is_latest = round_.offset_map.is_latest(records)
-    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, run.counts))
+    is_wanted = has_key & is_latest & (has_value | np.repeat(keeps_tombstones, window.counts))
     is_behind = records.offset > round_.offset_map.latest_offset
-    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, run.counts)
+    kept: BoolArray = is_wanted | is_behind | np.repeat(is_control_batch, window.counts)
     return kept
 
 
-def count_in_batches(run: BatchRun, flags: BoolArray) -> Int64Array:
-    """Return int64[n]: the number of flagged records in each batch."""
+def count_in_batches(window: RecordWindow, flags: BoolArray) -> Int64Array:
+    """Return int64[m]: the number of flagged records in each batch."""
     sums = np.concatenate([[0], np.cumsum(flags)])
-    counts: Int64Array = sums[run.ends] - sums[run.starts]
+    counts: Int64Array = sums[window.batch_ends] - sums[window.starts]
     return counts

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...columns.batch_table import BatchTable, ByteArray
+from ...columns.record_windows import RecordWindow, whole_batch_windows
 from ..segment.log_segment import LogSegment
 from .aborting import reading, require_going_on
-from .batch_records import BatchReader, BatchRun
 from .choice import segments_between
 from .offset_map import OffsetMap
 from .scanning import record_count_max, tables
@@ -31,7 +31,7 @@ def build_offset_map(
 
     Raises:
         LogCleaningAbortedError: the log lost segments meanwhile.
-        LogstoreError: a batch that cannot be read; as `BatchReader.runs`.
+        LogstoreError: a batch that cannot be read; as `whole_batch_windows`.
     """
     transactions = CleanedTransactions()
     with log.lock:
@@ -56,14 +56,13 @@ def _read_into_map(
         first_offset=start_offset,
         end_offset=end_offset,
     )
-    reader = BatchReader()
     checked: set[int] = set()
     ends = [*(segment.base_offset for segment in segments[1:]), end_offset]
     for segment, segment_end_offset in zip(segments, ends, strict=True):
         _, position = segment.offset_index.lookup(start_offset)
         for data, table in tables(segment, position=max(position, 0)):
             require_going_on(log)
-            if not put_table(offset_map, reader, transactions, data, table, start_offset):
+            if not put_table(offset_map, transactions, data, table, start_offset):
                 return offset_map, checked
         # the segment is done, even if its last batches were cleaned away before
         offset_map.latest_offset = segment_end_offset - 1
@@ -74,19 +73,18 @@ def _read_into_map(
 
 def put_table(
     offset_map: OffsetMap,
-    reader: BatchReader,
     transactions: CleanedTransactions,
     data: ByteArray,
     table: BatchTable,
     start_offset: int,
 ) -> bool:
     """Put the records of a table; return False if the map became full before its end."""
-    offset_map.come_to(table)
+    offset_map.begin_table(table)
     is_wanted = ~transactions.discardable(data, table) & ~table.is_control
-    for run in reader.runs(data, table, is_wanted):
-        done_count = offset_map.put(run.records)
-        if done_count < run.records.count:
-            offset_map.latest_offset = _latest_offset(offset_map, table, run, done_count, start_offset)
+    for window in whole_batch_windows(data, table, np.flatnonzero(is_wanted)):
+        done_count = offset_map.put(window.records)
+        if done_count < window.records.count:
+            offset_map.latest_offset = _latest_offset(offset_map, table, window, done_count, start_offset)
             return False
     passed = table.last_offset[table.last_offset >= start_offset]
     if passed.size:
@@ -94,12 +92,14 @@ def put_table(
     return True
 
 
-def _latest_offset(offset_map: OffsetMap, table: BatchTable, run: BatchRun, done_count: int, start_offset: int) -> int:
+def _latest_offset(
+    offset_map: OffsetMap, table: BatchTable, window: RecordWindow, done_count: int, start_offset: int
+) -> int:
     """Return the last offset in the map, after a batch that found it full."""
-    batch = int(np.searchsorted(run.ends, done_count, side="right"))
+    batch = int(np.searchsorted(window.batch_ends, done_count, side="right"))
     last = offset_map.last_put
-    if last is not None and last[0] >= run.starts[batch]:
+    if last is not None and last[0] >= window.starts[batch]:
         return last[1]
-    passed = table.last_offset[: run.rows[batch]]
+    passed = table.last_offset[: window.batch_rows[batch]]
     passed = passed[passed >= start_offset]
     return int(passed[-1]) if passed.size else offset_map.latest_offset

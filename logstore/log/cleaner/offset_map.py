@@ -97,7 +97,7 @@ class OffsetMap:
         hashes, capacity = self._hash(records)
         return put_offsets(records.matrix, hashes, capacity, 0, records.count, self._state, self._table, self._marks)
 
-    def come_to(self, table: BatchTable) -> None:
+    def begin_table(self, table: BatchTable) -> None:
         """Begin a table to be put; offsets that do not ascend cannot identify records, so they turn marks off."""
         if not len(table):
             return

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...columns.batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
+from ...columns.batch_table import BatchTable, ByteArray, compute_is_valid
 from ...columns.legacy import valid_row_count
 from ...disk.mapped import MappedFile
 from ...errors import CorruptRecordError
 from ...kernels.scan import batches as fields
 from ...layout.batch import MAGIC_V2
 from ...layout.file_names import LOG_SUFFIX
+from ...view.batch_search import batch_tables
 from ..segment.log_segment import LogSegment
 
 
@@ -33,13 +34,14 @@ def tables(
         DataDirectoryError: the file cannot be read.
     """
     path = segment.path(LOG_SUFFIX)
-    for log, table in _tables(segment, position):
-        if not is_checked:
-            compute_is_valid(log.data, table)
-            _require_valid(log.data, table, path)
-        yield log.data, table
-        log.release(position, table.next_position)
-        position = table.next_position
+    with MappedFile(path) as log:
+        for table in batch_tables(log.data[: segment.size], position, path):
+            if not is_checked:
+                compute_is_valid(log.data, table)
+                _require_valid(log.data, table, path)
+            yield log.data, table
+            log.release(position, table.next_position)
+            position = table.next_position
     if position < segment.size:
         raise CorruptRecordError(
             f"Log segment may be corrupt, {segment.size - position} bytes left in segment for log segment {path} at "
@@ -54,21 +56,9 @@ def tables(
 
 def record_count_max(segment: LogSegment) -> int:
     """Return an upper bound of the segment's records, from its batch headers; no checksum is verified."""
-    return sum(_record_count_max(table) for _, table in _tables(segment, 0))
-
-
-def _tables(segment: LogSegment, position: int) -> Iterator[tuple[MappedFile, BatchTable]]:
     path = segment.path(LOG_SUFFIX)
     with MappedFile(path) as log:
-        while True:
-            table = scan_chunk(log.data, position, segment.size)
-            error = table.error(path, segment.size)
-            if error is not None:
-                raise error
-            yield log, table
-            if table.status != fields.MORE:
-                return
-            position = table.next_position
+        return sum(map(_record_count_max, batch_tables(log.data[: segment.size], 0, path)))
 
 
 def _require_valid(data: ByteArray, table: BatchTable, path: str) -> None:

@@ -11,7 +11,6 @@ from ..load.split import split_overflowed_segment
 from ..maintain.swap import delete_snapshots, replace_segments
 from ..segment.log_segment import LogSegment
 from .aborting import reading, require_going_on, require_unchanged
-from .batch_records import BatchReader
 from .cleaned_files import CleanedFiles
 from .decisions import Round, retention
 from .scanning import tables
@@ -37,7 +36,6 @@ class SegmentCleaning:
         self._legacy_delete_horizon_ms = legacy_delete_horizon_ms
         self._checked = checked
         self._transactions = CleanedTransactions()
-        self._reader = BatchReader()
 
     def clean_group(self, group: Sequence[LogSegment]) -> None:
         """Clean closed segments, ascending, into one.
@@ -84,7 +82,7 @@ class SegmentCleaning:
             require_going_on(self._log)
             is_discardable = transactions.discardable(data, table)
             held = retention(self._round, table, is_discardable, keeps_legacy_tombstones=keeps_legacy_tombstones)
-            cleaned.add(TableCleaning(self._round, data, table, held).pieces(self._reader))
+            cleaned.add(TableCleaning(self._round, data, table, held).pieces())
             cleaned.add_aborted(transactions.take_needed())
 
     def _replace(self, cleaned: CleanedFiles, group: Sequence[LogSegment]) -> None:
@@ -102,9 +100,5 @@ class SegmentCleaning:
         log = self._log
         with log.lock, log.failure.poisoned_by("Error while splitting a segment of"):
             require_unchanged(log, [segment])
-            new = split_overflowed_segment(segment, log.config)
-            log.segments.remove(segment.base_offset)
-            for part in new:
-                log.segments.add(part)
-            if all(part.base_offset != segment.base_offset for part in new):
+            if not split_overflowed_segment(log.segments, segment, log.config):
                 delete_snapshots(log, [segment], self._round.now_ms)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...columns.batch_rebuilding import empty_batch, rebuild_batches
+from ...columns.batch_rebuilding import AS_IT_WAS, empty_batch, rebuild_batches
 from ...columns.batch_table import BatchTable, BoolArray, ByteArray, Int64Array
 from ...columns.header_columns import columns_of_table
 from ...columns.record_building import build_batch
+from ...columns.record_table import RecordTable
+from ...columns.record_windows import RecordWindow, whole_batch_windows
 from ...errors import InvalidRecordError
 from ...layout import legacy
 from ...layout.batch import MAGIC_V2
 from ...layout.legacy import timestamp_type
 from ...model import Codec, TimestampType
-from .batch_records import BatchReader, BatchRun
-from .decisions import AS_IT_WAS, Retention, Round, count_in_batches, kept_records
+from .decisions import Retention, Round, count_in_batches, kept_records
 
 _DROPPED = -1
 _COPIED = 0  # index of the source that the table was scanned from
@@ -38,50 +39,54 @@ class TableCleaning:
         self._held = held
         self._is_control = table.is_control
 
-    def pieces(self, reader: BatchReader) -> list[ByteArray]:
+    def pieces(self) -> list[ByteArray]:
         """Return the bytes of what is kept, in order; adjacent ones as one piece.
 
         Raises:
             LogstoreError: a batch that cannot be read, or cannot be built anew.
         """
         held = self._held
-        self._empty(np.flatnonzero(held.is_discarded & held.is_kept_empty))
-        for run in reader.runs(self.sources[_COPIED], self._table, ~held.is_discarded):
-            kept = kept_records(self._round, run, self._is_control[run.rows], held.keeps_tombstones[run.rows])
-            self._place(run, kept)
+        for window in whole_batch_windows(self.sources[_COPIED], self._table, np.flatnonzero(~held.is_discarded)):
+            batches = window.batch_rows
+            kept = kept_records(self._round, window, self._is_control[batches], held.keeps_tombstones[batches])
+            self._place(window, kept)
+        self._empty(np.flatnonzero((self.source == _DROPPED) & held.is_kept_empty))
         rows = np.flatnonzero(self.source != _DROPPED)
         ends = self.start + self.size
         begins = (np.diff(self.source[rows]) != 0) | (self.start[rows[1:]] != ends[rows[:-1]])
         blocks = [block for block in np.split(rows, np.flatnonzero(begins) + 1) if block.size]
         return [self.sources[self.source[block[0]]][self.start[block[0]] : ends[block[-1]]] for block in blocks]
 
-    def _place(self, run: BatchRun, kept: BoolArray) -> None:
-        """Choose a source for each batch of a run: dropped, emptied, copied or rebuilt."""
-        rows, held = run.rows, self._held
-        kept_counts = count_in_batches(run, kept)
-        has_tombstones = count_in_batches(run, kept & (run.records.value_size < 0)) > 0
+    def _place(self, window: RecordWindow, kept: BoolArray) -> None:
+        """Choose a source for each batch of a window: dropped, copied or rebuilt."""
+        rows, held = window.batch_rows, self._held
+        kept_counts = count_in_batches(window, kept)
+        has_tombstones = count_in_batches(window, kept & (window.records.value_size < 0)) > 0
         needs_horizon = (has_tombstones | held.has_empty_transaction[rows]) & ~held.has_horizon[rows]
         # a whole batch of magic 0 or 1 is rebuilt too: as v2, as in Kafka
-        is_whole = (kept_counts == run.counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
+        is_whole = (kept_counts == window.counts) & ~needs_horizon & (self._table.magic[rows] >= MAGIC_V2)
         self.source[rows[(kept_counts > 0) & is_whole]] = _COPIED
-        self._empty(rows[(kept_counts == 0) & held.is_kept_empty[rows]])
         rebuilt = np.flatnonzero((kept_counts > 0) & ~is_whole)
         if rebuilt.size:
             horizon_ms = self._round.now_ms + self._round.delete_retention_ms
-            self._rebuild(run, kept, rebuilt, np.where(needs_horizon[rebuilt], horizon_ms, AS_IT_WAS))
+            self._rebuild(window, kept, rebuilt, np.where(needs_horizon[rebuilt], horizon_ms, AS_IT_WAS))
 
-    def _rebuild(self, run: BatchRun, kept: BoolArray, batches: Int64Array, horizons_ms: Int64Array) -> None:
-        rows = run.rows[batches]
-        if self._table.magic[rows[0]] < 2:
-            built = _upgraded(run, self._table, int(rows[0]), np.flatnonzero(kept), int(horizons_ms[0]))
-            self._take(rows, built, np.zeros(1, np.int64), np.array([built.size]))
-            return
-        is_rebuilt = np.zeros(run.rows.size, np.bool_)
-        is_rebuilt[batches] = True
-        # batches that are copied or dropped take no part
-        kept = kept & np.repeat(is_rebuilt, run.counts)
-        new = rebuild_batches(run.records, self._table, rows, run.ends[batches], kept, horizons_ms)
-        self._take(rows, new.data, new.table.position, new.table.size)
+    def _rebuild(self, window: RecordWindow, kept: BoolArray, batches: Int64Array, horizons_ms: Int64Array) -> None:
+        is_v2 = self._table.magic[window.batch_rows[batches]] >= MAGIC_V2
+        for batch, horizon_ms in zip(batches[~is_v2].tolist(), horizons_ms[~is_v2].tolist(), strict=True):
+            start, end = int(window.starts[batch]), int(window.batch_ends[batch])
+            row = window.batch_rows[batch]
+            built = _upgraded(window.records, self._table, row, np.flatnonzero(kept[start:end]) + start, horizon_ms)
+            self._take(np.array([row]), built, np.zeros(1, np.int64), np.array([built.size]))
+        batches, horizons_ms = batches[is_v2], horizons_ms[is_v2]
+        if batches.size:
+            is_rebuilt = np.zeros(window.batch_rows.size, np.bool_)
+            is_rebuilt[batches] = True
+            # batches that are copied or dropped take no part
+            kept = kept & np.repeat(is_rebuilt, window.counts)
+            rows, ends = window.batch_rows[batches], window.batch_ends[batches]
+            new = rebuild_batches(window.records, self._table, rows, ends, kept, horizons_ms)
+            self._take(rows, new.data, new.table.position, new.table.size)
 
     def _empty(self, rows: Int64Array) -> None:
         for row in rows.tolist():
@@ -100,14 +105,14 @@ class TableCleaning:
         self.sources.append(data)
 
 
-def _upgraded(run: BatchRun, table: BatchTable, row: int, kept: Int64Array, horizon_ms: int) -> ByteArray:
+def _upgraded(records: RecordTable, table: BatchTable, row: int, kept: Int64Array, horizon_ms: int) -> ByteArray:
     """Build a v2 batch of what is kept of a message or wrapper of magic 0 or 1 (`buildRetainedRecordsInto`)."""
     magic, attributes = int(table.magic[row]), int(table.attributes[row])
     kind = timestamp_type(magic, attributes)
     is_log_append_time = kind is TimestampType.LOG_APPEND_TIME
-    offsets = run.records.offset[kept]
+    offsets = records.offset[kept]
     return build_batch(
-        columns_of_table(run.records, kept),
+        columns_of_table(records, kept),
         offset_deltas=offsets - offsets[0],
         base_offset=int(offsets[0]),
         codec=Codec(attributes & legacy.CODEC_MASK),

@@ -127,7 +127,9 @@ class LogLoader:
         finish_left_overs(self._directory)
         self._split_overflowed(self._load_segments)
         self.end_offset = self._split_overflowed(self._recover_log)
-        first, active = self._ends()
+        first, active = self.segments.first, self.segments.last
+        assert first is not None
+        assert active is not None  # `_recover_log` has made one if there was none
         self._require_index_room(active)
         self.epochs.truncate_from_end(self.end_offset)
         self.epochs.truncate_from_start(self._settings.log_start_offset)
@@ -146,13 +148,6 @@ class LogLoader:
         self._trim_indexes()
         self._directory.sync()
         self._directory.forget_names()
-
-    def _ends(self) -> tuple[LogSegment, LogSegment]:
-        """Return the first segment and the active one; `_recover_log` has made one if there was none."""
-        first, active = self.segments.first, self.segments.last
-        assert first is not None
-        assert active is not None
-        return first, active
 
     def _new_producers(self) -> PartitionProducers:
         return PartitionProducers(
@@ -181,13 +176,8 @@ class LogLoader:
             try:
                 return step()
             except _OverflowedError as overflowed:
-                old = overflowed.segment
-                new = split_overflowed_segment(old, self._settings.config)
-                self.segments.remove(old.base_offset)
-                for segment in new:
-                    self.segments.add(segment)
-                if all(segment.base_offset != old.base_offset for segment in new):
-                    self.producers.remove_snapshots_of([old])
+                if not split_overflowed_segment(self.segments, overflowed.segment, self._settings.config):
+                    self.producers.remove_snapshots_of([overflowed.segment])
 
     def _load_segments(self) -> None:
         self.segments.clear()

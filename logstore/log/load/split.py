@@ -22,6 +22,7 @@ from ...layout.file_names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file_name,
 )
+from ...view.segments import Segments
 from ..config import LogConfig
 from ..segment.log_segment import LogSegment
 from .segment_recovery import index_segment
@@ -29,8 +30,8 @@ from .segment_recovery import index_segment
 _KINDS = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)  # in this order: never a `.log` without its indexes
 
 
-def split_overflowed_segment(segment: LogSegment, config: LogConfig) -> list[LogSegment]:
-    """Replace the segment's files by those of several segments; return these, ascending.
+def split_overflowed_segment(segments: Segments[LogSegment], segment: LogSegment, config: LogConfig) -> bool:
+    """Replace the segment, and its files, by several; return whether one of them has its base offset.
 
     Raises:
         OffsetOverflowError: a batch before the last overflows, which no split mends: a broker does not start with it.
@@ -51,7 +52,10 @@ def split_overflowed_segment(segment: LogSegment, config: LogConfig) -> list[Log
     if segment.base_offset not in base_offsets:
         directory.delete(segment.file_name(LOG_SUFFIX), f"segment is split into {base_offsets}")
         directory.sync()
-    return [LogSegment.open(directory, base_offset) for base_offset in base_offsets]
+    segments.remove(segment.base_offset)
+    for base_offset in base_offsets:
+        segments.add(LogSegment.open(directory, base_offset))
+    return segment.base_offset in base_offsets
 
 
 def _require_overflow(segment: LogSegment) -> None:
