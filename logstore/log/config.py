@@ -72,6 +72,11 @@ def segment_size_max(config: LogConfig) -> int:
     return size
 
 
+def is_compacted(config: LogConfig) -> bool:
+    """Return whether `cleanup.policy` has compact (`LogConfig.compact`)."""
+    return "compact" in config["cleanup.policy"]
+
+
 def _check_lags(config: LogConfig) -> None:
     least, most = config["min.compaction.lag.ms"], config["max.compaction.lag.ms"]
     if least > most:

@@ -15,6 +15,8 @@ from ..disk.names import parent
 from ..errors import KafkaStorageError, LogstoreError
 from ..kernels.append.structs import LogStruct
 
+APPEND_FAILURE_TEXT = "Error while appending records to"
+
 
 class Failure:
     """The first failure of a log, and whether the log is closed.
@@ -82,7 +84,7 @@ class Failure:
     def settle(self) -> None:
         """Poison the log if an interrupt cut off a write that nobody was told of."""
         if self.error is None and self._struct.unfinished_size:
-            self.poison("Error while appending records to", KeyboardInterrupt())
+            self.poison(APPEND_FAILURE_TEXT, KeyboardInterrupt())
 
     def poison(self, failure_text: str, error: BaseException) -> KafkaStorageError:
         """Poison the log, and return the error that all later changes raise. The caller holds the lock."""

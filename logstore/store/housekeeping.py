@@ -16,7 +16,7 @@ from ..layout.offset_checkpoint import (
     RECOVERY_POINT_FILE_NAME,
 )
 from ..log.cleaner.choice import Cleanable
-from ..log.config import LogConfig
+from ..log.config import is_compacted
 from ..log.partition_log import PartitionLog
 from ..model import TopicPartition
 from .broker_config import BrokerConfig
@@ -81,7 +81,7 @@ class Housekeeping:
 
     def delete_old_segments(self, *, is_compacted: bool = False) -> None:
         """Apply retention to logs that are compacted, which `clean` does, or to those that are not."""
-        for key in self._keys(is_compacted=is_compacted):
+        for key in self._keys(compacted=is_compacted):
             with self._record_failure("retention", key):
                 log = self._log(key)
                 if log is not None:
@@ -92,11 +92,11 @@ class Housekeeping:
         log = None if self._partitions.is_settled(key) else self._partitions.get(key)
         return log if log is not None and log.is_writable else None
 
-    def _keys(self, *, is_compacted: bool) -> list[TopicPartition]:
+    def _keys(self, *, compacted: bool) -> list[TopicPartition]:
         """Return the partitions that are compacted, or those that are not; open or not."""
         keys = [*self._partitions.logs, *self._partitions.waiting]
         configs = {key: self._partitions.config(key) for key in keys}
-        return [key for key, config in configs.items() if config is not None and _is_compacted(config) == is_compacted]
+        return [key for key, config in configs.items() if config is not None and is_compacted(config) == compacted]
 
     def drop_expired_producers(self) -> None:
         """Forget producers that have been silent for `producer.id.expiration.ms`."""
@@ -132,7 +132,7 @@ class Housekeeping:
     def _filthiest(self, left_out: set[TopicPartition]) -> tuple[TopicPartition, PartitionLog, Cleanable] | None:
         now_ms = self._now_ms()
         worth_it = []
-        for key in self._keys(is_compacted=True):
+        for key in self._keys(compacted=True):
             if key in left_out or self._timers.is_stopped:
                 continue
             with self._record_failure("cleaning", key):
@@ -161,7 +161,3 @@ class Housekeeping:
             _LOGGER.warning("%s failed and is tried again later: %s", name, error)
         else:
             self.failures.pop(name, None)
-
-
-def _is_compacted(config: LogConfig) -> bool:
-    return "compact" in config["cleanup.policy"]

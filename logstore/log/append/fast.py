@@ -24,6 +24,7 @@ from ...kernels.decode import records as decode
 from ...kernels.fold.indexes import IndexStruct
 from ...kernels.scan import batches as fields
 from ...model import Codec, TimestampType
+from ..failure import APPEND_FAILURE_TEXT
 from ..maintain.flush import flush
 from .records import RequestColumns
 from .request import AppendInfo, AppendRequest
@@ -36,7 +37,6 @@ _ENTRY_ROOM = 1024  # free index entries after each `_bind`; when they are used 
 _CALL = struct.Struct("=8q")  # the first fields of `RequestStruct`
 _ANSWER = struct.Struct("=6q?")
 _ANSWER_POSITION = RequestStruct.first_offset.offset  # type: ignore[attr-defined]
-_FAILURE_TEXT = "Error while appending records to"
 _NO_BYTES = np.zeros(1, np.uint8)
 _info = partial(tuple.__new__, AppendInfo)  # takes a tuple of the fields: half the time of calling `AppendInfo`
 
@@ -109,7 +109,7 @@ class FastPath:
                 int(row[fields.PRODUCER_ID]), int(row[fields.PRODUCER_EPOCH]), int(row[fields.ATTRIBUTES])
             )
         if status == kinds.FLUSH_IS_DUE:
-            with self._log.failure.poisoned_by(_FAILURE_TEXT):
+            with self._log.failure.poisoned_by(APPEND_FAILURE_TEXT):
                 flush(self._log)
         return info
 
@@ -168,7 +168,7 @@ class FastPath:
             return self._finish_run()
         except BaseException as error:
             if self.log_struct.unfinished_size:
-                log.failure.leave(_FAILURE_TEXT, error)
+                log.failure.leave(APPEND_FAILURE_TEXT, error)
             raise
 
     def _bind(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...model import Codec, TimestampType
-from ..config import LogConfig, segment_size_max
+from ..config import LogConfig, is_compacted, segment_size_max
 
 _CODECS = {"uncompressed": Codec.NONE, **{codec.kafka_name: codec for codec in Codec if codec}}
 
@@ -55,7 +55,7 @@ class ValidationRules:
             timestamp_type=TimestampType.LOG_APPEND_TIME if is_log_append_time else TimestampType.CREATE_TIME,
             timestamp_before_max_ms=config["message.timestamp.before.max.ms"],
             timestamp_after_max_ms=config["message.timestamp.after.max.ms"],
-            is_compacted="compact" in config["cleanup.policy"],
+            is_compacted=is_compacted(config),
             codec=_CODECS.get(config["compression.type"]),
             levels=tuple(levels),
         )

@@ -16,6 +16,7 @@ from ...folds.producer_update import Duplicate, ProducerUpdate
 from ...kernels.rules import RELATIVE_OFFSET_MAX
 from ...kernels.scan import batches as fields
 from ...layout.batch import NO_PRODUCER_ID, NO_TIMESTAMP
+from ..failure import APPEND_FAILURE_TEXT
 from ..maintain.flush import flush
 from ..maintain.roll import roll, should_roll
 from .analyze import require_room
@@ -50,7 +51,7 @@ class SlowPath:
             batch.last_offset - log.log_end_offset + 1,
             False,
         )
-        with log.failure.poisoned_by("Error while appending records to"):
+        with log.failure.poisoned_by(APPEND_FAILURE_TEXT):
             update = self._update(batch.table, request)
             try:
                 duplicate = self._prepare(batch, update, log.log_end_offset, now_ms)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidOffsetError, UsageError
 from ...kernels.rules import has_segment_room, waited_ms
 from ...layout.file_names import SEGMENT_SUFFIXES, segment_file_name
-from ..config import LogConfig
+from ..config import LogConfig, is_compacted
 from ..segment.active_segment import ActiveSegment, sync_segment
 from ..segment.log_segment import LogSegment
 from .flush import flush, flush_closed
@@ -23,7 +23,7 @@ def segment_ms_max(config: LogConfig) -> int:
     """Return how long a segment is written, in ms; in a compacted log no longer than cleaning may be delayed."""
     segment_ms: int = config["segment.ms"]
     lag_ms: int = config["max.compaction.lag.ms"]
-    return min(lag_ms, segment_ms) if "compact" in config["cleanup.policy"] and lag_ms > 0 else segment_ms
+    return min(lag_ms, segment_ms) if is_compacted(config) and lag_ms > 0 else segment_ms
 
 
 def roll_jitter_ms(config: LogConfig, draw_below: Callable[[int], int]) -> int:
