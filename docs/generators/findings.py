@@ -37,7 +37,7 @@ _TITLE_OF = {
     **dict.fromkeys(("directory", "orphan", "swap", "partition", "internal", "checkpoint", "meta"), "directory"),
     **dict.fromkeys(("offset", "time", "transaction-index", "index", "snapshot", "leader"), "index"),
     **dict.fromkeys(("sequence", "producer"), "sequence"),
-    **dict.fromkeys(("transaction", "marker"), "transaction"),
+    **dict.fromkeys(("transaction", "marker", "coordinator"), "transaction"),
     **dict.fromkeys(("group", "chain"), "group"),
 }
 

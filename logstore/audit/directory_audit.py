@@ -80,7 +80,7 @@ def crossing_findings(path: str, now_ms: int) -> tuple[Finding, ...]:
 def joined(path: str, partitions: Sequence[PartitionFacts], cluster: Cluster, now_ms: int) -> AuditedDirectory:
     """Ask what partitions of the data directory at `path` say of each other, by the facts of all of them."""
     live = [one for one in partitions if _counts(one.partition, cluster)]
-    transactions, groups = _transactions(live, cluster, now_ms), _groups(live)
+    transactions, groups = _transactions(live, cluster, now_ms), _groups(live, cluster)
     crossing = [finding for facts in (*cluster.unreadable, transactions, groups) for finding in rules.ask(facts)]
     findings = *found_in(path, partitions, cluster), *crossing
     return AuditedDirectory(tuple(partitions), findings, transactions, groups)
@@ -118,9 +118,10 @@ def read_groups(path: str) -> tuple[Groups, list[Finding]]:
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory; a segment cannot be read.
     """
-    partitions = _live(path, Cluster(path))
+    cluster = Cluster(path)
+    partitions = _live(path, cluster)
     wanted = [one for one in partitions if one.partition.files.topic == consumer_offsets.TOPIC]
-    return _groups(partitions), [finding for one in wanted for finding in one.findings]
+    return _groups(partitions, cluster), [finding for one in wanted for finding in one.findings]
 
 
 def read_coordinators(path: str) -> tuple[CoordinatorLog, list[Finding]]:
@@ -161,6 +162,8 @@ def _transactions(
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
+    log.bad_count = sum(one.bad_count for one in states)
+    log.is_whole = log.is_complete and all(one.transactions.evidence.is_whole for one in states)
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}
     lives = Lives(histories, log)
@@ -171,6 +174,7 @@ def _transactions(
     return Transactions(histories, lives, log, found, is_closed, now_ms)
 
 
-def _groups(partitions: Sequence[PartitionFacts]) -> Groups:
+def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:
     commits = {target: found for one in partitions for target, found in one.commits.items()}
-    return Groups(commits, {one.partition.key: one.ranges.view(one.transactions) for one in partitions})
+    unknown = frozenset(target for target in commits if cluster.has_partition(*target[1:]) is Known.NO)
+    return Groups(commits, {one.partition.key: one.ranges.view(one.transactions) for one in partitions}, unknown)

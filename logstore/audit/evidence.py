@@ -176,12 +176,13 @@ class Cluster:
         return 0 if found is None else found.created_ms
 
     def is_in_sync(self, topic: str, partition: int) -> Known:
-        """Whether this broker's replica has all that was committed: it leads, or nobody else is in sync."""
+        """Whether this broker's replica has all that was committed: it leads, or nobody else may."""
         found = self.topic(topic)
         replica = None if found is None else found.partitions.get(partition)
         if replica is None or self._node_id is None:
             return Known.UNKNOWN
-        return Known.YES if replica.leader == self._node_id or replica.isr == (self._node_id,) else Known.NO
+        may_lead = {*replica.isr, *replica.elr} or set(replica.replicas)
+        return Known.YES if replica.leader == self._node_id or may_lead == {self._node_id} else Known.NO
 
 
 class Evidence(Follower):

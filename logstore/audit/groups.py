@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .facts.coordinators import Commit, GroupLog
+from .facts.coordinators import Commit, GroupLog, Target
 from .facts.offsets import ReadableOffsets, visible_count
 
 
@@ -15,10 +15,12 @@ class Groups:
 
     Attributes:
         commits: of each group and partition, in the order in which they took effect.
+        unknown: groups with partitions that the cluster does not have.
     """
 
     commits: GroupLog
     views: dict[tuple[str, int], ReadableOffsets]
+    unknown: frozenset[Target] = frozenset()
 
 
 class GroupLag(NamedTuple):

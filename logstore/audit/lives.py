@@ -2,38 +2,69 @@
 
 A decision and its markers have producer id and epoch in common. With transaction version 2, and where a producer was
 fenced, the epoch is of one transaction alone; before that a producer ends one after the other with the same epoch, so
-that only their numbers can be compared.
+that only their order can be compared.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..topics.transaction_state import TransactionState
+from .evidence import Known
 from .facts.coordinators import PREPARED, CoordinatorEntry, CoordinatorLog
 from .facts.transactions import NONE, PartitionTransactions, Table
 
 TopicAndPartition = tuple[str, int]
+_COMMITTED = TransactionState.PREPARE_COMMIT
 Histories = Mapping[TopicAndPartition, PartitionTransactions]
 _ENDS = np.dtype(
     [
         *(("producer_id", "i8"), ("epoch", "i2"), ("place", "i4"), ("offset", "i8")),
-        *(("is_commit", "?"), ("has_data", "?"), ("is_of_one", "?")),
+        *(("is_commit", "?"), ("has_data", "?"), ("is_of_one", "?"), ("first_offset", "i8"), ("timestamp", "i8")),
     ]
 )
+
+
+class Mismatch(Enum):
+    """How markers of a producer in a partition differ from the decisions of its coordinator."""
+
+    MISSING = "missing"  # a decision has no marker
+    DOUBLED = "doubled"  # a marker is there again
+    CONTRADICTING = "contradicting"  # a marker says something else, or COMMIT that nobody decided
+    UNEXPLAINED = "unexplained"  # an ABORT marker that nobody decided, and that ends nothing
+
+
+class Discrepancy(NamedTuple):
+    """Where the decisions on a producer and its markers in a partition differ for the first time.
+
+    Attributes:
+        who: the producer, in words.
+        decision: the one that differs, None if there is none for the marker.
+        end: the marker that differs, or of a decision that has none the next one; None behind the last.
+        before: the marker before that.
+    """
+
+    mismatch: Mismatch
+    place: TopicAndPartition
+    who: str
+    decision: CoordinatorEntry | None
+    end: np.void | None
+    before: np.void | None
 
 
 class Lives:
     """The markers of all transactions in `histories` beside the decisions on them.
 
     Attributes:
-        ends: markers by producer id, epoch, partition and offset. `has_data`: they end a transaction; `is_of_one`:
-            their epoch is that of this transaction alone. `place` is a number in `places`.
-        decisions: on a producer with one epoch in one partition: the transactional id, and the entries of its
-            coordinator that name the partition, by offset.
+        ends: markers by producer id, epoch, partition and offset. `has_data`: they end a transaction, which begins at
+            `first_offset`; `is_of_one`: their epoch is that of this transaction alone. `place` is a number in `places`.
     """
 
     def __init__(self, histories: Histories, log: CoordinatorLog) -> None:
@@ -44,13 +75,63 @@ class Lives:
         )
         self.ends = self.ends[np.lexsort([self.ends[name] for name in ("offset", "place", "epoch", "producer_id")])]
         self._producer_ids = np.ascontiguousarray(self.ends["producer_id"])
-        self.decisions: dict[tuple[int, int, TopicAndPartition], tuple[str, list[CoordinatorEntry]]] = {}
-        for transactional_id, entries in log.history.items():
+
+    @cached_property
+    def discrepancies(self) -> list[Discrepancy]:
+        """Compare markers with decisions, in order, where all of both are on record."""
+        decided: dict[tuple[int, TopicAndPartition], list[CoordinatorEntry]] = defaultdict(list)
+        for producer_id, entries in self.log.decisions.items():
             for entry in entries:
-                metadata = entry.metadata
-                for place in metadata.partitions if metadata.state in PREPARED else ():
-                    key = metadata.producer_id, metadata.producer_epoch, place
-                    self.decisions.setdefault(key, (transactional_id, []))[1].append(entry)
+                for place in entry.metadata.partitions:
+                    decided[producer_id, place].append(entry)
+        pairs = np.unique(self.ends[["producer_id", "place"]]).tolist()
+        asked = sorted(decided.keys() | {(producer_id, self.places[number]) for producer_id, number in pairs})
+        found = (
+            self._discrepancy(producer_id, place, decided.get((producer_id, place), [])) for producer_id, place in asked
+        )
+        return [one for one in found if one is not None]
+
+    def is_compared(self, producer_id: int, place: TopicAndPartition) -> bool:
+        """Whether all decisions on the producer and all its markers in the partition are on record."""
+        history = self.histories.get(place)
+        return history is not None and history.evidence.is_whole and self.log.knows_all_of(producer_id)
+
+    def _discrepancy(
+        self, producer_id: int, place: TopicAndPartition, decisions: list[CoordinatorEntry]
+    ) -> Discrepancy | None:
+        history = self.histories.get(place)
+        if history is None or not self.is_compared(producer_id, place):
+            return None
+        if any(entry.timestamp < history.born_ms for entry in decisions):
+            return None  # some were of a topic of this name that was deleted
+        ends = _without_administrators(self.ends_of(place, producer_id), decisions)
+        wanted, found = _decided(decisions), _told(ends)
+        if wanted == found:
+            return None
+        first = _equal_count(wanted, found)
+        is_inside = first < min(len(wanted), len(found)) or _equal_count(wanted[:first:-1], found[:first:-1]) > 0
+        if not is_inside and not self._is_end_known(producer_id, history):
+            return None
+        owner = self.log.owners.get(producer_id)
+        who = f"{f'{owner}, ' if owner else ''}producer {producer_id}"
+        if len(wanted) > len(found):
+            first = _unmarked(decisions, ends, first)
+            end = ends[first] if first < len(ends) else None
+            return Discrepancy(Mismatch.MISSING, place, who, decisions[first], end, None)
+        if len(wanted) == len(found):
+            return Discrepancy(Mismatch.CONTRADICTING, place, who, decisions[first], ends[first], None)
+        first = _unasked(decisions, ends, first)
+        before = ends[first - 1] if first else None
+        decision = decisions[first] if first < len(decisions) else None
+        return Discrepancy(_too_many(ends[first], before, decision), place, who, None, ends[first], before)
+
+    def _is_end_known(self, producer_id: int, history: PartitionTransactions) -> bool:
+        """Whether neither log can have more: they may be copies of different moments, and markers be on their way."""
+        owner = self.log.owner(producer_id)
+        is_ending = owner is not None and owner[1].metadata.state in PREPARED
+        partition, cluster = history.partition, history.evidence.cluster
+        is_closed = partition.surroundings.was_closed and cluster.is_in_sync(*partition.key) is Known.YES
+        return is_closed and not is_ending and not history.is_open(producer_id)
 
     def groups(self, *names: str) -> Iterator[Table]:
         """Yield neighbours in `ends` that have these columns in common, where there are several."""
@@ -61,14 +142,12 @@ class Lives:
         for group in np.flatnonzero(np.diff(bounds) > 1).tolist():
             yield ends[bounds[group] : bounds[group + 1]]
 
-    def ends_of(self, place: TopicAndPartition, producer_id: int, epoch: int) -> Table:
-        """Return the markers of a producer with one epoch in one partition, by offset."""
+    def ends_of(self, place: TopicAndPartition, producer_id: int) -> Table:
+        """Return the markers of a producer in one partition, by offset."""
         number = self.places.index(place) if place in self.histories else NONE
         first, last = (np.searchsorted(self._producer_ids, producer_id, side=side) for side in ("left", "right"))
-        found: Table = self.ends[first:last]
-        is_wanted = (found["epoch"] == epoch) & (found["place"] == number)
-        wanted: Table = found[is_wanted]
-        return wanted
+        found: Table = self.ends[first:last][self.ends[first:last]["place"] == number]
+        return found[np.argsort(found["offset"], kind="stable")]
 
     def has_unanswered(self, place: TopicAndPartition, entries: list[CoordinatorEntry]) -> bool:
         """Whether more decisions than there are markers of their epochs name the partition.
@@ -82,7 +161,71 @@ class Lives:
             metadata = entry.metadata
             if metadata.state in PREPARED and place in metadata.partitions and entry.timestamp >= born_ms:
                 counts[metadata.producer_id, metadata.producer_epoch] += 1
-        return any(count > self.ends_of(place, *key).size for key, count in counts.items())
+        return any(
+            count > np.count_nonzero(self.ends_of(place, producer_id)["epoch"] == epoch)
+            for (producer_id, epoch), count in counts.items()
+        )
+
+
+def _decided(decisions: Iterable[CoordinatorEntry]) -> list[tuple[int, bool]]:
+    """Epoch, and whether it is a commit, of each."""
+    return [(one.metadata.producer_epoch, one.metadata.state is _COMMITTED) for one in decisions]
+
+
+def _told(ends: Table) -> list[tuple[int, bool]]:
+    return list(zip(ends["epoch"].tolist(), ends["is_commit"].tolist(), strict=True))
+
+
+def _without_administrators(ends: Table, decisions: list[CoordinatorEntry]) -> Table:
+    """Leave out ABORT markers that `kafka-transactions.sh … abort` may have written, of a transaction that hung."""
+    while len(ends) > len(decisions):
+        first = _equal_count(_decided(decisions), _told(ends))
+        decision = decisions[first] if first < len(decisions) else None
+        if ends["is_commit"][first] or not ends["has_data"][first] or _is_within(ends[first], decision):
+            break
+        ends = np.delete(ends, first)
+    return ends
+
+
+def _is_within(end: np.void, decision: CoordinatorEntry | None) -> bool:
+    """Whether the marker came while the transaction was open that the coordinator decided later."""
+    return decision is not None and bool(decision.metadata.start_timestamp_ms <= end["timestamp"] < decision.timestamp)
+
+
+def _equal_count(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many are equal from the beginning on."""
+    different = (number for number, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its)
+    return next(different, min(len(one), len(other)))
+
+
+def _too_many(end: np.void, before: np.void | None, decision: CoordinatorEntry | None) -> Mismatch:
+    """What a marker is that nobody decided; `decision` is the next one."""
+    if before is not None and before["epoch"] == end["epoch"] and not end["has_data"]:
+        return Mismatch.DOUBLED if before["is_commit"] == end["is_commit"] else Mismatch.CONTRADICTING
+    is_against = decision is not None and decision.metadata.state is _COMMITTED and end["has_data"]
+    return Mismatch.CONTRADICTING if end["is_commit"] or is_against else Mismatch.UNEXPLAINED
+
+
+def _unasked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
+    """Which of equal markers up to `last` is one too many: one before its decision, by the time, or without data.
+
+    Brokers of different clocks may err about the place, not about that one is too many.
+    """
+    told, first = _told(ends[: last + 1]), last
+    while first and told[first - 1] == told[last]:
+        first -= 1
+    run = range(first, last + 1)
+    early = (row for row in run if row < len(decisions) and ends["timestamp"][row] < decisions[row].timestamp)
+    without_data = (row for row in run if not ends["has_data"][row])
+    return next(early, next(without_data, last))
+
+
+def _unmarked(decisions: list[CoordinatorEntry], ends: Table, last: int) -> int:
+    """Which of equal decisions up to `last` has no marker: the one whose marker would be of the next, by the time."""
+    decided, first = _decided(decisions[: last + 1]), last
+    while first and decided[first - 1] == decided[last] and ends["timestamp"][first - 1] >= decisions[first].timestamp:
+        first -= 1
+    return first
 
 
 def _ends(history: PartitionTransactions, number: int) -> npt.NDArray[np.void]:
@@ -92,6 +235,9 @@ def _ends(history: PartitionTransactions, number: int) -> npt.NDArray[np.void]:
     for part, markers in ((found[: table.size], table), (found[table.size :], history.empty_markers)):
         part["producer_id"], part["epoch"] = markers["producer_id"], markers["marker_epoch"]
         part["offset"], part["is_commit"] = markers["marker_offset"], markers["is_commit"]
+        part["timestamp"] = markers["marker_timestamp"]
     found["has_data"][: table.size] = True
     found["is_of_one"][: table.size] = table["marker_epoch"] > table["producer_epoch"]
+    found["first_offset"] = NONE
+    found["first_offset"][: table.size] = table["first_offset"]
     return found

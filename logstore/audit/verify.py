@@ -51,7 +51,7 @@ class PartitionFacts:
 
     Attributes:
         findings: of the rules about a partition alone.
-        states, commits: of a partition of an internal topic, see `InternalRecords`.
+        states, commits, bad_count: of a partition of an internal topic, see `InternalRecords`.
         error: why it could not be read to its end.
     """
 
@@ -62,6 +62,7 @@ class PartitionFacts:
     ranges: OffsetRanges
     states: list[TransactionalIdState]
     commits: GroupLog
+    bad_count: int
     error: DataDirectoryError | None
 
 
@@ -120,7 +121,7 @@ def verify_partition(
         unreadable, size = error, PassSize(log_end_offset=partition.first_offset)
         ask(Breach.of("log-unreadable", partition.where(), error, "a file that can be read"))
     told = partition, size, tuple(findings), transactions, ranges
-    return PartitionFacts(*told, records.states, records.commits, unreadable)
+    return PartitionFacts(*told, records.states, records.commits, records.bad_count, unreadable)
 
 
 def _ask_of_damage(partition: Partition, path: str, ask: Ask) -> None:

@@ -21,24 +21,32 @@ _NO_OP = bytes.fromhex("01140000")  # a broker writes two a second
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """The replicas of a partition, those in sync, its leader (-1: none) and the epoch of that."""
+    """The replicas of a partition, its leader (-1: none) and the epoch of that.
+
+    Attributes:
+        isr: in sync with the leader.
+        elr: left the ISR when it was smallest, so they have all that was committed (KIP-966).
+    """
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     directories: tuple[str, ...]
     leader: int
     leader_epoch: int
+    elr: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, fields: Value) -> PartitionImage:
         """Return the image of a PartitionRecord."""
         directories = tuple(fields.get("directories") or ())
         replicas, isr = tuple(fields["replicas"]), tuple(fields["isr"])
-        return cls(replicas, isr, directories, fields["leader"], fields["leaderEpoch"])
+        elr = tuple(fields.get("eligibleLeaderReplicas") or ())
+        return cls(replicas, isr, directories, fields["leader"], fields["leaderEpoch"], elr)
 
     def changed(self, fields: Value) -> PartitionImage:
         """Return the image after a PartitionChangeRecord (`PartitionRegistration.merge`)."""
         replicas, isr, directories = fields.get("replicas"), fields.get("isr"), fields.get("directories")
+        elr = fields.get("eligibleLeaderReplicas")
         is_elected = fields["leader"] != NO_LEADER_CHANGE
         return PartitionImage(
             self.replicas if replicas is None else tuple(replicas),
@@ -46,6 +54,7 @@ class PartitionImage:
             self.directories if directories is None else tuple(directories),
             fields["leader"] if is_elected else self.leader,
             self.leader_epoch + is_elected,
+            self.elr if elr is None else tuple(elr),
         )
 
 

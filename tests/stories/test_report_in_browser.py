@@ -186,8 +186,9 @@ def test_one_partition_or_many_with_names_as_long_as_can_be(
 
 def test_names_from_disk_stay_text_in_the_report(browser: Browser, tmp_path: Path) -> None:
     root, now_ms = many_partitions(tmp_path / "<b onclick=x>&", len(HOSTILE), "orders")
-    (root / '<img src=x onerror="document.title=1">-0').mkdir()
-    (root / os.fsdecode(b"\xff\xfe-0")).mkdir()
+    for name in ('<img src=x onerror="document.title=1">-0', os.fsdecode(b"\xff\xfe-0")):
+        (root / name).mkdir()
+        (root / name / "partition.metadata").write_text("version: 0\n")  # without an id: a finding
     path, audited = written(root, now_ms, tmp_path)
     assert len(audited.findings) > 1
     for seen in browser.measure(path, [1300]):

@@ -263,6 +263,63 @@ def group_ahead() -> Story:
     return story
 
 
+def group_behind() -> Story:
+    story = clean()
+    story.commit_offset("plain", AT_A, -1)
+    return story
+
+
+def group_unknown() -> Story:
+    story = clean()
+    story.make_topic("orders")
+    story.commit_offset("plain", ("gone", 0), 1)
+    return story
+
+
+def completed_otherwise() -> Story:
+    story = clean()
+    story.state("pay", NEXT, ONGOING, [AT_A])
+    story.state("pay", NEXT, PREPARE_ABORT, [AT_A])
+    story.marker(A, NEXT, commit=False)
+    story.state("pay", NEXT, COMPLETE_COMMIT)
+    return story
+
+
+def decided_of_less() -> Story:
+    story = clean()
+    story.state("pay", NEXT, ONGOING, [AT_A, AT_B])
+    story.state("pay", NEXT, PREPARE_ABORT, [AT_A])
+    story.marker(A, NEXT, commit=False)
+    story.state("pay", NEXT, COMPLETE_ABORT)
+    return story
+
+
+def marker_of_nothing() -> Story:
+    """In B two decisions have come, and between them a marker of neither."""
+    story = clean()
+    story.marker(B, (7, 2), commit=False)
+    for _ in range(2):
+        story.state("pay", (7, 3), ONGOING, [AT_B])
+        story.state("pay", (7, 3), PREPARE_COMMIT, [AT_B])
+        story.marker(B, (7, 3))
+        story.state("pay", (7, 3), COMPLETE_COMMIT)
+    return story
+
+
+def marker_of_an_abort_missing() -> Story:
+    """The next transaction of the same epoch ends two."""
+    story = clean()
+    for is_commit in (False, True):
+        decision, end_state = (PREPARE_COMMIT, COMPLETE_COMMIT) if is_commit else (PREPARE_ABORT, COMPLETE_ABORT)
+        story.state("pay", NEXT, ONGOING, [AT_A])
+        story.data(A, NEXT, int(is_commit))
+        story.state("pay", NEXT, decision, [AT_A])
+        if is_commit:
+            story.marker(A, NEXT)
+        story.state("pay", NEXT, end_state)
+    return story
+
+
 def bad_records() -> Story:
     story = clean()
     story.plain("__transaction_state-0")
@@ -279,7 +336,11 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "transaction-timeout": [timed_out],
     "transaction-no-data": [no_data],
     "marker-late": [late],
-    "marker-missing": [marker_missing, marker_missing_between],
+    "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing],
+    "marker-unexplained": [marker_of_nothing],
+    "coordinator-state": [completed_otherwise, decided_of_less],
+    "group-behind": [group_behind],
+    "group-unknown": [group_unknown],
     "marker-doubled": [marker_doubled],
     "marker-contradicting": [markers_contradict, marker_against_the_decision],
     "transaction-atomicity": [not_atomic],

@@ -19,6 +19,10 @@ from ..partition import Partition
 from .batches import Ask, AuditedBatches, Breach, Follower
 
 PREPARED = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
+_COMPLETED = {
+    TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
+    TransactionState.COMPLETE_ABORT: TransactionState.PREPARE_ABORT,
+}
 
 
 class CoordinatorEntry(NamedTuple):
@@ -39,28 +43,64 @@ class CoordinatorLog:
     Attributes:
         history: the records of each transactional id, oldest first; ids that were forgotten have none.
         owners: from producer id to the transactional id that has, had, or is about to have it.
+        decisions: on each producer id, oldest first, also of transactional ids that were forgotten.
+        misfits: records that do not follow on the one before of their transactional id, which comes first.
         is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
+        is_whole: and nothing was ever taken out of them.
+        bad_count: records that cannot be read, so that decisions may be among them.
     """
 
     def __init__(self, states: Iterable[TransactionalIdState] = ()) -> None:
         """Put together what partitions of the topic tell."""
         self.history: dict[str, list[CoordinatorEntry]] = {}
         self.owners: dict[int, str] = {}
-        self.is_complete = False
+        self.decisions: dict[int, list[CoordinatorEntry]] = {}
+        self.misfits: list[tuple[CoordinatorEntry, CoordinatorEntry]] = []
+        self.is_complete = self.is_whole = False
+        self.bad_count = 0
         for transactional_id, entry in states:
             if entry is None:
                 self.history.pop(transactional_id, None)
                 continue
-            self.history.setdefault(transactional_id, []).append(entry)
+            entries = self.history.setdefault(transactional_id, [])
+            if entries and not _follows(entries[-1].metadata, entry.metadata):
+                self.misfits.append((entries[-1], entry))
+            entries.append(entry)
             metadata = entry.metadata
+            if metadata.state in PREPARED:
+                self.decisions.setdefault(metadata.producer_id, []).append(entry)
             ids = metadata.producer_id, metadata.previous_producer_id, metadata.next_producer_id
             self.owners |= {producer_id: transactional_id for producer_id in ids if producer_id >= 0}
+
+    def knows_all_of(self, producer_id: int) -> bool:
+        """Whether every decision on the producer is on record.
+
+        It is if nothing was taken out of the log, or the first record of the transactional id is there.
+        """
+        entries = self.history.get(self.owners.get(producer_id, ""))
+        if not entries or self.bad_count:
+            return self.is_whole and not self.bad_count
+        first = entries[0].metadata
+        return self.is_whole or (
+            first.state is TransactionState.EMPTY and first.start_timestamp_ms < 0 and first.producer_epoch == 0
+        )
 
     def owner(self, producer_id: int) -> tuple[str, CoordinatorEntry] | None:
         """Whose producer id it is, and its last record."""
         transactional_id = self.owners.get(producer_id, "")
         entries = self.history.get(transactional_id)
         return (transactional_id, entries[-1]) if entries else None
+
+
+def _follows(before: TransactionMetadata, metadata: TransactionMetadata) -> bool:
+    """Whether a decision is about the partitions that were added, and completed as it was decided.
+
+    (`TransactionMetadata.prepareAbortOrCommit` and `prepareComplete`.)
+    """
+    if before.state in PREPARED and metadata.state in _COMPLETED:
+        return _COMPLETED[metadata.state] is before.state
+    is_decision = before.state is TransactionState.ONGOING and metadata.state in PREPARED
+    return not is_decision or set(before.partitions) == set(metadata.partitions)
 
 
 class Commit(NamedTuple):
@@ -89,6 +129,7 @@ class InternalRecords(ReplayedOffsets, Follower):
     Attributes:
         states: of transactional ids, in order; None where one was forgotten.
         commits: that took effect, by groups and what they read.
+        bad_count: records that cannot be read.
     """
 
     def __init__(self, partition: Partition, ask: Ask) -> None:
@@ -96,19 +137,21 @@ class InternalRecords(ReplayedOffsets, Follower):
         self._partition, self._ask = partition, ask
         self.states: list[TransactionalIdState] = []
         self.commits: GroupLog = {}
+        self.bad_count = 0
 
     def step(self, batches: AuditedBatches) -> None:
         is_states = self._partition.files.topic == transaction_state.TOPIC
         for item in replayed_rows(*batches.run):
             try:
                 if isinstance(item, LogstoreError):
-                    where = self._partition.where(batches.segment.log)
+                    where, self.bad_count = self._partition.where(batches.segment.log), self.bad_count + 1
                     self._ask(Breach.of("internal-record", where, item, "records that can be read"))
                 elif not is_states:
                     self.replay_item(item)
                 elif isinstance(item, ReplayedRecord):
                     self._take_state(item)
             except SchemaError as error:
+                self.bad_count += 1
                 expected = "a transactional id's state" if is_states else "a group's state"
                 self._ask(Breach.of("internal-record", self._partition.where(), error, expected))
             except LogstoreError:

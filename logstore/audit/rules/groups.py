@@ -21,6 +21,23 @@ def group_ahead(groups: Groups) -> Iterator[Broken]:
     return _ahead(groups, is_chain=False)
 
 
+@rule(WARNING, "it starts anew by auto.offset.reset: retention or DeleteRecords took what it had not read")
+def group_behind(groups: Groups) -> Iterator[Broken]:
+    """A group has committed an offset below the start of the log."""
+    for target, commits in sorted(groups.commits.items()):
+        view = groups.views.get(target[1:])
+        if view is not None and not view.is_behind and commits[-1].offset < view.start:
+            expected = f"{_named(target)}: an offset from {view.start} on, where the log starts"
+            yield _place(commits[-1]), expected, commits[-1].offset
+
+
+@rule(WARNING, "was the topic deleted? `kafka-consumer-groups.sh --delete-offsets` forgets it")
+def group_unknown(groups: Groups) -> Iterator[Broken]:
+    """A group has committed an offset of a partition that the cluster does not have."""
+    for target in sorted(groups.unknown):
+        yield _place(groups.commits[target][-1]), f"{_named(target)}: a partition of the cluster", "none of this name"
+
+
 @rule(ERROR, "the input has lost records behind what was processed: compare with the other replicas, `logstore diff`")
 def chain_ahead(groups: Groups) -> Iterator[Broken]:
     """A committed read-process-write transaction has read further than its input goes."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from ...topics.transaction_state import TransactionState
-from ..facts.coordinators import PREPARED, CoordinatorEntry
+from ...topics.transaction_state import TOPIC, TransactionState
+from ..facts.coordinators import CoordinatorEntry
 from ..facts.transactions import NONE
 from ..finding import Broken, Where, rule
-from ..lives import Lives
+from ..lives import Lives, Mismatch
 from ..open_transactions import Transactions, Verdict
 from .log import ERROR, WARNING
 
@@ -57,9 +57,12 @@ def marker_missing(facts: Transactions) -> Iterator[Broken]:
     yield from _open(facts, Verdict.MARKER_MISSING, "a marker")
     for history in facts.histories.values():
         for row in history.table[history.table["earlier_epoch"] != NONE]:
+            if facts.lives.is_compared(int(row["producer_id"]), history.partition.key):
+                continue  # it is among the discrepancies
             where = history.partition.where(offset=int(row["first_offset"]))
             found = f"producer {row['producer_id']} goes on from epoch {row['earlier_epoch']}"
             yield where, f"a marker before data of epoch {row['producer_epoch']}", found
+    yield from _different(facts, Mismatch.MISSING)
 
 
 def _open(facts: Transactions, verdict: Verdict, expected: str) -> Iterator[Broken]:
@@ -96,7 +99,8 @@ def transaction_atomicity(facts: Transactions) -> Iterator[Broken]:
 @rule(WARNING, "nothing is wrong with the records; a coordinator sent it again, as after a failover")
 def marker_doubled(facts: Transactions) -> Iterator[Broken]:
     """A transaction has two markers in one partition."""
-    return _repeated(facts.lives, is_same=True)
+    yield from _repeated(facts.lives, is_same=True)
+    yield from _different(facts, Mismatch.DOUBLED)
 
 
 @rule(
@@ -104,34 +108,51 @@ def marker_doubled(facts: Transactions) -> Iterator[Broken]:
     "the first marker counts for readers; find the records by producer id and epoch, `logstore dump --producer-id`",
 )
 def marker_contradicting(facts: Transactions) -> Iterator[Broken]:
-    """Markers of one transaction say different things, or another than its coordinator decided.
-
-    Each partition has as many COMMIT markers of a producer as its coordinator has decided, where all is on record.
-
-    ABORT markers are not counted: an administrator may write them.
-    """
+    """Markers of one transaction say different things, or another than its coordinator decided."""
     yield from _repeated(facts.lives, is_same=False)
-    whole_ids = {transactional_id for transactional_id, entries in facts.log.history.items() if _is_whole(entries)}
-    for (producer_id, epoch, place), (transactional_id, entries) in sorted(facts.lives.decisions.items()):
-        history = facts.histories.get(place)
-        if history is None or transactional_id not in whole_ids or not history.evidence.is_whole:
-            continue
-        if any(entry.timestamp < history.born_ms for entry in entries):
-            continue  # some were of a topic of this name that was deleted
-        count = sum(entry.metadata.state is TransactionState.PREPARE_COMMIT for entry in entries)
-        ends = facts.lives.ends_of(place, producer_id, epoch)
-        offsets = ends["offset"][ends["is_commit"]].tolist()
-        if len(offsets) == count or history.is_open(producer_id):
-            continue
-        who = f"{transactional_id}, producer {producer_id}, epoch {epoch}"
-        expected = f"{who}: {count} committed transactions, as its coordinator decided"
-        where = history.partition.where(offset=offsets[-1] if offsets else None)
-        yield where, expected, f"{len(offsets)} COMMIT markers"
+    yield from _different(facts, Mismatch.CONTRADICTING)
+
+
+@rule(WARNING, "it ends nothing, so that no records are lost by it: what wrote it?")
+def marker_unexplained(facts: Transactions) -> Iterator[Broken]:
+    """There is an ABORT marker of no transaction, that no coordinator decided."""
+    return _different(facts, Mismatch.UNEXPLAINED)
+
+
+@rule(ERROR, "partitions may have got markers of either kind: compare them by `logstore audit` of all brokers")
+def coordinator_state(facts: Transactions) -> Iterator[Broken]:
+    """A record of a coordinator contradicts the one before it of its transactional id."""
+    for before, entry in facts.log.misfits if not facts.log.bad_count else ():
+        where = Where(f"{TOPIC}-{entry.partition}", TOPIC, entry.partition, offset=entry.offset)
+        yield (
+            where,
+            f"what follows on {before.metadata.state.name} at offset {before.offset}",
+            entry.metadata.state.name,
+        )
+
+
+def _different(facts: Transactions, mismatch: Mismatch) -> Iterator[Broken]:
+    for one in facts.lives.discrepancies:
+        if one.mismatch is mismatch:
+            expected = "no marker more" if one.decision is None else f"a marker of {_decision(one.decision)}"
+            if one.mismatch is Mismatch.DOUBLED and one.before is not None:
+                expected = f"one marker, at offset {one.before['offset']}"
+            found = "none" if one.end is None else f"{_outcome(one.end)}, epoch {one.end['epoch']}"
+            name = "first_offset" if mismatch is Mismatch.MISSING else "offset"
+            offset = None if one.end is None else int(one.end[name])
+            yield facts.histories[one.place].partition.where(offset=offset), f"{one.who}: {expected}", found
+
+
+def _decision(entry: CoordinatorEntry) -> str:
+    metadata = entry.metadata
+    return f"{metadata.state.name}, epoch {metadata.producer_epoch}, at {TOPIC}-{entry.partition} offset {entry.offset}"
 
 
 def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Broken]:
     """Two markers of one transaction in one partition, by the epoch that is its own."""
     for ends in lives.groups("producer_id", "epoch", "place"):
+        if lives.is_compared(int(ends[0]["producer_id"]), lives.places[ends[0]["place"]]):
+            continue
         first: np.void | None = None
         for end in ends if not ends["has_data"].all() and ends["is_of_one"].any() else ():
             if end["is_of_one"]:
@@ -140,13 +161,6 @@ def _repeated(lives: Lives, *, is_same: bool) -> Iterator[Broken]:
                 who = f"producer {end['producer_id']}, epoch {end['epoch']}"
                 expected = f"{who}: one marker, at offset {first['offset']}, {_outcome(first)}"
                 yield _place(lives, end), expected, f"another one, {_outcome(end)}"
-
-
-def _is_whole(entries: Sequence[CoordinatorEntry]) -> bool:
-    """Whether every decision is on record: the first record is there, so none was compacted; and none is under way."""
-    first, last = entries[0].metadata, entries[-1].metadata
-    is_new = first.state is TransactionState.EMPTY and first.start_timestamp_ms < 0 and first.producer_epoch == 0
-    return is_new and last.state not in PREPARED
 
 
 def _place(lives: Lives, end: np.void) -> Where:
