@@ -12,8 +12,8 @@ from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
-from tests.crash.test_cleaning_is_interrupted import batches_of
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
+from tests.support.logs import batches_of
 from tests.support.seams import UnsyncedSeam
 
 SIDE_KINDS = (".index", ".timeindex", ".txnindex")

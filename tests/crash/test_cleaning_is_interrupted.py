@@ -13,33 +13,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from logstore.columns.batch_table import scan
 from logstore.disk.seam import Seam
 from logstore.log.config import LogConfig
 from logstore.log.partition_log import PartitionLog
 from tests.crash.lossy_disk import LossyDisk
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, opened
+from tests.support.logs import Batches, batches_of
 from tests.support.sampling import case_count, seed_of
 from tests.support.seams import UnsyncedSeam
 
 CASE_COUNT = case_count("LOGSTORE_CRASH_CASES", sample=1, whole=4)
 SEED = seed_of("CRASH")
 LATER = NOW + 100_000
-
-Batches = list[tuple[int, bytes]]  # by base offset
-
-
-def batches_of(log: PartitionLog) -> Batches:
-    found = []
-    for segment in log.segments:
-        data = segment.data.tobytes()
-        table = scan(np.frombuffer(data, np.uint8))
-        for row in map(table.row, range(len(table))):
-            found.append((row["base_offset"], data[row["position"] : row["position"] + row["size"]]))
-    return found
 
 
 def delete_all(log: PartitionLog) -> None:

@@ -43,10 +43,11 @@ PROOFS = {
     "put_offsets": Proof("offset_map.put", "test_kernel_cleaning"),
     "find_offsets": Proof("offset_map.find", "test_kernel_cleaning"),
 }
-CALLERS = {  # through which some kernels are called in tests, by a name that is imported from them
+CALLERS = {  # through which tests call some kernels, by a name that is imported from them
     "DumpCaller": "tests/support/kernel_dump.py",
     "both_forms": "tests/properties/fold_stories.py",
-    "AppendForms": "tests/support/append_forms.py",
+    "DecodedBatch": "tests/support/kernel_decode.py",
+    "TopicForms": "tests/support/append_forms.py",
 }
 
 

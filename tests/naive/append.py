@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tests.support.encoder import LOG_APPEND_TIME, TRANSACTIONAL, Batch, Rec
 
@@ -34,11 +35,11 @@ class Log:
 
 @dataclass
 class Call:
-    """One append."""
+    """One append, of items that may be none that a record has."""
 
-    values: Sequence[object]
-    keys: Sequence[object] | None = None
-    timestamps: Sequence[object] | None = None
+    values: Sequence[Any]
+    keys: Sequence[Any] | None = None
+    timestamps: Sequence[Any] | None = None
     producer_id: int = -1
     epoch: int = -1
     sequence: int = -1
@@ -69,7 +70,7 @@ def batch_of(topic: Topic, log: Log, call: Call, leader_epoch: int) -> bytes | N
             return None
         if (topic.needs_keys and key is None) or not _is_timely(topic, time, call.now_ms):
             return None
-        records.append(Rec(key, value, headers[row], offset_delta=row, timestamp_delta=time - int(times[0])))
+        records.append(Rec(key, value, headers[row], offset_delta=row, timestamp_delta=time - times[0]))
     flags = (TRANSACTIONAL if call.is_transactional else 0) | (LOG_APPEND_TIME if topic.is_log_append_time else 0)
     batch = Batch(
         log.end_offset,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tests.naive import legacy
+from tests.naive import append, legacy
 from tests.support.encoder import CONTROL, Batch, Rec, compressed, record_bytes, varint
 
 INT_EDGES = [0, 1, -1, 5, 2**31 - 1, 2**31 - 2, -(2**31)]
@@ -44,6 +44,18 @@ records = st.builds(
 marker_keys = st.builds(struct.pack, st.just(">hh"), st.sampled_from([0, 0, 0, 1]), st.sampled_from([0, 1, 0, 1, 2]))
 marker_values = st.builds(struct.pack, st.just(">hi"), st.sampled_from([0, 0, 0, 1]), ints)
 markers = st.builds(Rec, key=marker_keys | fields, value=marker_values | fields, offset_delta=deltas)
+
+TOPICS = st.builds(
+    append.Topic,
+    batch_size_max=st.sampled_from([100, 200, 10_000]),
+    needs_keys=st.sampled_from([False, False, True]),
+    is_log_append_time=st.booleans(),
+    before_max_ms=st.sampled_from([50, 2**62]),
+    after_max_ms=st.sampled_from([50, 2**62]),
+    segment_size_max=st.sampled_from([300, 2**20]),
+    age_max_ms=st.sampled_from([40, 2**40]),
+    created_ms=st.sampled_from([0, 990]),
+)
 
 
 @st.composite

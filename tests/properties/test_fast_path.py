@@ -30,22 +30,12 @@ from logstore.log.config import parse_config
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.kafka.append_cases import NOW, Case, random_case
-from tests.support.logs import open_partition_log
+from tests.support.clock import Clock
+from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
 from tests.support.sampling import examples
 from tests.support.seams import FullDisk, WritingSeam
 
 ROOT = Path(__file__).parents[2]
-CONFIGS = st.sampled_from(
-    [
-        {},
-        {"internal.segment.bytes": "400", "index.interval.bytes": "100"},
-        {"segment.index.bytes": "24", "index.interval.bytes": "0"},
-        {"message.timestamp.type": "LogAppendTime", "segment.ms": "30"},
-        {"cleanup.policy": "compact", "flush.messages": "3"},
-        {"compression.type": "zstd"},
-        {"message.timestamp.before.max.ms": "20", "segment.ms": "25"},
-    ]
-)
 ITEMS = st.one_of(st.none(), st.binary(max_size=40))
 STEPS = st.tuples(
     st.lists(ITEMS, min_size=1, max_size=4),
@@ -56,25 +46,6 @@ STEPS = st.tuples(
     # what comes before: nothing, a later leader, a restart, another configuration
     st.sampled_from([0, 0, 1, 2, {"message.timestamp.type": "LogAppendTime"}, {"max.message.bytes": "100"}]),
 )
-
-
-class Clock:
-    """Goes on by itself, the same for both logs."""
-
-    def __init__(self) -> None:
-        self.now_ms = 1000
-
-    def __call__(self) -> int:
-        return self.now_ms
-
-
-def opened(
-    path: Path, config: dict[str, str], clock: Clock, *, is_fast: bool, seam: Seam | None = None
-) -> PartitionLog:
-    log = open_partition_log(path, config, time_ms=clock(), seam=seam, now_ms=clock, requires_verification=False)
-    if not is_fast:
-        log.appender.fast.try_append = lambda _: None  # type: ignore[method-assign]
-    return log
 
 
 class LazySystem(Seam):
@@ -104,15 +75,15 @@ def run(
     seam: Seam | None = None,
 ) -> tuple[list[Any], dict[str, bytes]]:
     """Answers of all steps and the files of the closed log; with a codec the batches are built before."""
-    clock, answers, epoch = Clock(), [], 0
+    clock, answers, epoch = Clock(START_MS), [], 0
     next_sequence: dict[tuple[int, int], int] = {}
-    log = opened(path, config, clock, is_fast=is_fast, seam=seam)
+    log = open_fast_or_slow(path, config, clock, is_fast=is_fast, seam=seam)
     for values, has_keys, timestamp, (producer_id, producer_epoch, is_transactional), skip, event in script:
         clock.now_ms += 7
         epoch += event == 1
         if event == 2:
             log.close()
-            log = opened(path, config, clock, is_fast=is_fast, seam=seam)
+            log = open_fast_or_slow(path, config, clock, is_fast=is_fast, seam=seam)
         if isinstance(event, dict):
             log.update_config(parse_config({**config, **event}))
         sequence = max(next_sequence.get((producer_id, producer_epoch), 0) + skip, 0) if producer_id >= 0 else -1
@@ -187,9 +158,7 @@ def test_batches_of_all_kinds_are_answered_by_both_paths_alike(numbers: list[int
         answers, contents = [], []
         for name in ("fast", "slow"):
             Path(place, name).mkdir()
-            clock = Clock()
-            clock.now_ms = NOW
-            log = opened(Path(place, name, "t-0"), cases[0].config, clock, is_fast=name == "fast")
+            log = open_fast_or_slow(Path(place, name, "t-0"), cases[0].config, Clock(NOW), is_fast=name == "fast")
             answers.append([answer for case in cases for answer in _answers(log, case)])
             contents.append(log.segments.last.data.tobytes())
             log.close()
@@ -212,7 +181,7 @@ def _answers(log: PartitionLog, case: Case) -> Iterator[object]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
     log.append_records([b"first"], producer_id=5, producer_epoch=0, base_sequence=0)
     yield log
     log.close()
@@ -247,7 +216,7 @@ def test_what_else_was_changed_in_between_is_noticed(log: PartitionLog) -> None:
 
 def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_path: Path) -> None:
     """`UnifiedLog.append` notes the epoch of a batch before it looks at its size."""
-    log = opened(tmp_path / "t-0", {"internal.segment.bytes": "200"}, Clock(), is_fast=True)
+    log = open_fast_or_slow(tmp_path / "t-0", {"internal.segment.bytes": "200"}, Clock(START_MS), is_fast=True)
     rows = [(None, b"v" * 300, 1000, ())]
     too_large = bytearray(build_batch(RecordColumns.from_records(rows), codec=Codec.NONE))
     too_large[:16] = struct.pack(">qii", 2, len(too_large) - 12, 0)
@@ -262,7 +231,7 @@ def test_an_epoch_that_a_refused_batch_left_begins_where_the_next_batch_is(tmp_p
 def test_a_seam_that_writes_sees_every_write_and_the_systems_own_is_called_by_the_kernel(tmp_path: Path) -> None:
     assert WritingSeam().write_address() != Seam().write_address() != 0
     lazy = LazySystem()
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True, seam=lazy)
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True, seam=lazy)
     for number in range(7):
         assert log.append_records([b"v"]).last_offset == number
     assert (lazy.call_count, log.active.size) == (6, 7 * 69)  # the first one begins the epoch, the slow path
@@ -278,7 +247,7 @@ def test_what_counts_is_what_was_written_whatever_becomes_of_the_list(tmp_path: 
             values.append(b"w")
             return os.write(descriptor, ctypes.string_at(data, size))
 
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True, seam=Meddling())
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True, seam=Meddling())
     log.append_records([b"first"])
     assert log.append_records(values).record_count == 1
     assert (len(values), log.log_end_offset) == (2, 2)
@@ -294,9 +263,10 @@ def test_numbers_beyond_64_bits_are_refused_in_words(log: PartitionLog) -> None:
 PIPE = """
 import os, threading
 from pathlib import Path
-from tests.properties.test_fast_path import Clock, opened
+from tests.support.clock import Clock
+from tests.support.fast_and_slow import open_fast_or_slow
 
-log = opened(Path("t-0"), {}, Clock(), is_fast=True)
+log = open_fast_or_slow(Path("t-0"), {}, Clock(), is_fast=True)
 log.append_records([b"v"])
 reading, writing = os.pipe()
 os.dup2(writing, log.active.descriptor)
@@ -331,7 +301,7 @@ def test_an_error_of_the_systems_write_ends_the_writing(log: PartitionLog) -> No
 
 def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:
     seam = FullDisk()
-    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_fast=True, seam=seam)
+    log = open_fast_or_slow(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(START_MS), is_fast=True, seam=seam)
     for sequence in range(3):
         log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=sequence)
     before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))

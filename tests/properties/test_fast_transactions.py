@@ -17,7 +17,8 @@ from logstore.log.append.fast import FastPath
 from logstore.log.append.request import AppendInfo
 from logstore.log.append.slow import SlowPath
 from logstore.log.partition_log import PartitionLog
-from tests.properties.test_fast_path import CONFIGS, Clock, opened
+from tests.support.clock import Clock
+from tests.support.fast_and_slow import CONFIGS, START_MS, open_fast_or_slow
 from tests.support.sampling import examples
 from tests.support.seams import FullDisk
 
@@ -46,7 +47,7 @@ SCRIPTS = st.lists(st.one_of(MARKERS, RECORDS, VERIFIED, VERIFIED, EVENTS), max_
 
 def run(path: Path, config: dict[str, str], script: list[Any], *, is_fast: bool) -> tuple[list[Any], dict[str, bytes]]:
     """Answers of all steps and the files of the closed log."""
-    clock, answers = Clock(), []
+    clock, answers = Clock(START_MS), []
     sequences: dict[tuple[int, int], int] = {}
     log = _opened(path, config, clock, is_fast=is_fast)
     for step in script:
@@ -68,7 +69,7 @@ def run(path: Path, config: dict[str, str], script: list[Any], *, is_fast: bool)
 
 
 def _opened(path: Path, config: dict[str, str], clock: Clock, *, is_fast: bool) -> PartitionLog:
-    log = opened(path, config, clock, is_fast=is_fast)
+    log = open_fast_or_slow(path, config, clock, is_fast=is_fast)
     log.producers.state.requires_verification = True
     return log
 
@@ -145,7 +146,7 @@ def end(log: PartitionLog, *, is_commit: bool = True) -> AppendInfo:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[PartitionLog]:
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
     write(log, 0)
     yield log
     log.close()
@@ -188,11 +189,11 @@ def test_the_first_batch_of_a_transaction_goes_the_fast_path(
 
 def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(tmp_path: Path) -> None:
     """Of a transaction from before a restart only the first offset is known, which may be within a batch."""
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
     log.append_records([b"before"])
     write(log, 0)
     log.close()
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=True)
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=True)
     log.append_records([b"v"])
     found = log.offsets._batch_found
     assert found is not None
@@ -211,7 +212,7 @@ def test_a_stable_offset_is_looked_for_again_when_the_segments_are_others(tmp_pa
 
 def test_a_write_that_fails_counts_for_nothing_and_ends_the_writing(tmp_path: Path) -> None:
     seam = FullDisk()
-    log = opened(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(), is_fast=True, seam=seam)
+    log = open_fast_or_slow(tmp_path / "t-0", {"index.interval.bytes": "0"}, Clock(START_MS), is_fast=True, seam=seam)
     write(log, 0)
     before = (log.log_end_offset, log.high_watermark, log.active.size, len(log.active.indexes.offset_entries))
     seam.is_full = True
@@ -231,7 +232,7 @@ def test_an_index_of_aborted_transactions_that_cannot_be_written_ends_the_writin
     is_fast: bool, tmp_path: Path
 ) -> None:
     seam = FullDisk()
-    log = opened(tmp_path / "t-0", {}, Clock(), is_fast=is_fast, seam=seam)
+    log = open_fast_or_slow(tmp_path / "t-0", {}, Clock(START_MS), is_fast=is_fast, seam=seam)
     write(log, 0)
     seam.writes_left = 1
     with pytest.raises(KafkaStorageError, match="Error while appending records to t-0"):

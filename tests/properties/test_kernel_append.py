@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.columns.batch_table import scan
 from logstore.kernels.append import structs as kinds
 from logstore.kernels.scan import batches as fields
-from logstore.layout.batch import TRANSACTIONAL_FLAG
-from logstore.layout.record import EncodedHeaders, encode_headers
-from logstore.log.append.records import RequestColumns
 from tests.naive import append as naive
-from tests.support.append_forms import AppendForms
+from tests.properties.kernel_inputs import TOPICS
+from tests.support.append_forms import LEADER_EPOCH, OUT_CAPACITY, TopicForms, assert_counts
 
-LEADER_EPOCH = 3
-OUT_CAPACITY = 600
 ITEMS = st.one_of(st.none(), st.binary(max_size=70), st.binary(max_size=3), st.sampled_from(["text", 5]))
 USUAL_ITEMS = st.one_of(st.none(), st.binary(max_size=70))
 HEADERS = st.lists(st.tuples(st.binary(max_size=20), st.none() | st.binary(max_size=70)), max_size=3)
 TIMES = st.one_of(st.integers(900, 1100), st.sampled_from([-1, -2, 0, 2**62, -(2**63), "now", None, 2**63]))
-TOPICS = st.builds(
-    naive.Topic,
-    batch_size_max=st.sampled_from([100, 200, 10_000]),
-    needs_keys=st.sampled_from([False, False, True]),
-    is_log_append_time=st.booleans(),
-    before_max_ms=st.sampled_from([50, 2**62]),
-    after_max_ms=st.sampled_from([50, 2**62]),
-    segment_size_max=st.sampled_from([300, 2**20]),
-    age_max_ms=st.sampled_from([40, 2**40]),
-    created_ms=st.sampled_from([0, 990]),
-)
 
 
 @st.composite
@@ -54,56 +36,6 @@ def calls(draw: st.DrawFn) -> naive.Call:
     )
 
 
-class Forms(AppendForms):
-    """As a topic asks for it."""
-
-    def __init__(self, topic: naive.Topic) -> None:
-        super().__init__(
-            OUT_CAPACITY,
-            batch_size_max=topic.batch_size_max,
-            needs_keys=topic.needs_keys,
-            is_log_append_time=topic.is_log_append_time,
-            timestamp_before_max_ms=topic.before_max_ms,
-            timestamp_after_max_ms=topic.after_max_ms,
-            segment_size_max=topic.segment_size_max,
-            segment_age_max_ms=topic.age_max_ms,
-            segment_created_ms=topic.created_ms,
-            leader_epoch=LEADER_EPOCH,
-        )
-        self.columns = RequestColumns()
-
-    def append_records(self, call: naive.Call) -> int:
-        headers = None if call.headers is None else EncodedHeaders(map(encode_headers, call.headers))
-        columns: Any = (call.values, call.keys, call.timestamps)
-        data = self.columns.take(*columns, headers)
-        if data is None:
-            return kinds.NOT_FOR_FAST_PATH
-        self.request.columns = self.columns.memory
-        return self.append(
-            data,
-            kind=kinds.RECORDS,
-            record_count=self.columns.count,
-            now_ms=call.now_ms,
-            producer_id=call.producer_id,
-            producer_epoch=call.epoch,
-            base_sequence=call.sequence,
-            attributes=TRANSACTIONAL_FLAG if call.is_transactional else 0,
-            data_size=len(data),
-            **dict(zip(("has_keys", "has_headers", "has_timestamps"), map(int, self.columns.given), strict=True)),
-        )
-
-    def append_built(self, batch: bytes, **fields_: int) -> int:
-        """Of a batch that was built here."""
-        self.request.built = np.frombuffer(bytearray(batch), np.uint8)
-        self.fast.row[:] = scan(self.request.built).matrix[:, :1]
-        return self.append(kind=kinds.BUILT, size=len(batch), **fields_)
-
-    @property
-    def batch(self) -> bytes:
-        """What was written last."""
-        return self.written[-1][1]
-
-
 class Lying(bytes):
     """Bytes that say that there are more of them."""
 
@@ -111,26 +43,12 @@ class Lying(bytes):
         return super().__len__() + 1
 
 
-def assert_counts(forms: AppendForms, log: naive.Log) -> None:
-    struct = forms.log
-    assert (struct.log_end_offset, struct.high_watermark, struct.segment_size, struct.unfinished_size) == (
-        log.end_offset,
-        log.end_offset,
-        log.size,
-        0,
-    )
-    assert forms.unchanged()["end"] == log.end_offset
-    assert {row[0]: row[1] for row in forms.producers.entries.tolist()} == {
-        producer_id: epoch for producer_id, (epoch, _, _) in log.producers.items()
-    }
-
-
 @given(TOPICS, st.lists(calls(), max_size=12))
 def test_batches_are_the_twins_and_the_rest_is_left_to_the_slow_path(
     topic: naive.Topic, script: list[naive.Call]
 ) -> None:
     topic.batch_size_max = min(topic.batch_size_max, OUT_CAPACITY)
-    forms, log = Forms(topic), naive.Log()
+    forms, log = TopicForms(topic), naive.Log()
     for call in script:
         before, written = forms.unchanged(), len(forms.written)
         expected = naive.prepared(topic, log, call, LEADER_EPOCH)
@@ -153,7 +71,7 @@ def test_batches_are_the_twins_and_the_rest_is_left_to_the_slow_path(
 def test_records_of_all_sizes_are_copied_and_nothing_behind_them_is_touched() -> None:
     for size in range(OUT_CAPACITY - 61 - 10):
         value = bytes(number % 251 + 1 for number in range(size))
-        forms, call = Forms(naive.Topic()), naive.Call([value])
+        forms, call = TopicForms(naive.Topic()), naive.Call([value])
         expected = naive.prepared(naive.Topic(), naive.Log(), call, LEADER_EPOCH)
         assert expected is not None
         assert forms.append_records(call) == kinds.APPENDED
@@ -165,7 +83,7 @@ def test_records_of_all_sizes_are_copied_and_nothing_behind_them_is_touched() ->
 def test_a_batch_that_was_built_is_appended_the_same(topic: naive.Topic, script: list[naive.Call]) -> None:
     """What the records themselves may be was looked at; here room and producers decide."""
     topic.batch_size_max = OUT_CAPACITY
-    forms, other, log = Forms(topic), Forms(topic), naive.Log()
+    forms, other, log = TopicForms(topic), TopicForms(topic), naive.Log()
     for call in script:
         batch = naive.batch_of(topic, log, call, LEADER_EPOCH)
         status = other.append_records(call)
@@ -180,7 +98,7 @@ def test_a_batch_that_was_built_is_appended_the_same(topic: naive.Topic, script:
 
 
 def test_a_batch_that_was_built_for_another_offset_gets_the_logs_end() -> None:
-    forms, log = Forms(naive.Topic()), naive.Log()
+    forms, log = TopicForms(naive.Topic()), naive.Log()
     batch = naive.batch_of(naive.Topic(), log, naive.Call([b"v"]), LEADER_EPOCH)
     assert batch is not None
     assert forms.append_built(batch) == forms.append_built(batch) == kinds.APPENDED
@@ -192,7 +110,7 @@ def test_a_batch_that_was_built_for_another_offset_gets_the_logs_end() -> None:
 
 
 def test_items_of_other_types_and_columns_of_other_lengths_are_left_to_the_slow_path() -> None:
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     for call in (
         naive.Call(["text"]),
         naive.Call([b"v"], None, [2**70]),
@@ -206,7 +124,7 @@ def test_items_of_other_types_and_columns_of_other_lengths_are_left_to_the_slow_
 
 @pytest.mark.parametrize("answer", [-1, 0, 30])
 def test_what_the_system_did_not_write_counts_when_the_rest_is_written(answer: int) -> None:
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     forms.write_by(lambda _, data: answer)
     before = forms.unchanged()
     call = naive.Call([b"v"], producer_id=7, epoch=0, sequence=0)
@@ -237,7 +155,7 @@ def test_what_the_system_did_not_write_counts_when_the_rest_is_written(answer: i
     ],
 )
 def test_a_log_that_is_not_as_it_was_bound_is_left_to_the_slow_path(struct: str, name: str, value: int) -> None:
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     assert forms.append_records(naive.Call([b"v"], producer_id=7, epoch=0, sequence=0, is_transactional=True))
     setattr(getattr(forms, struct), name, value)
     call = naive.Call([b"v"], producer_id=7, epoch=0, sequence=1, is_transactional=True)
@@ -246,7 +164,7 @@ def test_a_log_that_is_not_as_it_was_bound_is_left_to_the_slow_path(struct: str,
 
 def test_a_request_for_another_end_is_left_to_the_slow_path() -> None:
     """A signal handler may append between the request and the call."""
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     forms.columns.take([b"v"], None, None, None)
     usual = {"kind": kinds.RECORDS, "record_count": 1, "data_size": 1}
     assert forms.append(b"v", log_end_offset=1, **usual) == kinds.NOT_FOR_FAST_PATH
@@ -255,7 +173,7 @@ def test_a_request_for_another_end_is_left_to_the_slow_path() -> None:
 
 def test_what_was_worked_out_of_a_refused_batch_is_forgotten() -> None:
     """`SlowPath` may be interrupted between a producer's update and its end."""
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     call = naive.Call([b"v"], producer_id=7, epoch=0, sequence=0, is_transactional=True)
     forms.write_by(lambda _, data: -1)
     assert forms.append_records(call) == kinds.UNFINISHED
@@ -268,7 +186,7 @@ def test_what_was_worked_out_of_a_refused_batch_is_forgotten() -> None:
 
 
 def test_a_flush_that_is_due_is_told() -> None:
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     forms.fast.flush_message_count = 2
     assert [forms.append_records(naive.Call([b"v"])) for _ in range(2)] == [kinds.APPENDED, kinds.FLUSH_IS_DUE]
     forms.log.recovery_point = 2

@@ -14,7 +14,8 @@ from logstore.kernels.scan import batches as fields
 from logstore.layout.marker import marker_record
 from tests.naive import append as naive
 from tests.naive import append_marker as twin
-from tests.properties.test_kernel_append import LEADER_EPOCH, OUT_CAPACITY, TOPICS, Forms, assert_counts
+from tests.properties.kernel_inputs import TOPICS
+from tests.support.append_forms import LEADER_EPOCH, OUT_CAPACITY, TopicForms, assert_counts
 
 MARKERS = st.builds(
     twin.Marker,
@@ -28,7 +29,7 @@ MARKERS = st.builds(
 PIECES = st.one_of(MARKERS, st.tuples(st.sampled_from([7, 8]), st.booleans(), st.booleans(), st.integers(0, 2)))
 
 
-def append_marker(forms: Forms, call: twin.Marker) -> int:
+def append_marker(forms: TopicForms, call: twin.Marker) -> int:
     record = marker_record(int(call.is_commit), call.coordinator_epoch)
     return forms.append(
         record,
@@ -49,7 +50,7 @@ def append_marker(forms: Forms, call: twin.Marker) -> int:
 @given(TOPICS, st.lists(PIECES, max_size=12))
 def test_markers_are_the_twins_and_the_rest_is_left_to_the_slow_path(topic: naive.Topic, script: list[Any]) -> None:
     topic.batch_size_max = min(topic.batch_size_max, OUT_CAPACITY)
-    forms, log, known = Forms(topic), naive.Log(), twin.Coordinators()
+    forms, log, known = TopicForms(topic), naive.Log(), twin.Coordinators()
     for piece in script:
         before = forms.unchanged()
         if isinstance(piece, twin.Marker):
@@ -70,7 +71,7 @@ def test_markers_are_the_twins_and_the_rest_is_left_to_the_slow_path(topic: naiv
     assert (forms.log.first_unstable_offset >= 0) == (open_count > 0)
 
 
-def _append(forms: Forms, topic: naive.Topic, log: naive.Log, piece: tuple[int, bool, bool, int]) -> bool:
+def _append(forms: TopicForms, topic: naive.Topic, log: naive.Log, piece: tuple[int, bool, bool, int]) -> bool:
     """Records of the next sequence, or of the first of the next epoch."""
     producer_id, is_transactional, is_next_epoch, skip = piece
     epoch, sequence, _ = log.producers.get(producer_id, (0, 0, False))
@@ -86,7 +87,7 @@ def _append(forms: Forms, topic: naive.Topic, log: naive.Log, piece: tuple[int, 
 
 
 def test_a_transaction_that_is_not_among_the_open_ones_is_left_to_the_slow_path() -> None:
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     assert forms.append_records(naive.Call([b"v"], None, None, 7, 0, 0, True))
     forms.producers.transactions.clear()
     before = forms.unchanged()
@@ -96,7 +97,7 @@ def test_a_transaction_that_is_not_among_the_open_ones_is_left_to_the_slow_path(
 
 @pytest.mark.parametrize("capacity", [77, 78])
 def test_a_marker_has_78_bytes(capacity: int) -> None:
-    forms = Forms(naive.Topic())
+    forms = TopicForms(naive.Topic())
     forms.fast.out_size = capacity
     assert append_marker(forms, twin.Marker(7, 0, True, 0, 0)) == int(capacity == 78)
     assert [len(batch) for _, batch in forms.written] == ([twin.MARKER_SIZE] if capacity == 78 else [])

@@ -13,8 +13,8 @@ from tests.naive import batch
 from tests.naive import dump_text as naive
 from tests.naive.record import Context, read_stream
 from tests.properties.kernel_inputs import batch_bytes, consecutive, damaged, markers, records, stub_bytes
-from tests.properties.test_kernel_decode import Decode
 from tests.support.encoder import Rec, record_bytes
+from tests.support.kernel_decode import DecodedBatch
 from tests.support.kernel_dump import DumpCaller, table_of
 from tests.support.kernel_forms import run_both
 from tests.support.sampling import examples
@@ -81,7 +81,7 @@ def test_decoded_records_are_printed_as_the_twin_prints_them(
 ) -> None:
     data = b"".join(map(record_bytes, written))
     context = Context(base_offset=7, base_timestamp=50, base_sequence=3)
-    decoded = Decode(data, 0, len(data), len(written), context, True)
+    decoded = DecodedBatch(data, 0, len(data), len(written), context, True)
     matrix = np.empty((decode.COLUMN_COUNT, len(written) + 1), np.int64)
     status = run_both(decode.decode_records, decoded.data, decoded.state, matrix, matrix.shape[1])
     assert status == decode.OK

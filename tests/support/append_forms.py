@@ -1,4 +1,4 @@
-"""The kernels of an append in both forms, over the structs and arrays that a log has."""
+"""The kernels of an append in both forms, over the structs and arrays that a log has, and beside their twin's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from logstore.columns.batch_table import scan as scan_batches
 from logstore.folds.producer_buffers import ProducerBuffers
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.jit.kernel import Kernel
@@ -19,9 +20,15 @@ from logstore.kernels.append.validation import ROW_COUNT
 from logstore.kernels.decode import records as decode
 from logstore.kernels.fold import producer_struct
 from logstore.kernels.scan import batches as scan
+from logstore.layout.batch import TRANSACTIONAL_FLAG
+from logstore.layout.record import EncodedHeaders, encode_headers
+from logstore.log.append.records import RequestColumns
+from tests.naive import append as naive
 from tests.support.kernel_forms import Fenced
 
 ENTRY_ROOM = 64
+LEADER_EPOCH = 3
+OUT_CAPACITY = 600
 
 
 class AppendForms:
@@ -123,6 +130,71 @@ class AppendForms:
             "end": producers.map_end_offset,
             "ongoing": self.producers.transactions.ongoing_entries().tolist(),
         }
+
+
+class TopicForms(AppendForms):
+    """Appends to a log of a topic's configuration."""
+
+    def __init__(self, topic: naive.Topic) -> None:
+        super().__init__(
+            OUT_CAPACITY,
+            batch_size_max=topic.batch_size_max,
+            needs_keys=topic.needs_keys,
+            is_log_append_time=topic.is_log_append_time,
+            timestamp_before_max_ms=topic.before_max_ms,
+            timestamp_after_max_ms=topic.after_max_ms,
+            segment_size_max=topic.segment_size_max,
+            segment_age_max_ms=topic.age_max_ms,
+            segment_created_ms=topic.created_ms,
+            leader_epoch=LEADER_EPOCH,
+        )
+        self.columns = RequestColumns()
+
+    def append_records(self, call: naive.Call) -> int:
+        """Append the records; the status."""
+        headers = None if call.headers is None else EncodedHeaders(map(encode_headers, call.headers))
+        data = self.columns.take(call.values, call.keys, call.timestamps, headers)
+        if data is None:
+            return kinds.NOT_FOR_FAST_PATH
+        self.request.columns = self.columns.memory
+        return self.append(
+            data,
+            kind=kinds.RECORDS,
+            record_count=self.columns.count,
+            now_ms=call.now_ms,
+            producer_id=call.producer_id,
+            producer_epoch=call.epoch,
+            base_sequence=call.sequence,
+            attributes=TRANSACTIONAL_FLAG if call.is_transactional else 0,
+            data_size=len(data),
+            **dict(zip(("has_keys", "has_headers", "has_timestamps"), map(int, self.columns.given), strict=True)),
+        )
+
+    def append_built(self, batch: bytes, *, now_ms: int = 0) -> int:
+        """Append a batch that was built before; the status."""
+        self.request.built = np.frombuffer(bytearray(batch), np.uint8)
+        self.fast.row[:] = scan_batches(self.request.built).matrix[:, :1]
+        return self.append(kind=kinds.BUILT, size=len(batch), now_ms=now_ms)
+
+    @property
+    def batch(self) -> bytes:
+        """What was written last."""
+        return self.written[-1][1]
+
+
+def assert_counts(forms: AppendForms, log: naive.Log) -> None:
+    """The log of the kernels is at its twin's end, and knows the same producers."""
+    struct = forms.log
+    assert (struct.log_end_offset, struct.high_watermark, struct.segment_size, struct.unfinished_size) == (
+        log.end_offset,
+        log.end_offset,
+        log.size,
+        0,
+    )
+    assert forms.unchanged()["end"] == log.end_offset
+    assert {row[0]: row[1] for row in forms.producers.entries.tolist()} == {
+        producer_id: epoch for producer_id, (epoch, _, _) in log.producers.items()
+    }
 
 
 def _copied(struct: Struct, *, fenced: bool) -> tuple[Any, dict[str, Fenced]]:

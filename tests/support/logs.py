@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from logstore.columns.batch_table import scan
 from logstore.disk.seam import Seam
 from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
@@ -15,6 +16,8 @@ from logstore.view.log_view import ReadableLog
 from logstore.view.records import Record
 from tests.support.encoder import SOME_TIME
 from tests.support.seams import UnsyncedSeam
+
+Batches = list[tuple[int, bytes]]  # by base offset
 
 
 def open_partition_log(
@@ -44,3 +47,14 @@ def open_partition_log(
 def records_of(log: ReadableLog, start_offset: int | None = None, **options: Any) -> list[Record]:
     """What a reader gets, all of it; `options` are those of `PartitionLog.records`."""
     return [record for chunk in log.records(start_offset, **options).chunks() for record in chunk.to_records()]
+
+
+def batches_of(log: PartitionLog) -> Batches:
+    """All batches of the log's files, as they stand there."""
+    found = []
+    for segment in log.segments:
+        table = scan(segment.data)
+        for row in map(table.row, range(len(table))):
+            data = segment.data[row["position"] : row["position"] + row["size"]]
+            found.append((row["base_offset"], data.tobytes()))
+    return found

@@ -21,9 +21,9 @@ from logstore.log.segment.log_segment import LogSegment
 from logstore.log.segment.writable_folder import WritableFolder
 from logstore.view.segments import Segments
 from tests.support.encoder import Batch, Rec
+from tests.support.interrupts import interrupted_at
 from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam
-from tests.unit.log.append.test_interrupts import interrupted_at
 
 CONFIG = {"internal.segment.bytes": "1000", "index.interval.bytes": "100", "preallocate": "true"}
 BATCH_COUNT = 20

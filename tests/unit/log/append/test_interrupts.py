@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import linecache
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,37 +19,9 @@ from logstore.errors import InvalidTxnStateError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
 from logstore.model import Codec
 from tests.support.encoder import SOME_TIME
+from tests.support.interrupts import interrupted_at
 from tests.support.logs import open_partition_log, records_of
 from tests.support.seams import UnsyncedSeam, WritingSeam
-
-FOLDERS = ("/logstore/view/", "/logstore/log/", "/logstore/folds/", "/logstore/disk/")
-
-
-def interrupted_at(line_count: int, call: Callable[[], object]) -> bool:
-    """Whether a KeyboardInterrupt at this line of the product, the first being 0, came before the call's end."""
-    seen = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> object:
-        nonlocal seen
-        if not any(folder in frame.f_code.co_filename for folder in FOLDERS):
-            return None
-        code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
-        if event == "line" and not code.startswith(("try:", "with ")):  # no signal comes there
-            seen += 1
-            if seen > line_count:
-                sys.settrace(None)
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 class LazySystem(UnsyncedSeam):

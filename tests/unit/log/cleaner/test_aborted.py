@@ -17,7 +17,7 @@ from logstore.log.cleaner.cleaned_files import CleanedFiles
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import opened
 from tests.support.seams import UnsyncedSeam
-from tests.unit.log.cleaner.test_cleaner import CLEAN_TIME, clean, keyed, opened_case, plain_case
+from tests.unit.log.cleaner.short_logs import CLEAN_TIME, clean, keyed, opened_case, plain_case
 
 SIX = [f"{offset:020d}.log.cleaned" for offset in range(0, 12, 2)]
 

@@ -13,7 +13,6 @@ import pytest
 
 from logstore.columns.batch_table import Int64Array, scan
 from logstore.columns.record_table import RecordTable
-from logstore.disk.seam import Seam
 from logstore.errors import (
     CorruptRecordError,
     LogCleaningAbortedError,
@@ -22,45 +21,13 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.log.cleaner.offset_map import OffsetMap
-from logstore.log.partition_log import PartitionLog
-from tests.kafka.cleaning_cases import NOW, CleaningCase, example_case, lay_out, opened
+from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
 from tests.naive import legacy
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
 from tests.support.logs import records_of
+from tests.unit.log.cleaner.short_logs import CLEAN_TIME, clean, described, keyed, opened_case, plain_case
 
-CLEAN_TIME = NOW + 100_000
 HORIZON = CLEAN_TIME + 1000
-
-
-def opened_case(case: CleaningCase, place: Path, seam: Seam | None = None) -> PartitionLog:
-    directory = place / "t-0"
-    return opened(directory, lay_out(case, directory), NOW, was_clean=True, seam=seam)
-
-
-def clean(log: PartitionLog, now_ms: int, checkpoint: int | None = None) -> int:
-    return log.clean(log.cleanable(checkpoint, now_ms), now_ms)
-
-
-def described(log: PartitionLog) -> list[tuple[int, int, int, int | None]]:
-    """(base offset, last offset, records, delete horizon) of each batch."""
-    found = []
-    for segment in log.segments:
-        table = scan(segment.data)
-        for row in map(table.row, range(len(table))):
-            horizon = row["base_timestamp"] if row["attributes"] & 0x40 else None
-            last_offset = row["base_offset"] + row["last_offset_delta"]
-            found.append((row["base_offset"], last_offset, row["record_count"], horizon))
-    return found
-
-
-def plain_case(*segments: list[Batch], **config: str) -> CleaningCase:
-    settings = {"cleanup.policy": "compact", "file.delete.delay.ms": "0", "internal.segment.bytes": "100000"}
-    return CleaningCase(0, list(segments), settings | config)
-
-
-def keyed(base_offset: int, *keys: bytes, **fields: int) -> Batch:
-    records = [Rec(key, b"v%d" % base_offset, offset_delta=number) for number, key in enumerate(keys)]
-    return Batch(base_offset, records, len(records) - 1, **fields)
 
 
 def test_the_example_is_cleaned_as_kafka_cleans_it(tmp_path: Path) -> None:

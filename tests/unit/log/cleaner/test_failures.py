@@ -12,7 +12,7 @@ from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.log.partition_log import PartitionLog
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
 from tests.support.seams import UnsyncedSeam
-from tests.unit.log.cleaner.test_cleaner import described
+from tests.unit.log.cleaner.short_logs import described
 
 BEFORE_THE_SWAP = {"create": 6, "write": 6, "sync": 6, "set_modified_ms": 6}  # calls of the example's two groups
 

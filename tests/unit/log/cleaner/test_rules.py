@@ -21,7 +21,7 @@ from tests.naive import legacy
 from tests.properties.fold_stories import marker
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
-from tests.unit.log.cleaner.test_cleaner import clean, described, keyed, opened_case, plain_case
+from tests.unit.log.cleaner.short_logs import clean, described, keyed, opened_case, plain_case
 
 DAY_MS = 86_400_000
 PRODUCER = {"producer_id": 1, "producer_epoch": 0}
