@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 INSTALLED_AS = {"logstore": "logstore", "tools": "logstore_tools", "spark_dumps": "spark_dumps"}  # folder to package
+PROOFS = ("tests", "benchmarks")
 
 
 class Module(NamedTuple):
@@ -38,10 +39,20 @@ def product_modules() -> tuple[Module, ...]:
 
 
 @cache
+def proof_modules() -> tuple[Module, ...]:
+    """All modules of tests and benchmarks."""
+    return tuple(_module(path, folder) for folder in PROOFS for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+@cache
 def test_modules() -> tuple[Module, ...]:
     """All modules whose functions pytest runs."""
-    paths = [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "benchmarks").rglob("[bt]e*_*.py")]
-    return tuple(_module(path, path.relative_to(ROOT).parts[0]) for path in sorted(paths))
+    return tuple(module for module in proof_modules() if is_test_file(module.name))
+
+
+def is_test_file(name: str) -> bool:
+    """Whether pytest runs the functions of a module of this name."""
+    return name.rpartition(".")[2].startswith(("test_", "bench_"))
 
 
 test_modules.__test__ = False  # type: ignore[attr-defined]
