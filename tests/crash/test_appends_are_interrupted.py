@@ -163,7 +163,7 @@ def all_left(crashing: CrashingLog) -> Iterator[tuple[frozenset[tuple[str, bytes
         yield survivor, outcome, promise, f"behind close {number // len(ALL_OUTCOMES)}"
 
 
-def test_what_was_flushed_survives_and_the_rest_is_whole(tmp_path: Path) -> None:
+def test_flushed_batches_survive_and_the_rest_is_whole(tmp_path: Path) -> None:
     outcomes: Counter[tuple[str, bool]] = Counter()
     sent_again = 0
     for number in range(CASE_COUNT):

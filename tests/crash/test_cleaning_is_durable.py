@@ -72,7 +72,7 @@ def test_the_indexes_of_a_cleaned_segment_are_on_the_disk_before_it_is_in_its_pl
     assert all(found.values())
 
 
-def test_what_a_cleaning_returned_from_is_on_the_disk(tmp_path: Path) -> None:
+def test_cleaned_segments_are_on_the_disk_when_the_cleaning_returns(tmp_path: Path) -> None:
     """Behind the cleaner's checkpoint, which is written next, no record is compared with those before it any more."""
     log, disk = laid_out(tmp_path, "compact")
     log.clean(log.cleanable(None, NOW), NOW)
@@ -85,7 +85,7 @@ def test_what_a_cleaning_returned_from_is_on_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("base_offset", [5, 12])
-def test_what_retention_returned_from_is_on_the_disk(base_offset: int, tmp_path: Path) -> None:
+def test_deleted_segments_stay_away_when_retention_has_returned(base_offset: int, tmp_path: Path) -> None:
     """Else the log would start again where it did, until its log start offset is written somewhere."""
     log, disk = laid_out(tmp_path, "delete")
     log.increment_log_start_offset(base_offset)

@@ -89,7 +89,7 @@ def test_a_loss_is_told(tmp_path: Path) -> None:
         ([(0, b"a")], [Span(0, 0), Span(0, 0)], "where 1 is to come"),
     ],
 )
-def test_what_differs_is_told(records: list[tuple[int, bytes]], spans: list[Span], expected: str) -> None:
+def test_differences_are_told(records: list[tuple[int, bytes]], spans: list[Span], expected: str) -> None:
     acknowledged = Acknowledged(tried=[(b"a",), (b"b", b"c")])
     acknowledged.tell([b"a"], PLACE, 0)
     problems = acknowledged.problems({PLACE: records}, {PLACE: spans})

@@ -57,7 +57,7 @@ def laid_out(cases: list[Case], golden: Golden, place: Path) -> Iterator[tuple[C
         shutil.rmtree(directory.parent)
 
 
-def test_what_recovery_leaves_is_clean(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
+def test_recovered_directories_are_clean(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
     found, recovered_count = [], 0
     for case, directory in laid_out(cases, golden, tmp_path):
         try:
@@ -71,7 +71,7 @@ def test_what_recovery_leaves_is_clean(cases: list[Case], golden: Golden, tmp_pa
     assert recovered_count > CASE_COUNT // 2
 
 
-def test_what_recovery_cuts_was_found_before(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
+def test_damage_that_recovery_cuts_is_found_before(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
     missed, cut_count = [], 0
     for case, directory in laid_out(cases, golden, tmp_path):
         before = rules_of(directory)
@@ -89,7 +89,7 @@ def test_what_recovery_cuts_was_found_before(cases: list[Case], golden: Golden, 
     assert cut_count > CASE_COUNT // 10
 
 
-def test_what_salvage_saves_is_clean(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
+def test_salvaged_directories_are_clean(cases: list[Case], golden: Golden, tmp_path: Path) -> None:
     found = []
     for case, directory in laid_out(cases, golden, tmp_path / "damaged"):
         if any(directory.glob("*.log.swap")):

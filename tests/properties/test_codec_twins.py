@@ -106,7 +106,7 @@ def test_a_damaged_stream_delivers_no_more_than_its_cap_and_raises_nothing(
 
 @pytest.mark.parametrize("codec", COMPRESSED)
 @given(bodies.filter(len), st.data())
-def test_what_a_cut_stream_delivers_is_the_beginning(codec: Codec, contents: list[bytes], data: st.DataObject) -> None:
+def test_cut_stream_delivers_the_beginning(codec: Codec, contents: list[bytes], data: st.DataObject) -> None:
     whole = records.stream(contents)
     payload = encoded(codec, whole, 1000)
     cut = payload[: data.draw(st.integers(0, len(payload) - 1))]

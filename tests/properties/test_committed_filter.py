@@ -94,7 +94,7 @@ def test_it_skips_what_the_consumer_skips(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_left_of_a_log_is_what_was_committed(seed: int) -> None:
+def test_filter_leaves_the_committed_records_of_a_log(seed: int) -> None:
     log = transactional_log(f"filter-{seed}", segment_count=1)
     (content,) = log.segments.values()
     data = np.frombuffer(content, np.uint8)

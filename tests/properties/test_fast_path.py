@@ -202,7 +202,7 @@ def test_the_common_batch_goes_the_fast_path(log: PartitionLog, monkeypatch: pyt
         assert answer == AppendInfo(sequence, sequence, 1000, -1, 0, 1, False)
 
 
-def test_what_else_was_changed_in_between_is_noticed(log: PartitionLog) -> None:
+def test_fast_path_notices_what_was_changed_in_between(log: PartitionLog) -> None:
     log.append_records([b"v"], producer_id=5, producer_epoch=0, base_sequence=1)
     log.roll()
     log.append_records([b"w"], producer_id=5, producer_epoch=0, base_sequence=2)
@@ -238,7 +238,7 @@ def test_a_seam_that_writes_sees_every_write_and_the_systems_own_is_called_by_th
     log.close()
 
 
-def test_what_counts_is_what_was_written_whatever_becomes_of_the_list(tmp_path: Path) -> None:
+def test_append_counts_what_was_written_though_the_list_grows_meanwhile(tmp_path: Path) -> None:
     """Other threads run while the system writes."""
     values: list[bytes | None] = [b"v"]
 

@@ -113,7 +113,7 @@ def test_no_entry_is_written_behind_the_arrays() -> None:
 
 @settings(max_examples=examples(200))
 @given(st.data(), st.sampled_from(BASE_OFFSETS), st.integers(0, 300), st.integers(12, 60))
-def test_what_the_twin_refuses_is_refused(
+def test_rows_that_the_twin_refuses_are_refused(
     draw: st.DataObject, base_offset: int, interval: int, index_size: int
 ) -> None:
     rows = draw.draw(segments(base_offset, is_honest=False))

@@ -84,7 +84,7 @@ def test_an_even_assignment_stays_as_it_is(counts: dict[str, int], members: dict
     before=st.sets(MEMBER_IDS, min_size=1),
     after=st.sets(MEMBER_IDS, min_size=1),
 )
-def test_whoever_stays_keeps_a_fair_share(counts: dict[str, int], before: set[str], after: set[str]) -> None:
+def test_member_that_stays_keeps_a_fair_share(counts: dict[str, int], before: set[str], after: set[str]) -> None:
     everybody = {member_id: Subscription(tuple(counts)) for member_id in sorted(before)}
     old = assign_sticky(counts, everybody)
     members = subscribe(counts, {member_id: old.get(member_id, []) for member_id in sorted(after)})

@@ -123,7 +123,7 @@ def test_items_of_other_types_and_columns_of_other_lengths_are_left_to_the_slow_
 
 
 @pytest.mark.parametrize("answer", [-1, 0, 30])
-def test_what_the_system_did_not_write_counts_when_the_rest_is_written(answer: int) -> None:
+def test_batch_that_was_written_in_part_counts_when_the_rest_is_written(answer: int) -> None:
     forms = TopicForms(naive.Topic())
     forms.write_by(lambda _, data: answer)
     before = forms.unchanged()
@@ -171,7 +171,7 @@ def test_a_request_for_another_end_is_left_to_the_slow_path() -> None:
     assert forms.append(b"v", leader_epoch=LEADER_EPOCH + 1, **usual) == kinds.NOT_FOR_FAST_PATH
 
 
-def test_what_was_worked_out_of_a_refused_batch_is_forgotten() -> None:
+def test_state_of_a_batch_that_was_not_finished_is_forgotten() -> None:
     """`SlowPath` may be interrupted between a producer's update and its end."""
     forms = TopicForms(naive.Topic())
     call = naive.Call([b"v"], producer_id=7, epoch=0, sequence=0, is_transactional=True)

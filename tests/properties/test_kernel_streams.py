@@ -82,7 +82,7 @@ def test_streams_of_a_library_are_decoded_as_the_twin_does(
 @pytest.mark.parametrize(("codec", "encode", "twin"), CODECS)
 @settings(max_examples=examples(200))
 @given(contents, st.sampled_from([30, 5000]), st.data())
-def test_what_is_taken_of_damaged_streams_the_twin_takes(
+def test_damaged_streams_are_taken_as_far_as_the_twin_takes_them(
     codec: Codec,
     encode: Callable[[bytes, int], bytes],
     twin: Callable[[bytes], bytes],

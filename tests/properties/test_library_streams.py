@@ -72,7 +72,7 @@ def test_streams_are_decoded_as_the_twin_does(codec: Codec, twin: Streams, data:
 @pytest.mark.parametrize(("codec", "twin"), CODECS)
 @settings(max_examples=examples(300))
 @given(contents, st.data())
-def test_what_is_taken_of_damaged_streams_the_twin_takes(
+def test_damaged_streams_are_taken_as_far_as_the_twin_takes_them(
     codec: Codec, twin: Streams, content: bytes, data: st.DataObject
 ) -> None:
     stream = bytearray(data.draw(st.sampled_from(encoders(codec)))(content))

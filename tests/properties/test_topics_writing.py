@@ -165,7 +165,7 @@ def test_a_metadata_record_comes_back(name: str, data: st.DataObject) -> None:
         ("transaction_state", "TransactionLogValue", 0, {"clientTransactionVersion": 2}, "at version 0"),
     ],
 )
-def test_what_the_schema_does_not_allow_is_refused(
+def test_values_outside_the_schema_are_refused(
     table: str, name: str, version: int, value: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(SchemaError, match=text):

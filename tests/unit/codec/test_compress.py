@@ -43,7 +43,7 @@ def test_a_short_stream_is_kafkas_to_the_byte(codec: Codec) -> None:
 
 @pytest.mark.parametrize(("codec", "level"), CASES, ids=lambda each: getattr(each, "kafka_name", str(each)))
 @pytest.mark.parametrize("source", [NOISE, WORDS], ids=["noise", "words"])
-def test_what_goes_in_comes_out(codec: Codec, level: int | None, source: bytes) -> None:
+def test_compressed_bytes_come_out_as_they_went_in(codec: Codec, level: int | None, source: bytes) -> None:
     for size in LIMITS:
         assert back(codec, compress(codec, memoryview(source)[:size], level)) == source[:size]
 

@@ -227,7 +227,7 @@ def test_columns_to_append_again_keep_broken_header_keys() -> None:
     assert as_java.value(0) == headers_bytes([("\ufffd\ufffdok", b"raw\xff")])
 
 
-def test_what_comes_out_goes_in_again() -> None:
+def test_arrow_columns_that_came_out_go_in_again() -> None:
     data = build_batch(RecordColumns.from_records(ROWS[3:]), base_offset=100)
     (records,) = BatchRecords(data, scan(data), 0).chunks()
     for is_view in (False, True):

@@ -87,7 +87,7 @@ def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatc
     assert not any(helper.is_alive() for helper in helpers)
 
 
-def test_what_a_thread_dies_of_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("no room for a table")
 

@@ -92,7 +92,7 @@ def test_partitions_of_every_kind(tmp_path: Path) -> None:
     ]
 
 
-def test_what_does_not_belong_there_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
+def test_stray_files_are_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     touch(tmp_path, "t-0/0.log", "foreign/x", "remote-log-index-cache/x", "meta.properties", "note.txt")
     directory = list_data_directory(str(tmp_path))
     assert [partition.topic for partition in directory.partitions] == ["t"]

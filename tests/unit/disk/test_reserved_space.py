@@ -79,7 +79,7 @@ def test_a_file_keeps_its_size_and_gives_back_what_it_does_not_use(tmp_path: Pat
     assert path.read_bytes() == b"batch and more"
 
 
-def test_what_is_reserved_grows_as_the_file_does_up_to_its_greatest_size(tmp_path: Path) -> None:
+def test_reserved_space_grows_as_the_file_does_up_to_its_greatest_size(tmp_path: Path) -> None:
     seam = Roomy()
     descriptor = seam.create(str(tmp_path / "0.log"))
     space = ReservedSpace(seam, descriptor, 7, 60 * MIB)
@@ -105,7 +105,7 @@ def test_a_larger_batch_than_was_thought_is_still_reserved(tmp_path: Path) -> No
     assert (seam.asked, space.end) == ([(0, 3 * MIB)], 3 * MIB)
 
 
-def test_who_has_no_room_is_asked_once(tmp_path: Path) -> None:
+def test_disk_without_room_is_asked_once(tmp_path: Path) -> None:
     seam = Asked(has_room=False)
     log = log_of(tmp_path / "t-0", seam)
     for _ in range(40):
@@ -140,7 +140,7 @@ def test_a_log_asks_seldom_and_leaves_no_more_than_its_batches(tmp_path: Path, e
     again.close()
 
 
-def test_what_a_killed_writer_left_is_given_back(tmp_path: Path) -> None:
+def test_space_that_a_killed_writer_left_is_given_back(tmp_path: Path) -> None:
     log = log_of(tmp_path / "t-0", SEAM)
     log.append_records([bytes(100_000)] * 8)
     log.append_records([bytes(100_000)] * 8)

@@ -151,7 +151,7 @@ def test_records_that_only_differ_in_one_thing_are_told_apart() -> None:
     assert found.text.count(b"| offset: 9 LogAppendTime: ") == 1
 
 
-def test_what_records_share_is_printed_again_after_the_buffer_was_emptied() -> None:
+def test_shared_text_of_records_is_printed_again_after_the_buffer_was_emptied() -> None:
     data = np.frombuffer(Batch(0, many(20)).to_bytes(), np.uint8)
     (chunk,) = BatchRecords(data, scan(data), 0).chunks()
     caller = DumpCaller(naive.Options(), out=dump_lines.RECORD_LINE_SIZE_MAX + 100)

@@ -100,7 +100,7 @@ def test_an_unchanged_log_is_looked_at_once(log: PartitionLog) -> None:
     assert log.view().segments is not seen
 
 
-def test_what_is_deleted_is_still_there_for_who_reads_it(log: PartitionLog) -> None:
+def test_reader_keeps_segments_that_are_deleted_meanwhile(log: PartitionLog) -> None:
     for number in range(100):
         log.append_as_leader(batch(b"%03d" % number))
     assert len(log.segments) > 2
@@ -116,7 +116,7 @@ def test_what_is_deleted_is_still_there_for_who_reads_it(log: PartitionLog) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the system which files are mapped")
-def test_what_is_deleted_keeps_no_space_once_nobody_reads_it(log: PartitionLog) -> None:
+def test_deleted_segments_keep_no_space_once_nobody_reads_them(log: PartitionLog) -> None:
     for number in range(100):
         log.append_as_leader(batch(b"%03d" % number))
     assert len(values(log)) == 300

@@ -122,7 +122,7 @@ def test_a_copy_is_made_only_where_nothing_is(golden: Golden, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("parent_is", ["missing", "file"])
-def test_where_the_copy_is_to_be_in_has_to_be_there(golden: Golden, tmp_path: Path, parent_is: str) -> None:
+def test_folder_of_the_copy_has_to_be_there(golden: Golden, tmp_path: Path, parent_is: str) -> None:
     source, parent = str(golden("transactions") / ROLLED), tmp_path / "new"
     if parent_is == "file":
         parent.touch()
@@ -144,7 +144,7 @@ def test_torn_ends_are_no_losses(damaged: Callable[[Plant], Path]) -> None:
 
 
 @pytest.mark.parametrize("rule", LOG_FAULTS[:2])
-def test_what_is_lost_in_the_middle_is_a_loss(damaged: Callable[[Plant], Path], rule: str) -> None:
+def test_records_lost_in_the_middle_are_a_loss(damaged: Callable[[Plant], Path], rule: str) -> None:
     pieces = plan_salvage(str(damaged(FAULTS[rule][0])))
     assert [piece.problem is None for piece in pieces].count(False) == len(losses(pieces)) == 1
 

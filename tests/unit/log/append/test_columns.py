@@ -78,7 +78,7 @@ def test_columns_are_appended_as_their_batches(
     assert len(found[f"{0:020}.log"]) > 200
 
 
-def test_what_was_there_already_is_not_written_again(tmp_path: Path) -> None:
+def test_repeated_columns_are_not_written_again(tmp_path: Path) -> None:
     log = open_partition_log(tmp_path / "t-0")
     producer = {"producer_id": 7, "producer_epoch": 0}
     first = log.append_columns(some_columns("a", 4), batch_size=BATCH_SIZE, base_sequence=0, **producer)

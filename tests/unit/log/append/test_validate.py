@@ -61,7 +61,7 @@ def test_offset_and_epoch_are_put_into_a_copy() -> None:
     assert result.table.is_valid.tolist() == [1]
 
 
-def test_what_follows_the_last_whole_batch_is_left_out() -> None:
+def test_bytes_behind_the_last_whole_batch_are_left_out() -> None:
     result = appended(TWO.to_bytes() + TWO.to_bytes()[:40])
     assert result.data.tobytes() == replace(TWO, base_offset=100, leader_epoch=5).to_bytes()
 

@@ -201,7 +201,7 @@ class Cleaning(UnsyncedSeam):
         self.calls.append("sync")
 
 
-def test_what_an_interrupted_cleaning_left_takes_no_later_one_for_unfinished(tmp_path: Path) -> None:
+def test_files_of_an_interrupted_cleaning_make_no_later_one_look_unfinished(tmp_path: Path) -> None:
     """A load deletes each `.swap` above a `.cleaned`, and the `.deleted` files that it was to replace."""
     seam = Cleaning()
     log = six_groups(tmp_path, seam, **{"cleanup.policy": "compact,delete", "file.delete.delay.ms": "0"})

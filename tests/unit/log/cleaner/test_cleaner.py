@@ -121,7 +121,7 @@ def test_nothing_behind_an_open_transaction_or_of_the_active_segment_is_cleaned(
     log.close()
 
 
-def test_what_a_small_map_has_no_room_for_is_left_for_the_next_round(tmp_path: Path) -> None:
+def test_records_without_room_in_a_small_map_are_left_for_the_next_round(tmp_path: Path) -> None:
     case = plain_case([keyed(0, b"a", b"b", b"c", b"d", b"a")], [keyed(5, b"b", b"c", b"a")], [keyed(8, b"z")])
     log = opened_case(case, tmp_path)
     assert log.clean(log.cleanable(None, CLEAN_TIME), CLEAN_TIME, buffer_size=100) == 3
@@ -158,7 +158,7 @@ def test_records_that_went_into_the_map_are_not_searched_for_again(
     log.close()
 
 
-def test_what_was_cleaned_before_is_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_that_were_cleaned_before_are_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     searched = searches(monkeypatch)
     log = opened_case(plain_case([keyed(0, b"a", b"b")], [keyed(2, b"a", b"c")], [keyed(4, b"z")]), tmp_path)
     assert clean(log, CLEAN_TIME, 2) == 4

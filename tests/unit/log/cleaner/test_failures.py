@@ -72,9 +72,7 @@ def cleaned_batches(place: Path) -> list[tuple[int, int, int, int | None]]:
 @pytest.mark.parametrize(
     ("call", "number"), [(call, number) for call, count in BEFORE_THE_SWAP.items() for number in range(count)]
 )
-def test_what_fails_before_a_segment_is_replaced_leaves_the_log_writable(
-    call: str, number: int, tmp_path: Path
-) -> None:
+def test_failure_before_a_segment_is_replaced_leaves_the_log_writable(call: str, number: int, tmp_path: Path) -> None:
     """Only files failed that are removed again; the next round makes others."""
     expected = cleaned_batches(tmp_path / "expected")
     log, seam = laid_out(tmp_path / "log")
@@ -111,7 +109,7 @@ def test_a_swap_that_was_cut_off_is_left_to_the_next_load(number: int, tmp_path:
 
 
 @pytest.mark.parametrize(("call", "number"), [("rename", 0), ("rename", 5), ("sync_directory", 0)])
-def test_what_fails_while_a_segment_is_replaced_ends_the_writing(call: str, number: int, tmp_path: Path) -> None:
+def test_failure_while_a_segment_is_replaced_ends_the_writing(call: str, number: int, tmp_path: Path) -> None:
     """Which files are there is not known then; opening the log finds out."""
     log, seam = laid_out(tmp_path)
     seam.failing, seam.passing = call, number

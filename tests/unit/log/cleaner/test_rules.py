@@ -129,7 +129,7 @@ def test_a_segment_is_cleaned_when_it_is_as_old_as_the_least_lag(tmp_path: Path)
     log.close()
 
 
-def test_what_has_no_timestamp_is_never_late(tmp_path: Path) -> None:
+def test_batches_without_timestamps_are_never_late(tmp_path: Path) -> None:
     case = plain_case([dated(0, 0)], [dated(1, -1)], [dated(2, NOW)], **{"max.compaction.lag.ms": "10"})
     log = opened_case(case, tmp_path)
     assert log.cleanable(None, NOW).compaction_delay_ms == 0

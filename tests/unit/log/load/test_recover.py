@@ -72,7 +72,7 @@ def recover(
     return recover_partition(str(directory), settings, seam or UnsyncedSeam())
 
 
-def test_what_is_done_is_told(rolled: Path) -> None:
+def test_repairs_are_listed_with_their_reasons(rolled: Path) -> None:
     log = rolled / f"{LAST_BASE}.log"
     log.write_bytes(log.read_bytes()[:-10])
     (rolled / f"{0:020}.index.deleted").touch()

@@ -10,7 +10,7 @@ from tests.crash.lossy_disk import LossyDisk
 from tests.support.logs import open_partition_log, records_of
 
 
-def test_who_reads_goes_on_with_what_a_restart_drops(tmp_path: Path) -> None:
+def test_reader_goes_on_with_what_a_restart_drops(tmp_path: Path) -> None:
     """Also with segments that nobody has read before."""
     log = open_partition_log(tmp_path / "t-0")
     for number in range(6):

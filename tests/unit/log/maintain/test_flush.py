@@ -179,7 +179,7 @@ def test_a_failed_sync_of_another_thread_ends_the_writing(tmp_path: Path) -> Non
     assert log.recovery_point == 0
 
 
-def test_who_waited_for_a_sync_that_failed_does_not_try_it_again(tmp_path: Path) -> None:
+def test_thread_that_waited_for_a_failed_sync_does_not_try_it_again(tmp_path: Path) -> None:
     """The system tells a failure once: another sync of the same file would say that all is well."""
     seam, later = Hooked(), list[Callable[[], None]]()
     log = opened(tmp_path, seam, later)
