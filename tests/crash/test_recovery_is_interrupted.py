@@ -97,7 +97,10 @@ def test_interrupted_recovery_ends_the_same(chosen: Case, golden: Callable[[str]
 
 def test_interrupted_recovery_of_any_damage_ends_the_same(golden: Callable[[str], Path], tmp_path: Path) -> None:
     """From offset 0, so that nothing that the damage made up, a producer snapshot say, is believed in either run."""
-    for damaged in damaged_cases(SEED, golden, CASE_COUNT):
+    recovered_count = 0
+    for damaged in damaged_cases(SEED, golden, 2 * CASE_COUNT + 5):
+        if recovered_count == CASE_COUNT:
+            break
         chosen = replace(damaged, clean=False, log_start=0, recovery_point=0, now=NOW_MS)
         place = tmp_path / str(chosen.number)
         try:
@@ -105,3 +108,5 @@ def test_interrupted_recovery_of_any_damage_ends_the_same(golden: Callable[[str]
         except LogstoreError:
             continue  # a broker does not start with it either
         assert check(chosen, golden(chosen.golden), place) > 0
+        recovered_count += 1
+    assert recovered_count == CASE_COUNT, f"seed {SEED}: one in twenty is refused, not most"

@@ -146,10 +146,11 @@ def test_a_helper_that_cannot_start_leaves_none_behind(monkeypatch: pytest.Monke
     assert set(threading.enumerate()) <= before
 
 
-def test_threads_end_with_the_reader() -> None:
+def test_threads_end_with_the_reader(processor_count: int) -> None:
     before = set(threading.enumerate())
     results = in_order(counter(1000), abs)
     assert next(results) == 0
     helpers = set(threading.enumerate()) - before
     results.close()
+    assert bool(helpers) == (processor_count > 1)
     assert not any(helper.is_alive() for helper in helpers)

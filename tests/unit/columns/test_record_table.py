@@ -81,7 +81,7 @@ def test_a_plain_batch_is_read_where_it_is() -> None:
     data = np.frombuffer(Batch(0, RECORDS).to_bytes(), np.uint8)
     records = BatchRecords(data, scan(data), 0)
     assert records.data is data
-    assert all(chunk.data is data for chunk in records.chunks())
+    assert [chunk.data is data for chunk in records.chunks()] == [True]
 
 
 @pytest.mark.parametrize("boundary", [1 << 31, 1 << 32, 1 << 34])

@@ -84,7 +84,7 @@ def test_threads_end_when_the_reader_leaves_early(monkeypatch: pytest.MonkeyPatc
     windows.close()  # type: ignore[attr-defined]
     for helper in helpers:
         helper.join(60)
-    assert not any(helper.is_alive() for helper in helpers)
+    assert [helper.is_alive() for helper in helpers] == [False]
 
 
 def test_error_of_a_thread_reaches_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
