@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -86,7 +87,7 @@ def test_a_fence_shows_what_was_written_outside() -> None:
     for place in -1, 8:
         fenced = Fenced(np.zeros(8, np.uint8))
         fenced.assert_intact()
-        fenced._memory[256 + place] = 0
+        ctypes.memset(fenced.array.ctypes.data + place, 0, 1)
         with pytest.raises(AssertionError):
             fenced.assert_intact()
 

@@ -160,15 +160,14 @@ def test_a_guard_that_an_interrupt_left_unused_is_used_up(tmp_path: Path) -> Non
     log = opened(tmp_path / "t-0")
     log.append_records([b"first"])
     guard = log.begin_verification(7, sequence=0, producer_epoch=0, supports_epoch_bump=False)
-    state = log.producers.state.verification.get(7)
-    assert state is not None
     log.append_records([b"v"], guard=guard, **producer(0, is_transactional=True))
-    log.producers.state.verification._states[7] = state
+    question = {"sequence": 0, "epoch": 0, "supports_epoch_bump": False, "now_ms": SOME_TIME, "end_offset": 1}
+    left = log.producers.state.verification.begin(7, **question)
     assert log.append_records([b"w"], **producer(1, is_transactional=True)).first_offset == 2
     assert len(log.producers.state.verification) == 0
     log.append_end_transaction(7, 0, is_commit=True, coordinator_epoch=0, transaction_version=1)
     with pytest.raises(InvalidTxnStateError):
-        log.append_records([b"x"], guard=guard, **producer(2, is_transactional=True))
+        log.append_records([b"x"], guard=left, **producer(2, is_transactional=True))
     log.close()
 
 

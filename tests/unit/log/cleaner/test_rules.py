@@ -241,12 +241,13 @@ def test_the_last_batches_of_producers_are_those_of_their_entries(tmp_path: Path
         count = dice.between(1, 3)
         log.append_records([b"v"] * count, [b"k"] * count, **of)
         sequences[producer_id] += count
-    log.append_end_transaction(77, 6, is_commit=True, coordinator_epoch=0, transaction_version=1)
-    producers, entries = ActiveProducers(log), sorted(log.producers.state, key=lambda entry: entry.producer_id)
-    columns = (producers._producer_ids, producers._last_offsets, producers._epochs)
-    assert list(zip(*(column.tolist() for column in columns), strict=True)) == [
-        (entry.producer_id, entry.batches[-1].last_offset if entry.batches else -1, entry.producer_epoch)
-        for entry in entries
-    ]
+    for producer_epoch in (5, 6):
+        log.append_end_transaction(77, producer_epoch, is_commit=True, coordinator_epoch=0, transaction_version=1)
+    marker_offset, entries, table = log.log_end_offset - 1, list(log.producers.state), scan(log.active.data)
+    is_last = ActiveProducers(log).has_last(table)
+    found = zip(table.producer_id[is_last].tolist(), table.last_offset[is_last].tolist(), strict=True)
+    assert sorted(found) == sorted(
+        (entry.producer_id, entry.batches[-1].last_offset if entry.batches else marker_offset) for entry in entries
+    )
     assert {0, 5} <= {len(entry.batches) for entry in entries}
     log.close()
