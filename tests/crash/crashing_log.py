@@ -11,7 +11,7 @@ import numpy as np
 
 from logstore.disk.seam import Seam
 from logstore.log.partition_log import Later, PartitionLog
-from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk
+from tests.crash.lossy_disk import ALL_OUTCOMES, LossyDisk, Survivor, write_survivor
 from tests.support.dice import Dice
 from tests.support.encoder import TRANSACTIONAL, Batch, Rec
 from tests.support.logs import open_partition_log
@@ -61,7 +61,7 @@ class CrashingLog:
     ) -> None:
         """`other_thread`: of OTHER_THREAD; `config` is added to CONFIG."""
         directory.mkdir(parents=True)
-        self.closed: list[tuple[frozenset[tuple[str, bytes]], str, Promise]] = []
+        self.closed: list[tuple[Survivor, str, Promise]] = []
         self.promises: list[Promise] = []
         self.content = b""
         self._dice = Dice(seed)
@@ -69,7 +69,7 @@ class CrashingLog:
         self._leader_epoch = 0
         self._writers = [Writer(-1, False), Writer(3, False), Writer(7, True), Writer(2**40, True)]
         self._log: PartitionLog | None = None
-        self.disk = _Disk(directory, seed, self._promise)
+        self.disk = LossyDisk(directory, seed, outcomes=ALL_OUTCOMES, promise=self._promise)
         self._directory, self._config = directory, {**CONFIG, **(config or {})}
         self._other_thread, self._tasks = other_thread, list[Callable[[], None]]()
         self._log = self._open(0)
@@ -162,18 +162,6 @@ class CrashingLog:
         writer.is_open = writer.is_transactional
 
 
-class _Disk(LossyDisk):
-    """Tells of each call before it is made."""
-
-    def __init__(self, directory: Path, seed: str, tell: Callable[[], None]) -> None:
-        super().__init__(directory, seed, outcomes=ALL_OUTCOMES)
-        self._tell = tell
-
-    def _count(self) -> None:
-        super()._count()
-        self._tell()
-
-
 def open_log(
     directory: Path,
     seam: Seam,
@@ -200,10 +188,6 @@ def content(log: PartitionLog) -> bytes:
     return b"".join(segment.data.tobytes() for segment in log.segments)
 
 
-def lay_out(survivor: frozenset[tuple[str, bytes]], place: Path) -> Path:
+def lay_out(survivor: Survivor, place: Path) -> Path:
     """A directory that a crash has left, below `place`."""
-    directory = place / "t-0"
-    directory.mkdir(parents=True)
-    for name, data in survivor:
-        (directory / name).write_bytes(data)
-    return directory
+    return write_survivor(survivor, place / "t-0")

@@ -1,4 +1,4 @@
-"""A disk that may lose what was not synced: the calls through a seam, replayed on a model of files and names.
+"""A disk that may lose what was not synced: the calls through a seam, replayed on a model of files and directories.
 
 What a crash leaves, by outcome:
 
@@ -7,21 +7,28 @@ What a crash leaves, by outcome:
     torn       of each file the first of its changes, the last of them perhaps half done
     reordered  of each file any of its changes; zeros where something was lost before what was not
 
-Files do not know of each other: a later write to one may be there when an earlier one to another is not. Names are
-changed one after the other, as a journal has it: there are the first of their changes.
+Files do not know of each other: a later write to one may be there when an earlier one to another is not. The names in a
+directory are changed one after the other, as a journal has it: there are the first of their changes. A directory is
+itself a name in its parent, on the disk once that one was synced; what is in it is on the disk by its own syncs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from logstore.disk.seam import Seam, Writable
 from tests.support.dice import Dice
 
 OUTCOMES = ("kept", "lost", "torn")
 ALL_OUTCOMES = (*OUTCOMES, "reordered")
+
+#: by path from the root: the content of a file, None for a directory
+Survivor = frozenset[tuple[str, bytes | None]]
 
 
 @dataclass
@@ -64,111 +71,209 @@ class Inode:
         self.changes.clear()
 
 
-class InodeSeam(Seam):
-    """The real calls on open files, done to their inodes too."""
+class Names:
+    """A directory: its names as they are, as they are on the disk, and after each change in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None = None) -> None:
+        """`path`: a directory that is on the disk, with all that is in it; None: an empty one."""
+        self.names: dict[str, Node] = {}
+        for entry in [] if path is None else sorted(path.iterdir()):
+            self.names[entry.name] = Names(entry) if entry.is_dir() else Inode(entry.read_bytes())
+        self.durable_names = dict(self.names)
+        self.changes: list[dict[str, Node]] = []
+
+    def change(self, names: dict[str, Node]) -> None:
+        self.names = names
+        self.changes.append(names)
+
+    def sync(self) -> None:
+        self.durable_names = dict(self.names)
+        self.changes.clear()
+
+
+Node = Names | Inode
+
+
+def one_by_one(method: Callable[..., Any]) -> Any:
+    """A call is done, and noted, before that of another thread."""
+
+    @functools.wraps(method)
+    def locked(self: LossyDisk, *arguments: Any) -> Any:
+        with self.lock:
+            return method(self, *arguments)
+
+    return locked
+
+
+class LossyDisk(Seam):
+    """The real calls below a directory, and what a crash before each of them could leave.
+
+    For any thread: a store opens and closes its partitions in several.
+
+    Attributes:
+        call_count: calls so far that change something, or sync it.
+        survivors: what a crash may have left, each once, with the call and outcome that left it first.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        seed: str,
+        *,
+        outcomes: Sequence[str] = OUTCOMES,
+        promise: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`promise` is called before each call, to note what holds should that one not be made."""
+        self.lock = threading.RLock()
+        self.call_count = 0
+        self.survivors: dict[Survivor, tuple[int, str]] = {}
+        self._outcomes, self._promise = outcomes, promise
+        self._dice = Dice(seed)
+        self._root, self._tree = root, Names(root)
         self._inodes: dict[int, Inode] = {}  # by descriptor
 
+    @one_by_one
+    def create(self, path: str) -> int:
+        self._count()
+        descriptor = super().create(path)
+        directory, name = self._place(path)
+        if name in directory.names:
+            self._file(path).changes.append(0)
+        else:
+            directory.change({**directory.names, name: Inode()})
+        self._inodes[descriptor] = self._file(path)
+        return descriptor
+
+    @one_by_one
+    def open(self, path: str) -> int:
+        descriptor = super().open(path)
+        self._inodes[descriptor] = self._file(path)
+        return descriptor
+
+    @one_by_one
+    def open_at(self, path: str, position: int) -> int:
+        assert position == len(self._file(path).content()), "writes in the middle of a file are not modelled"
+        return super().open_at(path, position)
+
+    @one_by_one
     def write(self, descriptor: int, data: Writable) -> None:
         self._count()
         super().write(descriptor, data)
         self._inodes[descriptor].changes.append(bytes(data))
 
+    @one_by_one
     def truncate(self, descriptor: int, size: int) -> None:
         self._count()
         super().truncate(descriptor, size)
         self._inodes[descriptor].changes.append(size)
 
+    @one_by_one
     def sync(self, descriptor: int) -> None:
         self._count()
         self._inodes[descriptor].sync()
 
+    @one_by_one
     def close(self, descriptor: int) -> None:
         super().close(descriptor)
         del self._inodes[descriptor]
 
-    def _count(self) -> None:
-        """Called before each call that changes something."""
-        raise NotImplementedError
-
-
-class LossyDisk(InodeSeam):
-    """The real calls, and what a crash before each of them could leave.
-
-    Attributes:
-        call_count: calls so far.
-        survivors: directories that a crash may have left, each once, with the call and outcome that left it first.
-    """
-
-    def __init__(self, directory: Path, seed: str, *, outcomes: Sequence[str] = OUTCOMES) -> None:
-        super().__init__()
-        self.call_count = 0
-        self._outcomes = outcomes
-        self.survivors: dict[frozenset[tuple[str, bytes]], tuple[int, str]] = {}
-        self._dice = Dice(seed)
-        self._names = {path.name: Inode(path.read_bytes()) for path in directory.iterdir() if path.is_file()}
-        self._durable_names = dict(self._names)
-        self._name_changes: list[dict[str, Inode]] = []  # the names after each change that is not synced
-
-    def create(self, path: str) -> int:
-        self._count()
-        descriptor = super().create(path)
-        name = Path(path).name
-        if name in self._names:
-            self._names[name].changes.append(0)
-        else:
-            self._change_names({**self._names, name: Inode()})
-        self._inodes[descriptor] = self._names[name]
-        return descriptor
-
-    def open(self, path: str) -> int:
-        self._count()
-        descriptor = super().open(path)
-        self._inodes[descriptor] = self._names[Path(path).name]
-        return descriptor
-
+    @one_by_one
     def rename(self, path: str, new_path: str) -> None:
         self._count()
         super().rename(path, new_path)
-        names = dict(self._names)
-        names[Path(new_path).name] = names.pop(Path(path).name)
-        self._change_names(names)
+        (directory, name), (new_directory, new_name) = self._place(path), self._place(new_path)
+        assert directory is new_directory
+        names = dict(directory.names)
+        names[new_name] = names.pop(name)
+        directory.change(names)
 
+    @one_by_one
     def unlink(self, path: str) -> None:
         self._count()
         super().unlink(path)
-        names = dict(self._names)
-        del names[Path(path).name]
-        self._change_names(names)
+        self._remove(path)
 
+    @one_by_one
+    def make_directory(self, path: str) -> None:
+        self._count()
+        super().make_directory(path)
+        directory, name = self._place(path)
+        directory.change({**directory.names, name: Names()})
+
+    @one_by_one
+    def remove_directory(self, path: str) -> None:
+        self._count()
+        super().remove_directory(path)
+        self._remove(path)
+
+    @one_by_one
     def sync_directory(self, path: str) -> None:
         self._count()
-        self._durable_names = dict(self._names)
-        self._name_changes.clear()
+        self._directory(Path(path)).sync()
 
-    def survivor(self, outcome: str) -> frozenset[tuple[str, bytes]]:
+    def survivor(self, outcome: str) -> Survivor:
         """What is found after a crash now."""
+        left: list[tuple[str, bytes | None]] = []
+        self._collect(self._tree, "", outcome, left)
+        return frozenset(left)
+
+    def _collect(self, directory: Names, path: str, outcome: str, left: list[tuple[str, bytes | None]]) -> None:
+        if outcome in ("kept", "lost"):
+            names = directory.names if outcome == "kept" else directory.durable_names
+        else:
+            names = self._dice.choose([directory.durable_names, *directory.changes])
+        for name, node in names.items():
+            if isinstance(node, Inode):
+                left.append((path + name, self._content(node, outcome)))
+            else:
+                left.append((path + name, None))
+                self._collect(node, f"{path}{name}/", outcome, left)
+
+    def _content(self, inode: Inode, outcome: str) -> bytes:
         if outcome == "kept":
-            return frozenset((name, inode.content()) for name, inode in self._names.items())
+            return inode.content()
         if outcome == "lost":
-            return frozenset((name, inode.durable) for name, inode in self._durable_names.items())
-        names = self._dice.choose([self._durable_names, *self._name_changes])
-        left = self._torn if outcome == "torn" else self._reordered
-        return frozenset((name, left(inode)) for name, inode in names.items())
-
-    def _torn(self, inode: Inode) -> bytes:
-        change_count = self._dice.below(len(inode.changes) + 1)
-        return inode.content(change_count, torn=bool(self._dice.below(2)))
-
-    def _reordered(self, inode: Inode) -> bytes:
-        return inode.reordered(self._dice)
+            return inode.durable
+        if outcome == "reordered":
+            return inode.reordered(self._dice)
+        return inode.content(self._dice.below(len(inode.changes) + 1), torn=bool(self._dice.below(2)))
 
     def _count(self) -> None:
+        self._promise()
         for outcome in self._outcomes:
             self.survivors.setdefault(self.survivor(outcome), (self.call_count, outcome))
         self.call_count += 1
 
-    def _change_names(self, names: dict[str, Inode]) -> None:
-        self._names = names
-        self._name_changes.append(names)
+    def _remove(self, path: str) -> None:
+        directory, name = self._place(path)
+        names = dict(directory.names)
+        del names[name]
+        directory.change(names)
+
+    def _place(self, path: str) -> tuple[Names, str]:
+        return self._directory(Path(path).parent), Path(path).name
+
+    def _directory(self, path: Path) -> Names:
+        directory = self._tree
+        for name in path.relative_to(self._root).parts:
+            node = directory.names[name]
+            assert isinstance(node, Names)
+            directory = node
+        return directory
+
+    def _file(self, path: str) -> Inode:
+        directory, name = self._place(path)
+        node = directory.names[name]
+        assert isinstance(node, Inode)
+        return node
+
+
+def write_survivor(survivor: Survivor, root: Path) -> Path:
+    """Make the directory `root` with all that a crash has left in it."""
+    root.mkdir(parents=True)
+    for path, content in sorted(survivor, key=lambda one: one[0]):
+        if content is None:
+            (root / path).mkdir()
+        else:
+            (root / path).write_bytes(content)
+    return root

@@ -21,7 +21,7 @@ import numpy as np
 from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from tests.crash.crashing_log import OFFSET_MAX, OTHER_THREAD, CrashingLog, Promise, content, lay_out, open_log
-from tests.crash.lossy_disk import ALL_OUTCOMES
+from tests.crash.lossy_disk import ALL_OUTCOMES, Survivor
 from tests.naive import batch as naive
 from tests.support.encoder import CONTROL, TRANSACTIONAL
 from tests.support.sampling import case_count, seed_of
@@ -155,7 +155,7 @@ def check_transactions(log: PartitionLog, known: Known) -> None:
     assert committed_offsets(log) == known.committed_offsets()
 
 
-def all_left(crashing: CrashingLog) -> Iterator[tuple[frozenset[tuple[str, bytes]], str, Promise, str]]:
+def all_left(crashing: CrashingLog) -> Iterator[tuple[Survivor, str, Promise, str]]:
     """What a crash may have left, its outcome, what holds then, and when it was."""
     for survivor, (call, outcome) in crashing.disk.survivors.items():
         yield survivor, outcome, crashing.promises[call], f"before call {call}"

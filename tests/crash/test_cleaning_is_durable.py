@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from logstore.log.config import LogConfig
 from logstore.log.load import opening
 from logstore.log.load.loader import LoadSettings
 from logstore.log.partition_log import PartitionLog
-from tests.crash.lossy_disk import LossyDisk
+from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, example_case, lay_out, opened
 from tests.support.logs import batches_of
 from tests.support.seams import UnsyncedSeam
@@ -27,14 +26,6 @@ def laid_out(place: Path, policy: str) -> tuple[PartitionLog, LossyDisk]:
     config = lay_out(case, directory)
     disk = LossyDisk(directory, "durable cleaning")
     return opened(directory, config, NOW, was_clean=True, seam=disk), disk
-
-
-def survivor_at(place: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    directory = place / "t-0"
-    directory.mkdir(parents=True)
-    for name, content in files:
-        (directory / name).write_bytes(content)
-    return directory
 
 
 def reopened(directory: Path, config: LogConfig, recovery_point: int) -> PartitionLog:
@@ -62,7 +53,7 @@ def test_the_indexes_of_a_cleaned_segment_are_on_the_disk_before_it_is_in_its_pl
     log.close()
     found = dict.fromkeys(cleaned, 0)
     for number, files in enumerate(disk.survivors):
-        directory = survivor_at(tmp_path / str(number), files)
+        directory = write_survivor(files, tmp_path / str(number) / "t-0")
         reopened(directory, log.config, end_offset).close()
         for base_offset, (content, expected) in cleaned.items():
             path = directory / f"{base_offset:020d}.log"
@@ -77,7 +68,7 @@ def test_cleaned_segments_are_on_the_disk_when_the_cleaning_returns(tmp_path: Pa
     log, disk = laid_out(tmp_path, "compact")
     log.clean(log.cleanable(None, NOW), NOW)
     expected, end_offset = batches_of(log), log.log_end_offset
-    directory = survivor_at(tmp_path / "lost", disk.survivor("lost"))
+    directory = write_survivor(disk.survivor("lost"), tmp_path / "lost" / "t-0")
     log.close()
     again = reopened(directory, log.config, end_offset)
     assert batches_of(again) == expected
@@ -90,7 +81,7 @@ def test_deleted_segments_stay_away_when_retention_has_returned(base_offset: int
     log, disk = laid_out(tmp_path, "delete")
     log.increment_log_start_offset(base_offset)
     assert log.delete_old_segments(NOW)
-    directory = survivor_at(tmp_path / "lost", disk.survivor("lost"))
+    directory = write_survivor(disk.survivor("lost"), tmp_path / "lost" / "t-0")
     end_offset = log.log_end_offset
     log.close()
     again = reopened(directory, log.config, end_offset)

@@ -18,7 +18,7 @@ import pytest
 from logstore.disk.seam import Seam
 from logstore.log.config import LogConfig
 from logstore.log.partition_log import PartitionLog
-from tests.crash.lossy_disk import LossyDisk
+from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.kafka.cleaning_cases import NOW, CleaningCase, cleaning_cases, example_case, lay_out, opened
 from tests.support.logs import Batches, batches_of
 from tests.support.sampling import case_count, seed_of
@@ -42,14 +42,7 @@ def delete_all(log: PartitionLog) -> None:
 
 def survivors(disk: LossyDisk, place: Path) -> list[Path]:
     """The directories that a crash could have left."""
-    directories = []
-    for number, survivor in enumerate(disk.survivors):
-        directory = place / str(number) / "t-0"
-        directory.mkdir(parents=True)
-        for name, content in survivor:
-            (directory / name).write_bytes(content)
-        directories.append(directory)
-    return directories
+    return [write_survivor(each, place / str(number) / "t-0") for number, each in enumerate(disk.survivors)]
 
 
 def laid_out(number: int, place: Path) -> tuple[CleaningCase, LogConfig, Path]:

@@ -18,7 +18,7 @@ from logstore.log.config import parse_config
 from logstore.log.load.loader import LoadSettings
 from logstore.log.load.recover import recover_partition
 from logstore.log.load.recovered import as_json
-from tests.crash.lossy_disk import LossyDisk
+from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.recovery.cases import NOW_MS, Case, damaged_cases
 from tests.recovery.comparison import Answer, described, files
 from tests.support.sampling import case_count, seed_of
@@ -82,10 +82,7 @@ def check(chosen: Case, source: Path, place: Path) -> int:
     durable = disk.survivor("lost")
     assert {name: described(content) for name, content in durable} == expected["files"], "not all is synced in the end"
     for number, (survivor, crash) in enumerate(disk.survivors.items()):
-        again = place / f"{number}" / directory.name
-        again.mkdir(parents=True)
-        for name, content in survivor:
-            (again / name).write_bytes(content)
+        again = write_survivor(survivor, place / f"{number}" / directory.name)
         assert recover(again, chosen, UnsyncedSeam()) in (expected, twice), f"{chosen} seed {SEED} crash {crash}"
     return len(disk.survivors)
 

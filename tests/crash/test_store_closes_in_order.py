@@ -20,8 +20,7 @@ from logstore.log.partition_log import PartitionLog
 from logstore.model import FetchIsolation
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
-from tests.crash.lossy_disk import OUTCOMES
-from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
+from tests.crash.lossy_disk import OUTCOMES, LossyDisk, Survivor, write_survivor
 from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
 from tests.support.seams import UnsyncedSeam
@@ -81,15 +80,10 @@ def keep_busy(store: DataDirectory) -> None:
         time.sleep(0.001)
 
 
-def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyRoot, Run]:
+def worked(root: Path, seed: str, *, flush_messages: int) -> tuple[LossyDisk, Run]:
     """A run of a store up to the end of its close."""
     run, dice = Run(), Dice(seed)
-
-    class Disk(LossyRoot):
-        def promise(self) -> None:
-            run.flushed.append(run.acknowledged)
-
-    disk = Disk(root, seed)
+    disk = LossyDisk(root, seed, promise=lambda: run.flushed.append(run.acknowledged))
     store = opened(root, disk)
     keep_busy(store)
     store.create_topic("orders", 1, {"flush.messages": flush_messages, "index.interval.bytes": 0})
@@ -137,7 +131,7 @@ def test_a_busy_thread_costs_nothing_that_was_acknowledged(number: int, flush_me
         left.append((survivor, run.flushed[call], f"before call {call}, {outcome}"))
     for index, (survivor, acknowledged, when) in enumerate(left):
         try:
-            check(lay_out(survivor, tmp_path / str(index)), run, acknowledged)
+            check(write_survivor(survivor, tmp_path / str(index)), run, acknowledged)
         except Exception as error:
             error.add_note(f"LOGSTORE_CRASH_SEED={SEED}, run {number}, {when}")
             raise

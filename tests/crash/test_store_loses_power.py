@@ -21,7 +21,7 @@ from logstore.store.broker_config import DURABLE_COMMITS
 from logstore.store.data_directory import DataDirectory
 from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
-from tests.crash.lossy_root import LossyRoot, Survivor, lay_out
+from tests.crash.lossy_disk import LossyDisk, Survivor, write_survivor
 from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
 from tests.support.seams import UnsyncedSeam
@@ -123,13 +123,9 @@ def opened(root: Path, seam: Seam) -> DataDirectory:
 
 def failures(root: Path, seed: str) -> tuple[list[tuple[Survivor, int, str]], list[Told]]:
     """What a failure could leave before each call of a run of two stores, and what was told before that call."""
-    told, told_before = Told(), []
-
-    class Disk(LossyRoot):
-        def promise(self) -> None:
-            told_before.append(deepcopy(told))
-
-    disk, dice = Disk(root, seed), Dice(seed)
+    told, told_before = Told(), list[Told]()
+    disk = LossyDisk(root, seed, promise=lambda: told_before.append(deepcopy(told)))
+    dice = Dice(seed)
     for _ in range(2):
         with opened(root, disk) as store:
             work = Work(store, told, dice)
@@ -183,7 +179,7 @@ def test_a_store_is_whole_after_a_power_failure(number: int, tmp_path: Path, mon
     dice = Dice(seed)
     chosen = [found.pop(dice.below(len(found))) for _ in range(min(len(found), SURVIVOR_COUNT_MAX))]
     for index, (survivor, call, outcome) in enumerate(chosen):
-        root = lay_out(survivor, tmp_path / str(index))
+        root = write_survivor(survivor, tmp_path / str(index))
         try:
             check(root, told_before[call])
         except Exception as error:

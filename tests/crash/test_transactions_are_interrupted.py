@@ -20,7 +20,7 @@ from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.errors import LogstoreError
 from logstore.store.broker_config import DURABLE_COMMITS
-from tests.crash.lossy_tree import LossyTree, lay_out
+from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.support.dice import Dice
 from tests.support.sampling import case_count, seed_of
 from tests.support.small_store import SmallStore, TransactionalClient
@@ -54,17 +54,10 @@ class CrashingStore:
         made.transactions.init_producer_id("other", 1000)
         made.groups.partition_of("g")
         made.close()
-        crashing = self
-
-        class Disk(LossyTree):
-            def promise(self) -> None:
-                story = crashing.story
-                crashing.promises.append((len(story.committed), len(story.aborted)))
-
         self.story = Story()
         self.promises: list[tuple[int, int]] = []
         self.dice = Dice(seed)
-        self.disk = Disk(root, seed)
+        self.disk = LossyDisk(root, seed, promise=self.promise)
         config = {DURABLE_COMMITS: is_durable}
         self.store = SmallStore(
             root, version=version, internal_partitions=1, seam=self.disk, first_producer_id=5000, config=config
@@ -72,6 +65,9 @@ class CrashingStore:
         self.clients = {name: TransactionalClient(self.store, name) for name in IDS}
         self.open: dict[str, bytes] = {}
         self.numbers = dict.fromkeys(IDS, 0)
+
+    def promise(self) -> None:
+        self.promises.append((len(self.story.committed), len(self.story.aborted)))
 
     def step(self) -> None:
         dice, name = self.dice, self.dice.choose(IDS)
@@ -163,7 +159,7 @@ def test_a_transaction_survives_as_a_whole(version: int, is_durable: bool, numbe
     dice = Dice(seed)
     chosen = [found.pop(dice.below(len(found))) for _ in range(min(len(found), SURVIVOR_COUNT_MAX))]
     for index, (survivor, (call, outcome)) in enumerate(chosen):
-        root = lay_out(survivor, tmp_path / str(index))
+        root = write_survivor(survivor, tmp_path / str(index))
         try:
             check(root, version, story, crashing.promises[call])
         except Exception as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.lossy_disk import LossyDisk
+from tests.crash.lossy_disk import LossyDisk, write_survivor
 from tests.support.logs import open_partition_log, records_of
 
 
@@ -47,10 +47,7 @@ def test_a_recovery_point_above_the_end_hides_no_segment_that_is_not_on_the_disk
     log.append_records([b"last"])
     survivor = disk.survivor("lost")
     log.close()
-    after = tmp_path / "after" / "t-0"
-    after.mkdir(parents=True)
-    for name, content in survivor:
-        (after / name).write_bytes(content)
+    after = write_survivor(survivor, tmp_path / "after" / "t-0")
     again = open_partition_log(after, was_clean=False, recovery_point=recovery_point)
     assert [record.offset for record in records_of(again)] == list(range(5, 10))
     again.close()
