@@ -23,7 +23,6 @@ class Asked:
     """A JVM with one of our classes, that answers each line with a line for as long as it is asked."""
 
     def __init__(self, oracle: Oracle, place: Path, main_class: str, *args: str) -> None:
-        self.place = place
         self._process = subprocess.Popen(
             oracle.command(main_class, *args, options=["-Dlogstore.log.level=OFF"]),
             cwd=place,
@@ -54,11 +53,12 @@ class Asked:
         return self._process.stdout.readline()
 
 
-class Judge(Asked):
-    """One that does workloads."""
+class Judge:
+    """Workloads done below `place`: by Kafka's log, in a JVM with `Workloads`, and by ours."""
 
-    def __init__(self, oracle: Oracle, place: Path) -> None:
-        super().__init__(oracle, place, "Workloads")
+    def __init__(self, workloads: Asked, place: Path) -> None:
+        self.workloads = workloads
+        self.place = place
 
     def disagreements(self, work: dict[str, Any]) -> list[str]:
         """What is answered, kept or written otherwise; all files are removed if nothing is."""
@@ -73,7 +73,7 @@ class Judge(Asked):
 
     def real(self, work: dict[str, Any], directory: Path) -> dict[str, Any]:
         """The answers of Kafka's log."""
-        return json.loads(_KAFKA_DETAILS.sub(".", self.answer(line(work, str(directory)))))
+        return json.loads(_KAFKA_DETAILS.sub(".", self.workloads.answer(line(work, str(directory)))))
 
 
 def _differences(work: dict[str, Any], expected: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:

@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.golden.archive import unpack, write_rows
 from tests.golden.provenance import write_hashes
+from tests.kafka.judge import Asked
 from tests.recovery.cases import DAMAGED_ANSWERS, GOLDEN_ANSWERS, Case, damaged_cases, golden_cases
+from tests.support.golden import Golden
 from tests.support.oracle import Oracle
 
 SEED = "kept"
 CASE_COUNT = 1200
 
 
-def ask(oracle: Oracle, cases: Sequence[Case], golden: Callable[[str], Path], place: Path) -> list[dict[str, Any]]:
-    """What LogCheck answers about each case, laid out below `place`, in one JVM."""
+def ask(check: Asked, cases: Sequence[Case], golden: Golden, place: Path) -> list[dict[str, Any]]:
+    """What `LogCheck` answers about each case, laid out below `place`."""
     place.mkdir(exist_ok=True)
     for case in cases:
         case.lay_out(golden(case.golden), place)
-    questions = "".join(json.dumps(case.question()) + "\n" for case in cases)
-    answers = [json.loads(line) for line in oracle.run("LogCheck", cwd=place, text=questions).splitlines()]
-    if len(answers) != len(cases):
-        raise RuntimeError(f"{len(cases)} questions, {len(answers)} answers")
-    return answers
+    questions = [{**case.question(), "directory": str(place / case.directory)} for case in cases]
+    return [json.loads(check.answer(json.dumps(question) + "\n")) for question in questions]
 
 
 def main() -> None:
@@ -41,8 +40,8 @@ def main() -> None:
             (GOLDEN_ANSWERS, golden_cases(golden)),
             (DAMAGED_ANSWERS, damaged_cases(SEED, golden, CASE_COUNT)),
         ):
-            with tempfile.TemporaryDirectory() as place:
-                answers = ask(oracle, cases, golden, Path(place))
+            with tempfile.TemporaryDirectory() as place, Asked(oracle, Path(place), "LogCheck") as check:
+                answers = ask(check, cases, golden, Path(place))
             rows = [{"case": case.row(), **answer} for case, answer in zip(cases, answers, strict=True)]
             write_rows(path, rows)
     write_hashes()

@@ -7,16 +7,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kafka.judge import Judge
+from tests.kafka.judge import Asked, Judge
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import workload
 from tests.support.encoder import Batch, Rec
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -25,23 +25,26 @@ CASE_COUNT = case_count("LOGSTORE_ORACLE_CASES", sample=15, whole=60)
 SEED = seed_of("ORACLE")
 
 
-def test_logs_are_written_as_by_the_real_log(oracle: Oracle, tmp_path: Path) -> None:
-    with Judge(oracle, tmp_path) as judge:
-        for number in range(CASE_COUNT):
-            disagreements = judge.disagreements(workload(f"{SEED} {number}"))
-            assert disagreements == [], f"workload {number} of LOGSTORE_ORACLE_SEED={SEED}"
+@pytest.fixture
+def judge(asked: Callable[..., Asked], tmp_path: Path) -> Judge:
+    return Judge(asked("Workloads"), tmp_path)
 
 
-def test_a_disagreement_is_seen(oracle: Oracle, tmp_path: Path) -> None:
+def test_logs_are_written_as_by_the_real_log(judge: Judge) -> None:
+    for number in range(CASE_COUNT):
+        disagreements = judge.disagreements(workload(f"{SEED} {number}"))
+        assert disagreements == [], f"workload {number} of LOGSTORE_ORACLE_SEED={SEED}"
+
+
+def test_a_disagreement_is_seen(judge: Judge) -> None:
     """Otherwise the test above would tell nothing: one log does a step more than the other."""
     batches = Batch(0, [Rec()]).to_bytes().hex()
     append = {"op": "append", "batches": batches, "epoch": 0, "origin": "CLIENT", "version": -1, "begin": None}
     work = {**workload("any"), "config": {}, "steps": [append]}
-    with Judge(oracle, tmp_path) as judge:
-        assert judge.disagreements(work) == []
-        real = judge.real
-        judge.real = lambda work, directory: real({**work, "steps": [append, append]}, directory)
-        told = [line.partition(":")[0] for line in judge.disagreements(work)]
+    assert judge.disagreements(work) == []
+    real = judge.real
+    judge.real = lambda work, directory: real({**work, "steps": [append, append]}, directory)
+    told = [line.partition(":")[0] for line in judge.disagreements(work)]
     assert {"logEndOffset in the end", f"{0:020}.log", f"{2:020}.snapshot"} <= set(told)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,6 @@ from tests.kafka.judge import Asked
 from tests.naive.building import Row
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, SOME_TIME, TRANSACTIONAL, Batch, Rec
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count
 
 pytestmark = pytest.mark.kafka
@@ -150,11 +149,9 @@ def some_batch(number: int, codec: Codec) -> AskedBatch:
     return AskedBatch(rows, some_header(dice, codec), last if dice.chance(20) else None)
 
 
-@pytest.fixture(scope="module")
-def kafka(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """One JVM that builds for all tests."""
-    with Asked(oracle, tmp_path_factory.mktemp("kafka"), "Builds") as asked:
-        yield asked
+@pytest.fixture
+def kafka(asked: Callable[..., Asked]) -> Asked:
+    return asked("Builds")
 
 
 def ask(kafka: Asked, questions: list[dict[str, Any]]) -> list[Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from tests.kafka.judge import Asked
 from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -128,11 +127,9 @@ def _batches(content: bytes) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="module")
-def kafka(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
-    """One JVM that cleans and retains for all tests."""
-    with Asked(oracle, tmp_path_factory.mktemp("kafka"), "Cleans") as asked:
-        yield asked
+@pytest.fixture
+def kafka(asked: Callable[..., Asked]) -> Asked:
+    return asked("Cleans")
 
 
 def compare(kafka: Asked, place: Path, cases: list[CleaningCase], *, is_plain: bool = True) -> list[dict[str, Any]]:
@@ -241,7 +238,9 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def test_kafka_repairs_what_an_interrupted_cleaning_left_and_so_do_we(oracle: Oracle, tmp_path: Path) -> None:
+def test_kafka_repairs_what_an_interrupted_cleaning_left_and_so_do_we(
+    asked: Callable[..., Asked], tmp_path: Path
+) -> None:
     """To the same files and state, from what a crash before any system call may have left."""
     case = example_case(0)
     directory = tmp_path / "watched" / "t-0"
@@ -258,11 +257,9 @@ def test_kafka_repairs_what_an_interrupted_cleaning_left_and_so_do_we(oracle: Or
     ours = [write(survivor, tmp_path / "ours" / str(number)) for number, survivor in enumerate(chosen)]
     theirs = [write(survivor, tmp_path / "theirs" / str(number)) for number, survivor in enumerate(chosen)]
     shared = {"clean": False, "logStart": 0, "recoveryPoint": 0, "now": NOW, "config": case.config}
-    asked = "".join(json.dumps({"directory": str(one), **shared}) + "\n" for one in theirs)
-    answers = oracle.run("LogCheck", cwd=tmp_path, text=asked).splitlines()
-    assert len(answers) > 10
-    for one, line in zip(ours, answers, strict=True):
-        expected = json.loads(line)
+    assert len(theirs) > 10
+    for one, their in zip(ours, theirs, strict=True):
+        expected = json.loads(asked("LogCheck").answer(json.dumps({"directory": str(their), **shared}) + "\n"))
         assert "error" not in expected
         assert disagreement(expected, answer(settings, one)) == "", f"seed {SEED} {one}"
 

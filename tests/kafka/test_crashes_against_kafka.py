@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from tests.recovery.cases import Case
 from tests.recovery.comparison import answer, disagreement
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -31,24 +31,24 @@ LEFT_OVER = (
 )
 
 
-def test_kafka_makes_of_what_a_crash_left_what_ours_makes_of_it(oracle: Oracle, tmp_path: Path) -> None:
+def test_kafka_makes_of_what_a_crash_left_what_ours_makes_of_it(asked: Callable[..., Asked], tmp_path: Path) -> None:
     torn_count = 0
-    with Asked(oracle, tmp_path, "LogCheck", "--warnings") as check:
-        for number in range(CASE_COUNT):
-            crashing = CrashingLog(tmp_path / str(number) / "t-0", f"{SEED} {number}")
-            crashing.write(STEP_COUNT)
-            survivors, dice = list(crashing.disk.survivors.items()), Dice(f"{SEED} sample {number}")
-            for sample in range(SAMPLE_COUNT):
-                survivor, (call, outcome) = dice.choose(survivors)
-                theirs, ours = (lay_out(survivor, tmp_path / f"{number}-{sample}" / who) for who in ("theirs", "ours"))
-                recovery_point = crashing.promises[call].recovery_point
-                case = Case(0, "", "t-0", (), False, 0, recovery_point, SOME_TIME, CONFIG)
-                expected = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
-                torn_count += any("Corruption found in segment" in warning for warning in expected.pop("warnings"))
-                assert "error" not in expected
-                found = answer(case, ours)
-                for one in (expected, found):
-                    one["files"].pop(LEFT_OVER, None)
-                where = f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, before call {call}, {outcome}"
-                assert disagreement(expected, found) == "", where
+    check = asked("LogCheck", "--warnings")
+    for number in range(CASE_COUNT):
+        crashing = CrashingLog(tmp_path / str(number) / "t-0", f"{SEED} {number}")
+        crashing.write(STEP_COUNT)
+        survivors, dice = list(crashing.disk.survivors.items()), Dice(f"{SEED} sample {number}")
+        for sample in range(SAMPLE_COUNT):
+            survivor, (call, outcome) = dice.choose(survivors)
+            theirs, ours = (lay_out(survivor, tmp_path / f"{number}-{sample}" / who) for who in ("theirs", "ours"))
+            recovery_point = crashing.promises[call].recovery_point
+            case = Case(0, "", "t-0", (), False, 0, recovery_point, SOME_TIME, CONFIG)
+            expected = json.loads(check.answer(json.dumps({**case.question(), "directory": str(theirs)}) + "\n"))
+            torn_count += any("Corruption found in segment" in warning for warning in expected.pop("warnings"))
+            assert "error" not in expected
+            found = answer(case, ours)
+            for one in (expected, found):
+                one["files"].pop(LEFT_OVER, None)
+            where = f"LOGSTORE_CRASH_SEED={SEED}, workload {number}, before call {call}, {outcome}"
+            assert disagreement(expected, found) == "", where
     assert torn_count >= CASE_COUNT

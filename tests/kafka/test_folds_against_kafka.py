@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from logstore.folds.producer_state import ProducerState
 from logstore.folds.producer_update import AppendOrigin, ProducerUpdate
 from logstore.folds.segment_indexes import SegmentIndexes
 from logstore.layout.producer_snapshot import parse_producer_snapshot
+from tests.kafka.judge import Asked
 from tests.properties.fold_stories import marker, scanned, stories
 from tests.support.dice import Dice
 from tests.support.encoder import CONTROL, TRANSACTIONAL, Batch, Rec
@@ -168,14 +169,16 @@ def test_appends_are_answered_and_kept_as_by_the_real_log(oracle: Oracle, tmp_pa
     }
 
 
-def test_recovered_and_rebuilt_logs_have_the_real_files_beside_them(oracle: Oracle, tmp_path: Path) -> None:
+def test_recovered_and_rebuilt_logs_have_the_real_files_beside_them(
+    asked: Callable[..., Asked], tmp_path: Path
+) -> None:
     """Two segments, of whatever a replica may hold: recovered from nothing but their bytes, then opened again without
     the last snapshot, which is rebuilt from the one before."""
     logs = [
         laid_out(tmp_path / str(number) / "t-0", number, story) for number, story in enumerate(collected(STORY_COUNT))
     ]
     refused_count = rebuilt_count = 0
-    for log, answer in zip(logs, opened(oracle, tmp_path, logs, clean=False), strict=True):
+    for log, answer in zip(logs, opened(asked("LogCheck"), logs, clean=False), strict=True):
         expected, refusal = recovered_files(log.segments)
         assert answer.get("error") == refusal
         refused_count += refusal is not None
@@ -185,7 +188,7 @@ def test_recovered_and_rebuilt_logs_have_the_real_files_beside_them(oracle: Orac
     again = [log for log in logs if len(log.snapshots) == 2]
     for log in again:
         (log.directory / log.snapshots[-1]).unlink()
-    for log, answer in zip(again, opened(oracle, tmp_path, again, clean=True), strict=True):
+    for log, answer in zip(again, opened(asked("LogCheck"), again, clean=True), strict=True):
         assert "error" not in answer
         assert log.read(log.snapshots[-1]) == rebuilt_snapshot(log), log.directory
         rebuilt_count += 1
@@ -215,14 +218,14 @@ def laid_out(directory: Path, number: int, batches: list[Batch]) -> Log:
     return Log(directory, segments)
 
 
-def opened(oracle: Oracle, tmp_path: Path, logs: list[Log], *, clean: bool) -> list[dict[str, Any]]:
+def opened(check: Asked, logs: list[Log], *, clean: bool) -> list[dict[str, Any]]:
     """What the real log says when it opens the directories, and closes them again."""
-    questions = ""
+    answers = []
     for log in logs:
         config = {"index.interval.bytes": str(INTERVAL), "segment.index.bytes": "65536"}
         question = {"directory": str(log.directory), "clean": clean, "logStart": 0, "recoveryPoint": 0, "now": NOW}
-        questions += json.dumps({**question, "config": config}) + "\n"
-    return [json.loads(line) for line in oracle.run("LogCheck", cwd=tmp_path, text=questions).splitlines()]
+        answers.append(json.loads(check.answer(json.dumps({**question, "config": config}) + "\n")))
+    return answers
 
 
 def rebuilt_snapshot(log: Log) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from tests.crash.interrupted_calls import CALLS
 from tests.kafka.judge import Asked
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -28,7 +28,7 @@ LINE_COUNT_MAX = 150  # lines that even a short call has, some of them
 CHOSEN = [name for name in CALLS if not name.startswith(("log read", "log open", "log flush"))]
 
 
-def test_kafka_opens_what_interrupts_have_left(oracle: Oracle, tmp_path: Path) -> None:
+def test_kafka_opens_what_interrupts_have_left(asked: Callable[..., Asked], tmp_path: Path) -> None:
     kept, dice = tmp_path / "kept", Dice(SEED)
     kept.mkdir()
     runs = Runs(keep=str(kept), keep_all=True)
@@ -38,22 +38,22 @@ def test_kafka_opens_what_interrupts_have_left(oracle: Oracle, tmp_path: Path) -
     runs.close()
     partitions = sorted(path for path in kept.glob("*/*-*") if path.is_dir() and not path.name.endswith("-delete"))
     assert len(partitions) > len(CHOSEN) // 2
-    with Asked(oracle, tmp_path, "LogCheck", "--warnings") as check:
-        for path in partitions:
-            spans = spans_of(path)
-            question = {
-                "directory": str(path),
-                "clean": True,
-                "logStart": _checkpointed(path.parent / "log-start-offset-checkpoint", path.name),
-                "recoveryPoint": spans[-1].last + 1 if spans else 0,
-                "now": SOME_TIME if path.name == "t-0" else int(time.time() * 1000),
-                "config": {},
-            }
-            answer = json.loads(check.answer(json.dumps(question) + "\n"))
-            where = f"LOGSTORE_ORACLE_SEED={SEED}, {path}: {answer}"
-            assert "error" not in answer, where
-            assert answer["warnings"] == [], where
-            assert not spans or answer["state"]["logEndOffset"] == spans[-1].last + 1, where
+    check = asked("LogCheck", "--warnings")
+    for path in partitions:
+        spans = spans_of(path)
+        question = {
+            "directory": str(path),
+            "clean": True,
+            "logStart": _checkpointed(path.parent / "log-start-offset-checkpoint", path.name),
+            "recoveryPoint": spans[-1].last + 1 if spans else 0,
+            "now": SOME_TIME if path.name == "t-0" else int(time.time() * 1000),
+            "config": {},
+        }
+        answer = json.loads(check.answer(json.dumps(question) + "\n"))
+        where = f"LOGSTORE_ORACLE_SEED={SEED}, {path}: {answer}"
+        assert "error" not in answer, where
+        assert answer["warnings"] == [], where
+        assert not spans or answer["state"]["logEndOffset"] == spans[-1].last + 1, where
 
 
 def _checkpointed(checkpoint: Path, partition: str) -> int:

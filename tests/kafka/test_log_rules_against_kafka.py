@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kafka.judge import Judge
+from tests.kafka.judge import Asked, Judge
 from tests.kafka.workload_log import WorkloadLog
 from tests.kafka.workloads import Step
 from tests.support.encoder import SOME_TIME, Batch, Rec
-from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.kafka
 
@@ -20,10 +19,9 @@ ROLLED = ({"cleanup.policy": "compact"}, {"cleanup.policy": "compact,delete"}, {
 WAITS_MS = (0, 50, 51, 100, 101, 151, 152)
 
 
-@pytest.fixture(scope="module")
-def judge(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    with Judge(oracle, tmp_path_factory.mktemp("judge")) as judge:
-        yield judge
+@pytest.fixture
+def judge(asked: Callable[..., Asked], tmp_path: Path) -> Judge:
+    return Judge(asked("Workloads"), tmp_path)
 
 
 def work(steps: list[Step], **config: str) -> dict[str, Any]:

@@ -26,12 +26,12 @@ from logstore.model import FetchIsolation
 from logstore.view.offset_for_timestamp import offset_for_timestamp
 from logstore.view.read import ReadBounds, read
 from logstore.view.records import Record, RecordReader
+from tests.kafka.judge import Asked
 from tests.naive.transactional_log import transactional_log
 from tests.recovery.cases import NOW_MS, Case, damaged_cases, golden_cases
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -166,7 +166,7 @@ def with_reads(question: Question, ours: Ours, dice: Dice, *, is_damaged: bool) 
 
 
 def disagreements(
-    oracle: Oracle, laid_out: Sequence[tuple[str, Path, Question]], place: Path, *, is_damaged: bool = False
+    kafka: Asked, laid_out: Sequence[tuple[str, Path, Question]], place: Path, *, is_damaged: bool = False
 ) -> list[str]:
     """Where ours and Kafka's answers differ; each directory is copied for Kafka before ours is loaded."""
     asked: list[tuple[str, Ours, Question]] = []
@@ -179,9 +179,8 @@ def disagreements(
             continue  # what does not load is the matter of test_recovery_against_kafka
         full = with_reads({**question, "directory": str(theirs)}, ours, Dice(f"{SEED}-{name}"), is_damaged=is_damaged)
         asked.append((name, ours, full))
-    text = "".join(json.dumps(question) + "\n" for _, _, question in asked)
-    answers = [json.loads(line) for line in oracle.run("Reads", cwd=place, text=text).split("\n") if line]
-    assert len(answers) == len(asked) > 0
+    assert asked
+    answers = [json.loads(kafka.answer(json.dumps(question) + "\n")) for _, _, question in asked]
     return [
         f"LOGSTORE_ORACLE_SEED={SEED} {name}: {line}"
         for (name, ours, question), answer in zip(asked, answers, strict=True)
@@ -282,24 +281,29 @@ def generated(place: Path, count: int) -> list[tuple[str, Path, Question]]:
     return laid_out
 
 
-def test_reads_of_interleaved_transactions(oracle: Oracle, tmp_path: Path) -> None:
-    assert disagreements(oracle, generated(tmp_path, CASE_COUNT), tmp_path) == []
+@pytest.fixture
+def kafka(asked: Callable[..., Asked]) -> Asked:
+    return asked("Reads")
 
 
-def test_reads_of_golden_directories(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_reads_of_interleaved_transactions(kafka: Asked, tmp_path: Path) -> None:
+    assert disagreements(kafka, generated(tmp_path, CASE_COUNT), tmp_path) == []
+
+
+def test_reads_of_golden_directories(kafka: Asked, golden: Callable[[str], Path], tmp_path: Path) -> None:
     # a consumer opens the stream of a compressed batch that says it has no records; such are in no log of a broker
     every = [case for case in golden_cases(golden) if "no-records-codec" not in case.partition]
     dice = Dice(SEED)
     cases = [replace(dice.choose(every), number=number) for number in range(2 * CASE_COUNT)]
     laid_out = [(str(case), case.lay_out(golden(case.golden), tmp_path), case.question()) for case in cases]
-    assert disagreements(oracle, laid_out, tmp_path) == []
+    assert disagreements(kafka, laid_out, tmp_path) == []
 
 
-def test_reads_of_damaged_directories(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_reads_of_damaged_directories(kafka: Asked, golden: Callable[[str], Path], tmp_path: Path) -> None:
     cases = damaged_cases(SEED, golden, 2 * CASE_COUNT)
     laid_out = [(str(case), case.lay_out(golden(case.golden), tmp_path), case.question()) for case in cases]
     asked = [each for each in laid_out if not lacks_swapped_index(each[1])]
-    assert disagreements(oracle, asked, tmp_path, is_damaged=True) == []
+    assert disagreements(kafka, asked, tmp_path, is_damaged=True) == []
 
 
 def lacks_swapped_index(directory: Path) -> bool:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.golden.archive import read_rows
+from tests.kafka.judge import Asked
 from tests.kafka.make_recovered import ask
 from tests.recovery.cases import DAMAGED_ANSWERS, Case, damaged_cases
 from tests.recovery.comparison import answer, disagreement
-from tests.support.oracle import Oracle
+from tests.support.golden import Golden
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -41,9 +42,9 @@ WRONG_CONFIGS = (
 )
 
 
-def check(oracle: Oracle, cases: Sequence[Case], golden: Callable[[str], Path], place: Path) -> list[str]:
+def check(kafka: Asked, cases: Sequence[Case], golden: Golden, place: Path) -> list[str]:
     """Where the two disagree."""
-    answers = ask(oracle, cases, golden, place / "theirs")
+    answers = ask(kafka, cases, golden, place / "theirs")
     found = []
     for case, expected in zip(cases, answers, strict=True):
         problem = disagreement(expected, answer(case, case.lay_out(golden(case.golden), place / "ours")))
@@ -52,20 +53,23 @@ def check(oracle: Oracle, cases: Sequence[Case], golden: Callable[[str], Path], 
     return found
 
 
-def test_damaged_partitions(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
-    assert check(oracle, damaged_cases(SEED, golden, 3 * CASE_COUNT), golden, tmp_path) == []
+@pytest.fixture
+def kafka(asked: Callable[..., Asked]) -> Asked:
+    return asked("LogCheck")
 
 
-def test_stored_answers_are_still_kafkas_answers(oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_damaged_partitions(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
+    assert check(kafka, damaged_cases(SEED, golden, 3 * CASE_COUNT), golden, tmp_path) == []
+
+
+def test_stored_answers_are_still_kafkas_answers(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
     rows = read_rows(DAMAGED_ANSWERS)[:CASE_COUNT]
     cases = [Case.of(row.pop("case")) for row in rows]
-    assert ask(oracle, cases, golden, tmp_path) == rows
+    assert ask(kafka, cases, golden, tmp_path) == rows
 
 
-def test_wrong_configurations_are_refused_in_kafkas_words(
-    oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_wrong_configurations_are_refused_in_kafkas_words(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
     cases = [Case(number, "demo", "orders-0", config=config) for number, config in enumerate(WRONG_CONFIGS)]
-    for case, expected in zip(cases, ask(oracle, cases, golden, tmp_path / "theirs"), strict=True):
+    for case, expected in zip(cases, ask(kafka, cases, golden, tmp_path / "theirs"), strict=True):
         assert "error" in expected
         assert answer(case, case.lay_out(golden("demo"), tmp_path / "ours")) == expected, case.config

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from tests.kafka.workload_log import WorkloadLog, described
 from tests.kafka.workloads import workload
 from tests.recovery.comparison import Answer, UnsyncedSeam, files
 from tests.support.encoder import Batch, Rec
-from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -57,7 +56,7 @@ class Openings:
         told_alike_count: logs of which the same was told as of Kafka's own.
     """
 
-    def __init__(self, judge: Judge, check: Asked) -> None:
+    def __init__(self, judge: Judge, check: Callable[[str], str]) -> None:
         self.judge = judge
         self.check = check
         self.spotless_count = 0
@@ -94,7 +93,7 @@ class Openings:
         """LogCheck's answer, and what of it is other than the log that wrote had it."""
         directory = Path(question["directory"])
         before = files(directory)
-        answer = json.loads(self.check.answer(json.dumps(question) + "\n"))
+        answer = json.loads(self.check(json.dumps(question) + "\n"))
         told = [warning.replace(str(directory.parent), "@PARENT@") for warning in answer["warnings"]]
         if "error" in answer:
             return refused(answer["error"]) | answer, [*told, answer["error"]]
@@ -155,31 +154,32 @@ def differences(what: str, ours: Answer, theirs: Answer) -> Iterator[str]:
             yield f"{what}: {name}: {ours.get(name)}, opened by Kafka {theirs.get(name)}"
 
 
-def test_the_real_log_opens_what_ours_wrote_and_finds_nothing_wrong(oracle: Oracle, tmp_path: Path) -> None:
-    with Judge(oracle, tmp_path) as judge, Asked(oracle, tmp_path, "LogCheck", "--warnings") as check:
-        openings = Openings(judge, check)
-        for number in range(CASE_COUNT):
-            work = {**workload(f"{SEED} written {number}"), "isClosedAfter": number % KILLED_EVERY != 0}
-            place = tmp_path / str(number)
-            assert openings.problems(work, place) == [], f"workload {number} of LOGSTORE_ORACLE_SEED={SEED}"
-            shutil.rmtree(place)
+@pytest.fixture
+def openings(asked: Callable[..., Asked], tmp_path: Path) -> Openings:
+    return Openings(Judge(asked("Workloads"), tmp_path), asked("LogCheck", "--warnings").answer)
+
+
+def test_the_real_log_opens_what_ours_wrote_and_finds_nothing_wrong(openings: Openings, tmp_path: Path) -> None:
+    for number in range(CASE_COUNT):
+        work = {**workload(f"{SEED} written {number}"), "isClosedAfter": number % KILLED_EVERY != 0}
+        place = tmp_path / str(number)
+        assert openings.problems(work, place) == [], f"workload {number} of LOGSTORE_ORACLE_SEED={SEED}"
+        shutil.rmtree(place)
     assert openings.spotless_count > 0.4 * CASE_COUNT
     assert openings.spotless_count + openings.told_alike_count > 0.9 * CASE_COUNT
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
-def test_a_damaged_log_is_told(is_closed: bool, oracle: Oracle, tmp_path: Path) -> None:
+def test_a_damaged_log_is_told(is_closed: bool, openings: Openings, tmp_path: Path) -> None:
     """Otherwise the test above would tell nothing: bytes are lost between the log that wrote and the one that opens."""
     batches = Batch(0, [Rec(b"k", b"v" * 30)]).to_bytes().hex()
     append = {"op": "append", "batches": batches, "epoch": 0, "origin": "CLIENT", "version": -1, "begin": None}
     work = {**workload("any"), "config": {}, "steps": [append, append], "isClosedAfter": is_closed}
-    with Judge(oracle, tmp_path) as judge, Asked(oracle, tmp_path, "LogCheck", "--warnings") as check:
-        openings = Openings(judge, check)
-        assert openings.problems(work, tmp_path / "whole") == []
-        assert openings.spotless_count == 1
-        ask = check.answer
-        check.answer = lambda question: ask(question) if "theirs" in question else ask(torn(question))
-        told = "\n".join(openings.problems(work, tmp_path / "torn"))
+    assert openings.problems(work, tmp_path / "whole") == []
+    assert openings.spotless_count == 1
+    ask = openings.check
+    openings.check = lambda question: ask(question) if "theirs" in question else ask(torn(question))
+    told = "\n".join(openings.problems(work, tmp_path / "torn"))
     assert "ours opens it otherwise: logEndOffset: 2, opened by Kafka 1" in told
     assert "the log that wrote: bytes of segment 0" in told
     assert ("a file: 00000000000000000000.log" in told) == is_closed
