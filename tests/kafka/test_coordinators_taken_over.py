@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
+import logstore
 from logstore.client.consumer.assignors import ASSIGNORS
-from logstore.clock import now_ms
 from logstore.coordinator.groups.membership import ConsumerGroupMetadata, Joining
 from logstore.coordinator.groups.offsets import OffsetAndMetadata
 from logstore.coordinator.transactions.transaction import from_record
-from logstore.disk.seam import SEAM
 from logstore.store.data_directory import DataDirectory
-from logstore.store.opening.start import open_as
 from logstore.topics.consumer_offsets import decode_key, decode_value
 from logstore.view.replay import ControlBatch, ReplayedRecord, replayed
 from tests.support.broker import Broker
@@ -30,10 +28,6 @@ SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partit
 #: a broker that is elected twice while it starts says this of its own partitions, too
 OF_A_SLOW_START = "the partition is not online or is no longer the leader"
 INTERNAL = ("__consumer_offsets", "__transaction_state")
-
-
-def opened(root: Path) -> DataDirectory:
-    return open_as(DataDirectory, str(root), config=SETTINGS, now_ms=now_ms, progress=None, seam=SEAM)
 
 
 def work(store: DataDirectory) -> None:
@@ -93,17 +87,17 @@ def _record(topic: str, one: ReplayedRecord) -> list[Any]:
 
 def test_a_broker_goes_on_with_what_the_coordinators_wrote(oracle: Oracle, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    with opened(ours) as store:
+    with logstore.open(ours, config=SETTINGS) as store:
         work(store)
         our_records = described(store)
         store.groups.join("members", Joining(member_id="m1", topics=("ledger",), assignors=ASSIGNORS))
         assert store.groups.sync("members", "m1") is not None
-    with opened(theirs):
+    with logstore.open(theirs, config=SETTINGS):
         pass
     broker = Broker(oracle, theirs, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:
         [expected] = ask(oracle, address, tmp_path, "work", "state")
-    with opened(theirs) as store:
+    with logstore.open(theirs, config=SETTINGS) as store:
         assert our_records == described(store)
     broker = Broker(oracle, ours, {}, [], is_formatted=True)
     with broker.running(signal.SIGTERM) as address:

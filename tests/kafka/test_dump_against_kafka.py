@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.golden.archive import NAMES, answers, read_rows
 from tests.golden.matrix import LOG_OPTIONS, ODD_LOG_OPTIONS, argvs_of
 from tests.support.dice import Dice
 from tests.support.encoder import random_segment
+from tests.support.golden import Golden
 from tests.support.oracle import Oracle
 from tests.support.sampling import case_count, seed_of
 
@@ -45,7 +45,7 @@ def check(oracle: Oracle, place: Path, argvs: list[list[str]], monkeypatch: pyte
     assert not problem, f"LOGSTORE_ORACLE_SEED={SEED}\n{problem}"
 
 
-def test_stored_answers_are_still_the_real_tools_answers(oracle: Oracle, golden: Callable[[str], Path]) -> None:
+def test_stored_answers_are_still_the_real_tools_answers(oracle: Oracle, golden: Golden) -> None:
     rows = read_rows(answers("control"))
     dumps = [vars(dump) for dump in oracle.dump(golden("control"), [row["argv"] for row in rows])]
     assert list(map(without_identity, dumps)) == list(map(without_identity, rows))
@@ -59,18 +59,14 @@ def without_identity(row: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "name", [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.long) for name in NAMES]
 )
-def test_golden_directories(
-    name: str, oracle: Oracle, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_golden_directories(name: str, oracle: Oracle, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     argvs = [argv for argv in argvs_of(name, golden(name)) if difference(argv) is None]
     dice = Dice(f"{SEED}/{name}")
     chosen = [[*dice.choose(argvs), *dice.choose(((), ("--print-data-log",)))] for _ in range(CASE_COUNT)]
     check(oracle, golden(name), chosen, monkeypatch)
 
 
-def test_damaged_files(
-    oracle: Oracle, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_files(oracle: Oracle, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     argvs = lay_out_all(cases(SEED, golden, 5 * CASE_COUNT), golden, tmp_path)
     check(oracle, tmp_path, argvs, monkeypatch)
 

@@ -32,6 +32,7 @@ from tests.recovery.cases import NOW_MS, Case, damaged_cases, golden_cases
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.dice import Dice
 from tests.support.encoder import SOME_TIME
+from tests.support.golden import Golden
 from tests.support.sampling import case_count, seed_of
 
 pytestmark = pytest.mark.kafka
@@ -290,7 +291,7 @@ def test_reads_of_interleaved_transactions(kafka: Asked, tmp_path: Path) -> None
     assert disagreements(kafka, generated(tmp_path, CASE_COUNT), tmp_path) == []
 
 
-def test_reads_of_golden_directories(kafka: Asked, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_reads_of_golden_directories(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
     # a consumer opens the stream of a compressed batch that says it has no records; such are in no log of a broker
     every = [case for case in golden_cases(golden) if "no-records-codec" not in case.partition]
     dice = Dice(SEED)
@@ -299,7 +300,7 @@ def test_reads_of_golden_directories(kafka: Asked, golden: Callable[[str], Path]
     assert disagreements(kafka, laid_out, tmp_path) == []
 
 
-def test_reads_of_damaged_directories(kafka: Asked, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_reads_of_damaged_directories(kafka: Asked, golden: Golden, tmp_path: Path) -> None:
     cases = damaged_cases(SEED, golden, 2 * CASE_COUNT)
     laid_out = [(str(case), case.lay_out(golden(case.golden), tmp_path), case.question()) for case in cases]
     asked = [each for each in laid_out if not lacks_swapped_index(each[1])]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.stories.pages import ROOT, run_page
+from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def test_the_page_does_what_it_shows(
-    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(golden("demo"), tmp_path / "data")
     monkeypatch.chdir(tmp_path)
@@ -25,7 +25,7 @@ def test_the_page_does_what_it_shows(
 
 
 def test_the_readme_does_what_it_shows_of_spark(
-    spark: SparkSession, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = shutil.copytree(golden("demo"), tmp_path / "demo")
     monkeypatch.chdir(place)

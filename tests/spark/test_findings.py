@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from logstore.audit.directory_audit import audit_directory
 from logstore.audit.finding import Finding
 from tests.spark.planned import Planned
 from tests.support.audit_twenty_faults import twenty_faults
+from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load
@@ -41,7 +41,7 @@ def damaged(directory: Path, destination: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["demo", "killed", "groups", "damaged"])
-def test_findings_are_those_of_the_audit(name: str, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_findings_are_those_of_the_audit(name: str, golden: Golden, tmp_path: Path) -> None:
     path = damaged(golden("transactions"), tmp_path / name) if name == "damaged" else golden(name)
     found = [tuple(row.values()) for row in Planned(path, table="findings", now=NOW_MS).rows()]
     expected = [told(finding) for finding in audit_directory(str(path), NOW_MS).findings]
@@ -49,14 +49,14 @@ def test_findings_are_those_of_the_audit(name: str, golden: Callable[[str], Path
     assert (len(found) > 3) == (name == "damaged")
 
 
-def test_a_partition_alone_is_looked_at_alone(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_partition_alone_is_looked_at_alone(golden: Golden, tmp_path: Path) -> None:
     path = damaged(golden("transactions"), tmp_path / "damaged")
     rows = Planned(path / "orders-0", table="findings").rows()
     assert {(row["topic"], row["partition"]) for row in rows} == {("orders", 0)}
     assert Planned(path, table="findings", subscribe="orders").rows() == rows
 
 
-def test_findings_in_spark(golden: Callable[[str], Path], tmp_path: Path, load: Load) -> None:
+def test_findings_in_spark(golden: Golden, tmp_path: Path, load: Load) -> None:
     path = damaged(golden("transactions"), tmp_path / "damaged")
     counts = load(path, table="findings").groupBy("severity").count().collect()
     assert {row["severity"] for row in counts} >= {"error"}
@@ -72,7 +72,7 @@ def test_twenty_faults_are_these_twenty_in_spark(tmp_path: Path, load: Load) -> 
 
 
 @pytest.mark.long  # as does the README
-def test_the_command_line_audits_with_spark(spark: object, golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_command_line_audits_with_spark(spark: object, golden: Golden, tmp_path: Path) -> None:
     path = damaged(golden("transactions"), tmp_path / "damaged")
     words = ["audit", str(path), "--now", str(NOW_MS), "--format", "json"]
     program = Path(sys.executable).with_name("logstore")

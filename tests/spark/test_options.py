@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from spark_dumps.options import parse_options
 from tests.spark.planned import Planned
 from tests.spark.segment_files import write_partition
 from tests.support.encoder import SOME_TIME
+from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load
@@ -139,7 +139,7 @@ def test_tasks_are_larger_where_somebody_says_how_many_are_enough(data: Path, mo
     assert 5 <= counts[1] == counts[2] < 10 <= counts[10] < len(Planned(data).tasks)
 
 
-def test_producers_are_chosen_by_their_ids(golden: Callable[[str], Path]) -> None:
+def test_producers_are_chosen_by_their_ids(golden: Golden) -> None:
     path = golden("transactions")
     everything = Planned(path, "producer_id long, offset long").rows()
     ids = {row["producer_id"] for row in everything}

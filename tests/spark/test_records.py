@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import pytest
 from tests.golden.archive import answers, read_rows
 from tests.spark.planned import Planned
 from tests.spark.recorded import Record, all_records, committed_records
+from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,20 +40,18 @@ def records_of(frame: DataFrame) -> list[Record]:
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_read_uncommitted_gives_all_records(name: str, golden: Callable[[str], Path], load: Load) -> None:
+def test_read_uncommitted_gives_all_records(name: str, golden: Golden, load: Load) -> None:
     found = records_of(load(golden(name)))
     assert len(found) > 40
     assert found == all_records(name)
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_read_committed_gives_what_was_committed(name: str, golden: Callable[[str], Path], load: Load) -> None:
+def test_read_committed_gives_what_was_committed(name: str, golden: Golden, load: Load) -> None:
     assert records_of(load(golden(name), isolation_level="read_committed")) == committed_records(name)
 
 
-def test_aborted_records_are_left_out_without_the_last_transaction_index(
-    golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_aborted_records_are_left_out_without_the_last_transaction_index(golden: Golden, tmp_path: Path) -> None:
     """A `.txnindex` of the segment that is written need not be there, or be whole: a broker makes it anew."""
     directory = shutil.copytree(golden("transactions"), tmp_path / "data")
     expected = Planned(directory, isolation_level="read_committed").offsets()
@@ -64,7 +62,7 @@ def test_aborted_records_are_left_out_without_the_last_transaction_index(
     assert Planned(directory, isolation_level="read_committed").offsets() == expected
 
 
-def test_the_columns_are_those_of_the_kafka_source(golden: Callable[[str], Path], load: Load) -> None:
+def test_the_columns_are_those_of_the_kafka_source(golden: Golden, load: Load) -> None:
     frame = load(golden("demo"))
     assert frame.schema.simpleString() == f"struct<{KAFKA_SOURCE_SCHEMA.replace(', ', ',').replace(' ', ':')}>"
     row = frame.where("topic = 'orders' AND offset = 2").first()
@@ -72,7 +70,7 @@ def test_the_columns_are_those_of_the_kafka_source(golden: Callable[[str], Path]
     assert (bytes(row.key), bytes(row.value), row.timestampType) == (b"orders0", b"0-c", 0)
 
 
-def test_headers_are_there_when_they_are_asked_for(golden: Callable[[str], Path]) -> None:
+def test_headers_are_there_when_they_are_asked_for(golden: Golden) -> None:
     path = golden("records") / "headers-0"
     rows = {row["offset"]: row["headers"] for row in Planned(path, includeHeaders="true").rows()}
     assert "headers" not in Planned(path).rows()[0]
@@ -86,7 +84,7 @@ def test_headers_are_there_when_they_are_asked_for(golden: Callable[[str], Path]
         assert [header["key"] for header in found] == keys or "," in "".join(header["key"] for header in found)
 
 
-def header_lines(golden: Callable[[str], Path]) -> list[re.Match[str]]:
+def header_lines(golden: Golden) -> list[re.Match[str]]:
     """Offsets and header keys that Kafka's tool printed."""
     answers_about = [row for row in read_rows(answers("records")) if row["argv"][1:2] == [f"headers-0/{0:020d}.log"]]
     text = next(row["stdout"] for row in answers_about if row["argv"][2:] == ["--print-data-log"])
@@ -95,7 +93,7 @@ def header_lines(golden: Callable[[str], Path]) -> list[re.Match[str]]:
     return found
 
 
-def test_old_magics_are_read_too(golden: Callable[[str], Path]) -> None:
+def test_old_magics_are_read_too(golden: Golden) -> None:
     expected = [record for record in all_records("legacy") if not record.topic.startswith("broken")]
     rows = Planned(golden("legacy"), subscribePattern="^(?!broken)").rows()
     assert [(row["topic"], row["offset"], row["timestampType"]) for row in rows] == [

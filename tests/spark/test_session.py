@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 import spark_dumps
 from logstore.errors import UsageError
 from spark_dumps.session import UNIX_SOCKETS, check_java, check_pyspark, settings_of
+from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,12 +92,12 @@ def test_unix_sockets_are_asked_for_where_their_names_are_short(master: str, is_
     assert settings_of(master) == ({UNIX_SOCKETS: "true"} if is_short else {})
 
 
-def test_a_table_is_there_for_sql(spark: SparkSession, golden: Callable[[str], Path]) -> None:
+def test_a_table_is_there_for_sql(spark: SparkSession, golden: Golden) -> None:
     spark.sql(f"CREATE TEMPORARY VIEW ends USING kafka_segments OPTIONS (path '{golden('demo')}', table 'topics')")
     assert spark.sql("SELECT sum(log_end_offset) FROM ends").first() == (69,)
 
 
-def test_a_dataframe_may_be_filtered_in_different_ways(golden: Callable[[str], Path], load: Load) -> None:
+def test_a_dataframe_may_be_filtered_in_different_ways(golden: Golden, load: Load) -> None:
     frame = load(golden("demo")).where("topic = 'orders'")
     low, high = frame.where("offset < 10"), frame.where("offset >= 20")
     counts = low.count(), high.count(), frame.count(), low.union(high).count()
@@ -106,7 +106,7 @@ def test_a_dataframe_may_be_filtered_in_different_ways(golden: Callable[[str], P
     assert counts[2] > counts[0] + counts[1] == counts[3]
 
 
-def test_an_error_names_the_file_and_what_to_do(golden: Callable[[str], Path], load: Load) -> None:
+def test_an_error_names_the_file_and_what_to_do(golden: Golden, load: Load) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="no such table"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.golden.archive import answers, read_rows
+from tests.support.golden import Golden
 
 if TYPE_CHECKING:
     from tests.spark.conftest import Load
@@ -56,13 +57,13 @@ def rows_of(load: Load, path: Path, table: str, columns: str, where: str = "true
     return sorted(tuple(row) for row in frame.collect())
 
 
-def test_batches(golden: Callable[[str], Path], load: Load) -> None:
+def test_batches(golden: Golden, load: Load) -> None:
     expected = matches(".log", BATCH_FIELDS, "--print-data-log")
     assert len(expected) > 60
     assert rows_of(load, golden(NAME), "batches", BATCH_COLUMNS) == expected
 
 
-def test_aborted(golden: Callable[[str], Path], load: Load) -> None:
+def test_aborted(golden: Golden, load: Load) -> None:
     pattern = r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)"
     expected = matches(".txnindex", pattern)
     assert len(expected) > 8
@@ -70,7 +71,7 @@ def test_aborted(golden: Callable[[str], Path], load: Load) -> None:
     assert found == expected
 
 
-def test_transactions(golden: Callable[[str], Path], load: Load) -> None:
+def test_transactions(golden: Golden, load: Load) -> None:
     pattern = r"producerId: (\d+) .*isTransactional: true isControl: true"
     markers = matches(".log", pattern, "--print-data-log")
     columns = "state, producer_id, first_offset, last_offset, marker_offset"
@@ -87,7 +88,7 @@ def test_transactions(golden: Callable[[str], Path], load: Load) -> None:
     ]
 
 
-def test_index_entries(golden: Callable[[str], Path], load: Load) -> None:
+def test_index_entries(golden: Golden, load: Load) -> None:
     offsets = matches(".index", r"offset: (\d+) position: (\d+)")
     assert rows_of(load, golden(NAME), "index_entries", "offset, position", "index = 'offset'") == offsets
     times = matches(".timeindex", r"timestamp: (\d+) offset: (\d+)")
@@ -96,7 +97,7 @@ def test_index_entries(golden: Callable[[str], Path], load: Load) -> None:
     assert len(times) > 3
 
 
-def test_producers(golden: Callable[[str], Path], load: Load) -> None:
+def test_producers(golden: Golden, load: Load) -> None:
     pattern = (
         r"producerId: (\d+) producerEpoch: (\d+) coordinatorEpoch: (-?\d+) currentTxnFirstOffset: "
         r"Optional(?:Long)?(?:\[|\.)(\w+)\]? lastTimestamp: (\d+)"
@@ -112,7 +113,7 @@ def test_producers(golden: Callable[[str], Path], load: Load) -> None:
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
-def test_topics(golden: Callable[[str], Path], load: Load) -> None:
+def test_topics(golden: Golden, load: Load) -> None:
     columns = "segment_count, log_start_offset, log_end_offset, last_stable_offset, leader_epoch"
     assert rows_of(load, golden(NAME), "topics", columns) == [
         ("orders", 0, 1, 0, 38, 34, 0),
@@ -137,7 +138,7 @@ def last_records(topic: str, option: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def test_transaction_state(golden: Callable[[str], Path], load: Load) -> None:
+def test_transaction_state(golden: Golden, load: Load) -> None:
     names = ["EMPTY", "ONGOING", "PREPARE_COMMIT", "PREPARE_ABORT", "COMPLETE_COMMIT", "COMPLETE_ABORT"]
     expected = {
         (json.loads(key)["data"]["transactionalId"], value["producerId"], names[value["transactionStatus"]])
@@ -152,7 +153,7 @@ def test_transaction_state(golden: Callable[[str], Path], load: Load) -> None:
 
 
 @pytest.mark.parametrize("name", ["transactions", "groups"])
-def test_group_offsets(name: str, golden: Callable[[str], Path], load: Load) -> None:
+def test_group_offsets(name: str, golden: Golden, load: Load) -> None:
     frame = load(golden(name), table="group_offsets")
     found = {(row.group_id, row.topic, row.partition): (row.offset, row.is_pending) for row in frame.collect()}
     if name == "transactions":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from docs.generators import pages as generated_pages
 from tests.stories.pages import ROOT, blocks, run_page
+from tests.support.golden import Golden
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -23,9 +23,7 @@ def _name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != ON_SPARK and blocks(page)], ids=_name)
-def test_pages_do_what_they_show(
-    page: Path, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_do_what_they_show(page: Path, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "copy of `tests/golden/demo`" in page.read_text():
         shutil.copytree(golden("demo"), tmp_path / "data")
     monkeypatch.chdir(tmp_path)

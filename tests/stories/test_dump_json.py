@@ -6,7 +6,7 @@ import base64
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.conformance.damage import KINDS
 from tests.conformance.damaged_cases import ANSWERS, Case
 from tests.conformance.dumping import answer
 from tests.golden.archive import NAMES, answers, read_rows
+from tests.support.golden import Golden
 
 CONTROL_TITLES = {
     "LEADER_CHANGE": "LeaderChange:",
@@ -183,7 +184,7 @@ def problem(row: Item) -> str | None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_objects_tell_what_the_real_tools_text_tells(
-    name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(golden(name))
     rows = [
@@ -195,7 +196,7 @@ def test_objects_tell_what_the_real_tools_text_tells(
 
 @pytest.mark.parametrize("suffix", list(KINDS))
 def test_damaged_files_end_with_the_same_error(
-    suffix: str, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [row for row in read_rows(ANSWERS) if Path(row["case"]["file"]).suffix == suffix]
     for row in rows:

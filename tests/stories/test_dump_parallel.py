@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from tests.conformance.beyond import difference
 from tests.conformance.dumping import answer, disagreement
 from tests.golden.archive import NAMES, answers, read_rows
 from tests.support.dice import Dice
+from tests.support.golden import Golden
 
 LOGSTORE = Path(sys.executable).with_name("logstore")
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
@@ -44,9 +45,7 @@ def in_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("in_workers")
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_still_what_the_real_tool_prints(
-    name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_still_what_the_real_tool_prints(name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
     rows = [row for row in read_rows(answers(name)) if difference(row["argv"]) is None]
     problem = disagreement(rows[:: len(rows) // ROWS_OF_A_DIRECTORY + 1])
@@ -54,9 +53,7 @@ def test_it_is_still_what_the_real_tool_prints(
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "random"])
-def test_files_in_any_order_print_as_one_by_one(
-    name: str, golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_in_any_order_print_as_one_by_one(name: str, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden(name))
     files = [str(path.relative_to(golden(name))) for path in sorted(golden(name).rglob("*")) if path.is_file()]
     dice = Dice(name)
@@ -72,7 +69,7 @@ def test_files_in_any_order_print_as_one_by_one(
 
 @pytest.mark.usefixtures("in_workers")
 def test_an_error_in_one_file_drops_the_files_behind_it_and_all_findings(
-    golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(golden("demo") / "orders-0")
     log = "00000000000000000000.log"
@@ -107,7 +104,7 @@ class FailingStream(io.BytesIO):
     ("error_number", "kind"), [(errno.EPIPE, BrokenPipeError), (errno.ENOSPC, OSError), (errno.EIO, OSError)]
 )
 def test_a_write_that_fails_ends_all_workers(
-    error_number: int, kind: type[OSError], write_count: int, golden: Callable[[str], Path]
+    error_number: int, kind: type[OSError], write_count: int, golden: Golden
 ) -> None:
     stdout, stderr = FailingStream(error_number, write_count), io.StringIO()
     with pytest.raises(kind) as raised:
@@ -119,7 +116,7 @@ def test_a_write_that_fails_ends_all_workers(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("argv", [["--version"], ["."], ["--print-data-log", *["."] * 40]])
-def test_a_full_disk_is_one_clear_line(argv: list[str], golden: Callable[[str], Path]) -> None:
+def test_a_full_disk_is_one_clear_line(argv: list[str], golden: Golden) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [LOGSTORE, "dump", *argv],
@@ -145,9 +142,7 @@ def test_a_file_that_fails_is_not_standard_output(
 
 
 @pytest.mark.parametrize("line_count", [1, 100])
-def test_a_reader_that_leaves_in_the_middle_of_many_files_ends_it_quietly(
-    line_count: int, golden: Callable[[str], Path]
-) -> None:
+def test_a_reader_that_leaves_in_the_middle_of_many_files_ends_it_quietly(line_count: int, golden: Golden) -> None:
     process = subprocess.Popen(
         [LOGSTORE, "dump", "--print-data-log", *["."] * 200],
         cwd=golden("transactions"),

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.dumping import answer
 from tests.golden.archive import NAMES, answers, read_rows
+from tests.support.golden import Golden
 
 ROWS_OF_A_DIRECTORY = 150
 DEAD_ENDS = ("", "--verify-index-only", "--index-sanity-check")
@@ -58,7 +58,7 @@ def state(directory: Path) -> dict[str, tuple[bytes | None, int, int]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_calls_leave_a_golden_directory_as_it_was(
-    name: str, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Path(shutil.copytree(golden(name), tmp_path / name))
     before = state(place)
@@ -73,7 +73,7 @@ def test_all_calls_leave_a_golden_directory_as_it_was(
 @pytest.mark.parametrize("option", DEAD_ENDS)
 @pytest.mark.parametrize("missing", [".index", ".timeindex", ".log"])
 def test_the_dump_makes_no_missing_file(
-    option: str, missing: str, golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    option: str, missing: str, golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Path(shutil.copytree(golden("demo") / "orders-0", tmp_path / "orders-0"))
     stem = "00000000000000000000"
@@ -87,9 +87,7 @@ def test_the_dump_makes_no_missing_file(
     assert state(place) == before
 
 
-def test_an_index_of_odd_size_is_not_trimmed(
-    golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_of_odd_size_is_not_trimmed(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Path(shutil.copytree(golden("transactions"), tmp_path / "transactions"))
     indexes = [path for path in sorted(place.rglob("*index")) if path.stat().st_size > 12]
     for path in indexes:
@@ -102,7 +100,7 @@ def test_an_index_of_odd_size_is_not_trimmed(
     assert state(place) == before
 
 
-def test_no_file_is_opened_for_writing(golden: Callable[[str], Path], tmp_path: Path) -> None:
+def test_no_file_is_opened_for_writing(golden: Golden, tmp_path: Path) -> None:
     """So a directory that may only be read is enough."""
     place = Path(shutil.copytree(golden("demo"), tmp_path / "demo"))
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=place, capture_output=True, text=True, check=True)
@@ -112,7 +110,7 @@ def test_no_file_is_opened_for_writing(golden: Callable[[str], Path], tmp_path: 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything can be written")
 def test_a_directory_that_may_only_be_read_is_dumped(
-    golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Path(shutil.copytree(golden("demo"), tmp_path / "demo"))
     expected = answer([str(place)])

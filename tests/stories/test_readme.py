@@ -6,19 +6,17 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.stories.pages import ROOT, run_page
+from tests.support.golden import Golden
 
 README = ROOT / "README.md"
 
 
-def test_the_readme_does_what_it_shows(
-    golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_readme_does_what_it_shows(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = shutil.copytree(golden("demo"), tmp_path / "demo")
     monkeypatch.chdir(place)
     assert (

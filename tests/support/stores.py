@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from logstore import clock
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.disk.seam import Seam
@@ -13,7 +15,9 @@ from logstore.errors import DataDirectoryError
 from logstore.model import FetchIsolation
 from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.batches import data_batch
+from logstore.store.opening.start import open_as
 from logstore.view.metadata_replay import read_metadata
+from tests.recovery.comparison import UnsyncedSeam
 from tests.support.clock import Clock
 
 #: internal topics of one partition, which are made sooner than fifty
@@ -31,6 +35,17 @@ class FailingRenames(Seam):
         if self.directory is not None and self.directory in path:
             raise DataDirectoryError("No space left on device", path=path, java_class="java.io.IOException")
         super().rename(path, new_path)
+
+
+def open_store(
+    path: Path,
+    *,
+    seam: Seam | None = None,
+    now_ms: Callable[[], int] = clock.now_ms,
+    config: Mapping[str, Any] | None = None,
+) -> Store:
+    """`logstore.open` with a seam; without one it waits for no disk."""
+    return open_as(Store, str(path), config=config or {}, now_ms=now_ms, progress=None, seam=seam or UnsyncedSeam())
 
 
 def patient_producer(store: Store, **config: Any) -> Producer:

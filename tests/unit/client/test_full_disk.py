@@ -15,13 +15,11 @@ import pytest
 import logstore
 from logstore.client.producer import Producer
 from logstore.client.store import Store
-from logstore.clock import now_ms
 from logstore.disk.seam import Writable
 from logstore.disk.system_errors import read_error
 from logstore.errors import KafkaStorageError, LogstoreError, TransactionAbortedError
-from logstore.store.opening.start import open_as
 from tests.recovery.comparison import UnsyncedSeam
-from tests.support.stores import FEW_PARTITIONS, LONG_MS
+from tests.support.stores import FEW_PARTITIONS, LONG_MS, open_store
 
 NO_SPACE = "No space left on device"
 TIMEOUTS = [None, 0, 30]
@@ -45,7 +43,7 @@ def disk() -> Disk:
 
 @pytest.fixture
 def store(tmp_path: Path, disk: Disk) -> Iterator[Store]:
-    opened = open_as(Store, str(tmp_path), config=FEW_PARTITIONS, now_ms=now_ms, progress=None, seam=disk)
+    opened = open_store(tmp_path, config=FEW_PARTITIONS, seam=disk)
     opened.create_topic("t", partitions=3)
     yield opened
     with suppress(LogstoreError):

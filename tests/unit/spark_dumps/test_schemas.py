@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+
+from tests.support.golden import Golden
 
 pytest.importorskip("pyspark")
 
@@ -32,7 +31,7 @@ def test_the_schema_is_pysparks(name: str) -> None:
         ("group_offsets", "groups", {"expire_timestamp"}),  # no record there has one
     ],
 )
-def test_every_column_has_values(name: str, directory: str, null: set[str], golden: Callable[[str], Path]) -> None:
+def test_every_column_has_values(name: str, directory: str, null: set[str], golden: Golden) -> None:
     source = KafkaSegments({"path": str(golden(directory)), "table": name})
     reader = source.reader(source.schema())
     rows = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]

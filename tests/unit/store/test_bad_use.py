@@ -25,10 +25,10 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.store.broker_config import DURABLE_COMMITS
-from logstore.store.opening.start import open_as
 from logstore.topics.cluster_metadata import encode_value
 from tests.recovery.comparison import UnsyncedSeam
-from tests.support.stores import append_metadata
+from tests.support.clock import Clock
+from tests.support.stores import FEW_PARTITIONS, append_metadata, open_store
 
 CLUSTER_ID = "bG9nc3RvcmUtZ29sZGVuLQ"
 
@@ -92,14 +92,8 @@ class FullDisk(UnsyncedSeam):
 @pytest.mark.parametrize("free_size", [6000, 6100, 7000, 7050, 9000, 12_345])
 def test_a_full_disk_takes_back_nothing_that_was_answered(free_size: int, tmp_path: Path) -> None:
     done: list[bytes] = []
-    store = open_as(
-        Store,
-        str(tmp_path),
-        config={"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1, DURABLE_COMMITS: True},
-        now_ms=lambda: 1_700_000_000_000,
-        progress=None,
-        seam=FullDisk(free_size),
-    )
+    config = {**FEW_PARTITIONS, DURABLE_COMMITS: True}
+    store = open_store(tmp_path, config=config, now_ms=Clock(), seam=FullDisk(free_size))
     store.create_topic("orders", partitions=2)
     with pytest.raises(LogstoreError) as raised:
         write_until_full(store, done)

@@ -14,6 +14,7 @@ from logstore.coordinator.transactions.outcomes import ProducerIdentity
 from logstore.topics.transaction_state import TransactionState
 from logstore.view.replay import ReplayedRecord, replayed
 from tests.support import small_store
+from tests.support.golden import Golden
 from tests.support.small_store import SmallStore, TransactionalClient
 
 OPEN_PLACES = (("orders", 0), ("payments", 0))
@@ -21,7 +22,7 @@ Taken = Callable[[str, int], SmallStore]
 
 
 @pytest.fixture
-def taken(golden: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Taken:
+def taken(golden: Golden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Taken:
     """`taken(NAME, version)` is a copy of a golden directory, opened."""
     monkeypatch.setattr(small_store, "topic_id_of", lambda name: None)
 

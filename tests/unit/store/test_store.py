@@ -26,6 +26,7 @@ from logstore.errors import (
     UsageError,
 )
 from logstore.store.data_directory import DataDirectory
+from tests.support.clock import Clock
 from tests.support.stores import values_of
 
 TOPICS: dict[str, int] = {}
@@ -95,9 +96,9 @@ def test_a_directory_is_one_stores_at_a_time(store: DataDirectory) -> None:
 
 
 def test_deleted_topics_go_a_delay_later(tmp_path: Path) -> None:
-    now = [1_700_000_000_000]
+    clock = Clock()
     root = tmp_path / "data"
-    with logstore.open(root, now_ms=lambda: now[0]) as store:
+    with logstore.open(root, now_ms=clock) as store:
         store.create_topic("orders", 2)
         store.create_topic("kept")
         log = store.log("orders", 0)
@@ -111,10 +112,10 @@ def test_deleted_topics_go_a_delay_later(tmp_path: Path) -> None:
         assert len(names) == 2
         assert all(name.endswith("-delete") for name in names)
         again = store.create_topic("orders", 1)
-        now[0] += 59_000
+        clock.now_ms += 59_000
         store.run_due()
         assert len([name for name in os.listdir(root) if name.endswith("-delete")]) == 2
-        now[0] += 2_000
+        clock.now_ms += 2_000
         store.run_due()
         assert [name for name in os.listdir(root) if name.startswith("orders")] == ["orders-0"]
         assert store.failures == {}

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from logstore.store.data_directory import DataDirectory
-from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
 from tests.support.clock import Clock
-from tests.support.stores import FailingRenames
+from tests.support.stores import FailingRenames, open_store
 
 
 @pytest.fixture
@@ -28,5 +27,5 @@ def seam() -> FailingRenames:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock, seam: FailingRenames) -> Iterator[DataDirectory]:
-    with open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as opened:
+    with open_store(tmp_path, now_ms=clock, seam=seam) as opened:
         yield opened

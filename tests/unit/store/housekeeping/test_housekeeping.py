@@ -18,10 +18,9 @@ from logstore.errors import LogstoreError
 from logstore.log.cleaner import map_building
 from logstore.log.segment.log_segment import LogSegment
 from logstore.store.data_directory import DataDirectory
-from logstore.store.opening.start import open_as
 from logstore.store.timers import Timers
 from tests.support.clock import DAY_MS, Clock
-from tests.support.stores import FailingRenames, append_segments, read_checkpoint, run_later
+from tests.support.stores import FailingRenames, append_segments, open_store, read_checkpoint, run_later
 
 
 def test_checkpoints_are_written_when_kafka_writes_them(store: DataDirectory, clock: Clock) -> None:
@@ -162,7 +161,7 @@ def test_a_log_with_nothing_to_delete_or_to_clean_is_not_opened(tmp_path: Path, 
         store.create_topic("dirty", 1, {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0})
         append_segments(store, "dirty", 5)
     seam = OpenedLogs()
-    with open_as(DataDirectory, str(tmp_path), config={}, now_ms=clock, progress=None, seam=seam) as store:
+    with open_store(tmp_path, now_ms=clock, seam=seam) as store:
         run_later(store, clock, 8 * DAY_MS)
         assert seam.partitions == {"__cluster_metadata-0", "old-0", "dirty-0"}
         assert store.log("old", 0).log_start_offset == 1

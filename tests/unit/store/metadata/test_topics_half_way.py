@@ -6,26 +6,22 @@ import errno
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from logstore.disk.seam import Seam
 from logstore.disk.system_errors import nio_error
 from logstore.errors import DataDirectoryError, KafkaStorageError
 from logstore.store import partitions
-from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.topics import TopicDescription, describe
-from logstore.store.opening.start import open_as
 from logstore.view.metadata_image import MetadataImage, TopicImage
 from tests.recovery.comparison import UnsyncedSeam
+from tests.support.clock import Clock
 from tests.support.small_store import START_MS
+from tests.support.stores import open_store
 
-
-def opened(root: Path, seam: Seam | None = None) -> DataDirectory:
-    return open_as(
-        DataDirectory, str(root), config={}, now_ms=lambda: START_MS, progress=None, seam=seam or UnsyncedSeam()
-    )
+opened = partial(open_store, now_ms=Clock(START_MS))
 
 
 def directories(root: Path) -> list[str]:
@@ -85,7 +81,7 @@ def test_directories_made_by_an_opening_before_one_that_is_refused_are_synced(tm
         shutil.rmtree(path)
     seam = RefusedDirectory()
     with pytest.raises(DataDirectoryError, match="t-2"):
-        opened(tmp_path, seam)
+        opened(tmp_path, seam=seam)
     # the next opening finds them, and takes them for synced
     assert seam.done[seam.done.index("t-0") :] == ["t-0", "t-1", "refused", "synced"]
 
@@ -112,7 +108,7 @@ class FullDisk(UnsyncedSeam):
 
 def test_a_topic_that_can_neither_be_made_nor_removed_is_completed_by_the_next_opening(tmp_path: Path) -> None:
     seam = FullDisk()
-    with opened(tmp_path, seam) as store:
+    with opened(tmp_path, seam=seam) as store:
         with pytest.raises((DataDirectoryError, KafkaStorageError)) as caught:
             store.create_topic("t", 3)
         assert any("is completed by the next opening" in note for note in caught.value.__notes__)
@@ -155,7 +151,7 @@ def test_a_topic_whose_directories_cannot_be_put_aside_is_deleted(tmp_path: Path
     with opened(tmp_path) as store:
         store.create_topic("t", 3)
         store.log("t", 0).append_records([b"a"])
-    with opened(tmp_path, Unrenaming()) as store:
+    with opened(tmp_path, seam=Unrenaming()) as store:
         with pytest.raises(DataDirectoryError, match="Permission denied") as caught:
             store.delete_topic("t")
         assert "topic t is deleted" in caught.value.__notes__[-1]
@@ -170,7 +166,7 @@ def test_a_topic_whose_directories_cannot_be_put_aside_is_deleted(tmp_path: Path
 
 def test_a_topic_is_created_where_a_deleted_one_left_its_directory(tmp_path: Path) -> None:
     seam = Unrenaming()
-    with opened(tmp_path, seam) as store:
+    with opened(tmp_path, seam=seam) as store:
         store.create_topic("t")
         store.log("t", 0).append_records([b"a"])
         with pytest.raises(DataDirectoryError, match="Permission denied"):
@@ -187,7 +183,7 @@ def test_both_errors_of_a_deletion_are_told(tmp_path: Path, monkeypatch: pytest.
 
     with opened(tmp_path) as store:
         store.create_topic("t")
-    with opened(tmp_path, Unrenaming()) as store:
+    with opened(tmp_path, seam=Unrenaming()) as store:
         monkeypatch.setattr(store.groups, "topic_deleted", fail)
         with pytest.raises(DataDirectoryError, match="Permission denied") as caught:
             store.delete_topic("t")

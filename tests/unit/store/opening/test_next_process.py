@@ -17,6 +17,7 @@ from logstore.layout.clean_shutdown import FILE_NAME
 from logstore.log.partition_log import PartitionLog
 from logstore.store import partitions
 from logstore.store.data_directory import DataDirectory
+from tests.support.clock import Clock
 from tests.support.small_store import START_MS
 
 CHECKPOINTS = ("recovery-point", "log-start", "replication", "cleaner")
@@ -68,17 +69,17 @@ def test_it_does_where_a_crash_left_the_checkpoints_of_the_deleted_one(tmp_path:
 
 
 def test_directories_that_an_earlier_process_put_aside_are_removed(tmp_path: Path) -> None:
-    now = [START_MS]
-    with logstore.open(tmp_path, now_ms=lambda: now[0]) as store:
+    clock = Clock(START_MS)
+    with logstore.open(tmp_path, now_ms=clock) as store:
         filled(store)
         store.delete_topic("t")
         assert len(list(tmp_path.glob("t-0.*-delete"))) == 1
-    now[0] += 3_600_000
-    with logstore.open(tmp_path, now_ms=lambda: now[0]) as store:
-        now[0] += 59_000  # `file.delete.delay.ms` begins anew, as for a broker
+    clock.now_ms += 3_600_000
+    with logstore.open(tmp_path, now_ms=clock) as store:
+        clock.now_ms += 59_000  # `file.delete.delay.ms` begins anew, as for a broker
         store.run_due()
         assert len(list(tmp_path.glob("t-0.*-delete"))) == 1
-        now[0] += 61_000
+        clock.now_ms += 61_000
         store.run_due()
         assert list(tmp_path.glob("t-0*")) == []
         assert store.failures == {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from logstore_tools.dump import command, run
 from tests.conformance.dumping import answer
 from tests.support.encoder import GZIP, Batch, Rec
+from tests.support.golden import Golden
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -61,7 +61,7 @@ def as_arrow(item: dict[str, Any], *, is_text: bool) -> dict[str, Any]:
 @pytest.mark.parametrize("options", [[], ["--print-data-log"], ["--deep-iteration", "--offset", "3:12"], DECODER])
 @pytest.mark.parametrize("name", ["demo", "transactions", "groups"])
 def test_the_rows_are_those_of_json(
-    name: str, options: list[str], golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    name: str, options: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(golden(name))
     found = rows_of_arrow(".", *options)
@@ -74,7 +74,7 @@ def test_the_rows_are_those_of_json(
 @pytest.mark.parametrize("options", [["--print-data-log"], ["--print-data-log", "--skip-record-metadata"], DECODER])
 @pytest.mark.parametrize("name", ["legacy", "control"])
 def test_rows_of_old_magics_of_control_records_and_of_broken_logs(
-    name: str, options: list[str], golden: Callable[[str], Path]
+    name: str, options: list[str], golden: Golden
 ) -> None:
     paths = sorted(map(str, golden(name).rglob("*.log")))[::3]
     found = [rows_of_arrow("--files", path, *options) for path in paths]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from logstore_tools.dump.options import DumpOptions
 from tests.conformance.dumping import answer
 from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.encoder import GZIP, LZ4, NONE, SOME_TIME, ZSTD, Batch, Rec
+from tests.support.golden import Golden
 
 LOG = "00000000000000000000.log"
 INDEX = "00000000000000000000.index"
@@ -196,7 +196,7 @@ def test_keys_are_compared_as_bytes() -> None:
     assert offsets_of("--key", "k") == [4]
 
 
-def test_filters_go_with_decoders_and_without_metadata(golden: Callable[[str], Path]) -> None:
+def test_filters_go_with_decoders_and_without_metadata(golden: Golden) -> None:
     log = str(golden("demo") / "__transaction_state-0" / LOG)
     whole = answer(["--files", log, "--transaction-log-decoder"])[1].split("\n")
     found = answer(["--files", log, "--transaction-log-decoder", "--offset", "3:5"])[1].split("\n")

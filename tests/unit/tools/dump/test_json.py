@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 from tests.conformance.dumping import answer
 from tests.naive.legacy import Message, message_set, wrapped
 from tests.support.encoder import CONTROL, GZIP, Batch, Rec
+from tests.support.golden import Golden
 
 LOG = "00000000000000000000.log"
 INDEX = "00000000000000000000.index"
@@ -112,7 +112,7 @@ def test_old_records_have_their_checksum(magic: int) -> None:
     ]
 
 
-def test_decoded_records_are_objects(golden: Callable[[str], Path]) -> None:
+def test_decoded_records_are_objects(golden: Golden) -> None:
     log = golden("demo") / "__transaction_state-0" / LOG
     found = [each for each in objects("--files", str(log), "--transaction-log-decoder") if each["kind"] == "record"]
     assert found
@@ -136,7 +136,7 @@ def test_json_rows_before_a_failing_record_are_printed() -> None:
     assert "java.lang.NullPointerException" in stderr
 
 
-def test_bytes_that_are_no_batch_are_told(golden: Callable[[str], Path]) -> None:
+def test_bytes_that_are_no_batch_are_told(golden: Golden) -> None:
     Path(LOG).write_bytes(Batch(0, [Rec()]).to_bytes() + bytes(12))
     assert objects("--files", LOG)[1:] == [{"file": LOG, "kind": "trailer", "invalidBytes": 12}]
     assert [each["kind"] for each in objects("--files", LOG, "--max-bytes", "100")] == ["batch"]

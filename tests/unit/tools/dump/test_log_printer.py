@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from logstore.jit.kernel import INTERPRETED
 from logstore_tools.dump import log_printer, output, run
 from tests.naive.legacy import Message, message_set
 from tests.support.encoder import GZIP, Batch, Rec
+from tests.support.golden import Golden
 
 LOG = "00000000000000000000.log"
 DEPTHS = [[], ["--deep-iteration"], ["--print-data-log"], ["--print-data-log", "--skip-record-metadata"]]
@@ -45,9 +45,7 @@ def check_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, b
 
 @pytest.mark.parametrize("depth", DEPTHS, ids=" ".join)
 @pytest.mark.parametrize("name", ["demo", "legacy", "control"])
-def test_every_log_of_a_broker(
-    name: str, depth: list[str], golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_log_of_a_broker(name: str, depth: list[str], golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = sorted(golden(name).rglob("*.log"))
     assert paths
     for path in paths:

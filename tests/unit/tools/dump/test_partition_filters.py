@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from logstore.layout.file_names import parse_partition_directory
 from logstore.model import FetchIsolation
 from logstore.view.partition_reader import PartitionReader
 from tests.conformance.dumping import answer
+from tests.support.golden import Golden
 
 LOG = "00000000000000000000.log"
 
@@ -29,7 +29,7 @@ def offsets_of(directory: Path, *options: str, kind: str = "text") -> list[int]:
 @pytest.mark.parametrize("isolation", [FetchIsolation.READ_COMMITTED, FetchIsolation.READ_UNCOMMITTED])
 @pytest.mark.parametrize("name", ["demo", "transactions", "transactions-v1", "killed", "compacted", "legacy"])
 def test_the_dump_of_an_isolation_level_has_the_records_of_a_consumer(
-    name: str, isolation: FetchIsolation, golden: Callable[[str], Path]
+    name: str, isolation: FetchIsolation, golden: Golden
 ) -> None:
     count = 0
     for directory in sorted(path for path in golden(name).iterdir() if parse_partition_directory(path.name)):
@@ -43,7 +43,7 @@ def test_the_dump_of_an_isolation_level_has_the_records_of_a_consumer(
     assert count > 20
 
 
-def test_a_transactional_id_is_the_producer_ids_that_it_has_and_had(golden: Callable[[str], Path]) -> None:
+def test_a_transactional_id_is_the_producer_ids_that_it_has_and_had(golden: Golden) -> None:
     partition = golden("demo") / "orders-0"
     assert offsets_of(partition, "--transactional-id", "left-open") == [34, 35]
     assert offsets_of(partition, "--transactional-id", "left-open", "--isolation-level", "read_committed") == []
@@ -51,9 +51,7 @@ def test_a_transactional_id_is_the_producer_ids_that_it_has_and_had(golden: Call
     assert offsets_of(partition, "--transactional-id", "kopierer-ü") == offsets_of(partition, "--producer-id", "3")
 
 
-def test_unknown_transactional_ids_and_places_without_a_topic_are_refused(
-    golden: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_unknown_transactional_ids_and_places_without_a_topic_are_refused(golden: Golden, tmp_path: Path) -> None:
     log = golden("demo") / "orders-0" / LOG
     code, _, told = answer(["--files", str(log), "--transactional-id", "nobody"])
     assert (code, "expected one of billing-1, kopierer-ü, left-open" in told) == (2, True)

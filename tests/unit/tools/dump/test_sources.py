@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from logstore.errors import DataDirectoryError
 from logstore_tools.paths import dump_files
 from tests.conformance.dumping import answer
+from tests.support.golden import Golden
 
 SEGMENT = ("00000000000000000000.log", "00000000000000000000.index", "00000000000000000000.timeindex")
 LATER = tuple(name.replace("0.", "9.") for name in SEGMENT)
@@ -182,7 +183,7 @@ def test_directories_that_cannot_be_read_are_told() -> None:
     assert len(notes) == 1
 
 
-def test_files_beside_words_ignores_the_words_as_kafkas_tool_does(golden: Callable[[str], Path]) -> None:
+def test_files_beside_words_ignores_the_words_as_kafkas_tool_does(golden: Golden) -> None:
     make("orders-0", SEGMENT)
     assert answer(["orders-0", "--files", "x.unknown", "no/*"])[1:] == (
         "Dumping x.unknown\n",
@@ -190,7 +191,7 @@ def test_files_beside_words_ignores_the_words_as_kafkas_tool_does(golden: Callab
     )
 
 
-def test_a_whole_data_directory_is_dumped(golden: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_data_directory_is_dumped(golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(golden("demo"))
     rc, stdout, _ = answer(["."])
     dumped = [line.removeprefix("Dumping ./") for line in stdout.split("\n") if line.startswith("Dumping ")]
