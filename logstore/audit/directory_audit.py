@@ -168,10 +168,12 @@ def _transactions(
     histories = {one.partition.key: one.transactions for one in asked}
     lives = Lives(histories, log)
     found = tuple(
-        judged(history, one, lives, now_ms) for history in histories.values() for one in history.open_transactions
+        judged(history, one, lives, now_ms, cluster.settled_ms)
+        for history in histories.values()
+        for one in history.open_transactions
     )
     is_closed = bool(partitions) and partitions[0].partition.surroundings.was_closed
-    return Transactions(histories, lives, log, found, is_closed, now_ms)
+    return Transactions(histories, lives, log, found, is_closed, min(now_ms, cluster.settled_ms))
 
 
 def _groups(partitions: Sequence[PartitionFacts], cluster: Cluster) -> Groups:

@@ -10,6 +10,7 @@ compacted is known not to be (`LogCleaner.cleanFilthiestLog`, `LogCleanerManager
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import Enum
@@ -22,7 +23,7 @@ from ..disk.mapped import MappedFile
 from ..disk.names import child, parent
 from ..disk.side_files import read_meta_properties
 from ..errors import LogstoreError, SchemaError
-from ..layout import meta_properties
+from ..layout import clean_shutdown, meta_properties
 from ..layout.file_names import METADATA_TOPIC
 from ..layout.meta_properties import MetaProperties
 from ..layout.offset_checkpoint import CLEANER_OFFSET_FILE_NAME as _CLEANER
@@ -33,6 +34,10 @@ from ..view.replay import ReplayedRecord, replayed_rows
 from ..view.walk import Damage, Run, walk
 from .facts.batches import AuditedBatches, Breach, Follower
 from .partition import Partition, open_partition, unless_gone
+from .stable_reading import signature
+
+NEVER = 2**63 - 1  # ms
+_MINUTE_MS = 60_000
 
 
 class Known(Enum):
@@ -150,6 +155,19 @@ class Cluster:
             return Known.UNKNOWN
         found = self.topic(topic)
         return Known.YES if found is not None and partition in found.partitions else Known.NO
+
+    @cached_property
+    def settled_ms(self) -> int:
+        """What happened up to then is in all files alike.
+
+        A running broker, which writes checkpoints each minute, goes on while files are read or copied one after the
+        other, and looks for what is late every ten seconds. So the last minute before the newest file is not judged,
+        unless the directory was closed in order.
+        """
+        if os.path.lexists(child(self._root, clean_shutdown.FILE_NAME)):
+            return NEVER
+        newest_ns = max((modified_ns for _, _, modified_ns in signature(self._root)), default=0)
+        return newest_ns // 1_000_000 - _MINUTE_MS
 
     def topic(self, name: str) -> TopicImage | None:
         """The topic of this name, None if it is not known."""

@@ -31,6 +31,7 @@ class Verdict(Enum):
     MARKER_MISSING = "marker is missing"  # decided and closed, without a marker here
     HANGING = "hanging"  # no coordinator knows of it
     UNKNOWN = "unknown"  # the coordinator's records are not here
+    RECENT = "recent"  # they may be older than those of the partition, or newer
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Transactions:
         lives: their markers beside the decisions of coordinators.
         open: of all partitions, the oldest of each first.
         is_closed: no broker runs on the directory.
-        now_ms: the time that ages are counted to.
+        late_ms: what should have happened before is late; see `Cluster.settled_ms`.
     """
 
     histories: dict[tuple[str, int], PartitionTransactions]
@@ -90,11 +91,11 @@ class Transactions:
     log: CoordinatorLog
     open: tuple[OpenTransaction, ...]
     is_closed: bool
-    now_ms: int
+    late_ms: int
 
 
 def judged(
-    history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, now_ms: int
+    history: PartitionTransactions, transaction: PartitionTransaction, lives: Lives, now_ms: int, settled_ms: int
 ) -> OpenTransaction:
     """Say what is to become of an open transaction of a partition, with its age at `now_ms`."""
     transactional_id, entry = lives.log.owner(transaction.producer_id) or (None, None)
@@ -103,7 +104,11 @@ def judged(
         entries = lives.log.history[transactional_id]
         if is_same_transaction(entry.metadata, transaction) and entry.metadata.start_timestamp_ms >= 0:
             started_ms = entry.metadata.start_timestamp_ms
-    verdict = _verdict(history, transaction, entries, lives, now_ms)
+    verdict = _verdict(history, transaction, entries, lives, min(now_ms, settled_ms))
+    behind = [entry.timestamp for entry in entries if entry.timestamp > transaction.last_timestamp]
+    is_recent = max(transaction.last_timestamp, min(behind, default=0)) > settled_ms
+    if is_recent and verdict in (Verdict.HANGING, Verdict.MARKER_MISSING):
+        verdict = Verdict.RECENT
     return OpenTransaction(history, transaction, verdict, now_ms - started_ms, transactional_id, entry)
 
 
@@ -112,17 +117,17 @@ def _verdict(
     transaction: PartitionTransaction,
     entries: list[CoordinatorEntry],
     lives: Lives,
-    now_ms: int,
+    late_ms: int,
 ) -> Verdict:
     """By the last record of the transactional id; the ones before tell whether the transaction was ever its own."""
     place = history.partition.key
     last = entries[-1].metadata if entries else None
     if last is not None and is_same_transaction(last, transaction) and place in last.partitions:
         if last.state is TransactionState.ONGOING:
-            is_over = last.start_timestamp_ms + last.transaction_timeout_ms < now_ms
+            is_over = last.start_timestamp_ms + last.transaction_timeout_ms < late_ms
             return Verdict.TIMED_OUT if is_over else Verdict.ONGOING
         if last.state in PREPARED:
-            is_late = last.last_update_timestamp_ms + last.transaction_timeout_ms < now_ms
+            is_late = last.last_update_timestamp_ms + last.transaction_timeout_ms < late_ms
             return Verdict.LATE if is_late else Verdict.ENDING
     if history.may_be_ended(transaction) or not (entries or lives.log.is_complete):
         return Verdict.UNKNOWN
@@ -238,6 +243,8 @@ _WHY = {
     Verdict.HANGING: "it hangs: its coordinator does not count this partition among its transaction, or knows nothing "
     "of its producer, so that nobody is going to end it",
     Verdict.UNKNOWN: "its coordinator's records are not in this directory, so what becomes of it is not known here",
+    Verdict.RECENT: "it is less than a minute older than the newest file: it, or what its coordinator says of it, may "
+    "be in a file that was copied, or read, before the other",
 }
 _ADVICE = {
     Verdict.ONGOING: "wait: its coordinator aborts it when its timeout is over",
@@ -249,4 +256,5 @@ _ADVICE = {
     "lost to readers whatever is done; " + _ABORT,
     Verdict.HANGING: _ABORT,
     Verdict.UNKNOWN: "ask the data directory of the broker that leads its partition of __transaction_state",
+    Verdict.RECENT: "ask again in a minute, or make a copy while no broker writes",
 }

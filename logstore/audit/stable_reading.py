@@ -21,7 +21,7 @@ READING_COUNT_MAX = 4
 MOMENT_S = 0.5  # longer than between two writes that belong together, on a machine that is busy
 REST_MS = 2000  # a directory that was left alone for so long is not in the middle of anything
 
-_Signature = set[tuple[str, int, int]]
+Signature = set[tuple[str, int, int]]
 
 
 def read_until_stable(
@@ -32,12 +32,12 @@ def read_until_stable(
     Raises:
         DataDirectoryError: `path` cannot be listed; and what `read` raises.
     """
-    before = _signature(path)
+    before = signature(path)
     result = read()
     findings = tuple(findings_of(result))
     has_waited = False
     for _ in range(READING_COUNT_MAX - 1):
-        after = _signature(path)
+        after = signature(path)
         newest_ms = max((modified_ns for _, _, modified_ns in after), default=0) // 1_000_000
         is_at_rest = after == before and (has_waited or abs(now_ms() - newest_ms) >= REST_MS)
         if not findings or is_at_rest:
@@ -52,9 +52,9 @@ def read_until_stable(
     return result, findings
 
 
-def _signature(path: str, depth: int = 2) -> _Signature:
+def signature(path: str, depth: int = 2) -> Signature:
     """Names, sizes and times of all files in the directory and in those right below it."""
-    found = _Signature()
+    found = Signature()
     try:
         entries = list(os.scandir(path))
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def _signature(path: str, depth: int = 2) -> _Signature:
     for entry in entries:
         try:
             if depth > 1 and entry.is_dir(follow_symlinks=False):
-                found |= _signature(entry.path, depth - 1)
+                found |= signature(entry.path, depth - 1)
             else:
                 status = entry.stat(follow_symlinks=False)
                 found.add((entry.path, status.st_size, status.st_mtime_ns))

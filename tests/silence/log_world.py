@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,7 @@ ROUNDS = 8
 STEPS_MAX = 40  # of a round
 
 
-def snapshots(oracle: Oracle, place: Path, seed: str) -> Iterator[Snapshot]:
+def snapshots(oracle: Oracle, place: Path, seed: str) -> Generator[Snapshot]:
     """World after world, without end."""
     with Asked(oracle, place, "LogWork") as work, ThreadPoolExecutor(1) as pool:
         for number in count():

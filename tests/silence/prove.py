@@ -48,10 +48,12 @@ def main() -> int:
     print(f"LOGSTORE_SILENCE_SEED={seed}", flush=True)
     keep = os.environ.get("LOGSTORE_SILENCE_KEEP")
     tally = Tally(Path(keep) if keep else None)
-    with closing(snapshots(Oracle(), seed)) as found:
-        for _, snapshot in zip(range(limit), found, strict=False):
-            tally.audit(snapshot)
-    print(tally.text())
+    try:
+        with closing(snapshots(Oracle(), seed)) as found:
+            for snapshot in islice(found, limit):
+                tally.audit(snapshot)
+    finally:
+        print(tally.text(), flush=True)
     return 1 if tally.error_count else 0
 
 

@@ -13,10 +13,9 @@ from ...folds.transaction_marker import read_marker
 from ...layout.batch import CONTROL_FLAG, RECORDS, TRANSACTIONAL_FLAG
 from ...model import ControlRecordType
 from ...view.walk import Damage
-from ..evidence import Evidence
+from ..evidence import NEVER, Evidence
 from .batches import AuditedBatches, Follower
 
-NEVER = 2**63 - 1  # ms
 NONE = -1
 _SIZE = 78  # bytes of the one shape of markers that brokers write
 _RECORD = bytes.fromhex("20 00 00 00 08 0000 0000 0c 0000 00000000 00")

@@ -74,7 +74,7 @@ def transaction_no_data(facts: Transactions) -> Iterator[Broken]:
     """A transaction has been open for longer than its timeout, and has no data in a partition that it claims."""
     for transactional_id, entries in facts.log.history.items() if not facts.is_closed else ():
         metadata = entries[-1].metadata
-        is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < facts.now_ms
+        is_over = metadata.start_timestamp_ms + metadata.transaction_timeout_ms < facts.late_ms
         if metadata.state is not TransactionState.ONGOING or not is_over:
             continue
         for place in metadata.partitions:

@@ -53,7 +53,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  */
 public final class BrokerWork {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final long PATIENCE_MS = 6_000;
+    private static final long PATIENCE_MS = 3_000;
 
     private final Clients clients;
     private final String bootstrap;
@@ -66,8 +66,8 @@ public final class BrokerWork {
     private BrokerWork(String bootstrap) {
         this.bootstrap = bootstrap;
         clients = new Clients(bootstrap);
-        admin = Admin.create(Map.of("bootstrap.servers", bootstrap, "default.api.timeout.ms", "6000",
-            "request.timeout.ms", "3000", "reconnect.backoff.max.ms", "200"));
+        admin = Admin.create(Map.of("bootstrap.servers", bootstrap, "default.api.timeout.ms", "3000",
+            "request.timeout.ms", "2000", "reconnect.backoff.max.ms", "200"));
     }
 
     public static void main(String[] args) throws Exception {
@@ -151,8 +151,8 @@ public final class BrokerWork {
 
     private KafkaProducer<byte[], byte[]> producer() {
         return producers.computeIfAbsent(text("producer"), name -> {
-            List<String> settings = new ArrayList<>(List.of("max.block.ms=6000", "request.timeout.ms=3000", "linger.ms=0",
-                "delivery.timeout.ms=5000", "reconnect.backoff.max.ms=200", "compression.type=" + text("codec")));
+            List<String> settings = new ArrayList<>(List.of("max.block.ms=2500", "request.timeout.ms=2000", "linger.ms=0",
+                "delivery.timeout.ms=2500", "reconnect.backoff.max.ms=200", "compression.type=" + text("codec")));
             if (name.startsWith("plain")) settings.addAll(List.of("enable.idempotence=false", "acks=1"));
             if (name.startsWith("tx")) settings.addAll(List.of("transactional.id=" + name, "transaction.timeout.ms=" + text("timeout")));
             KafkaProducer<byte[], byte[]> producer = clients.producer(settings.toArray(String[]::new));
@@ -176,7 +176,7 @@ public final class BrokerWork {
         String protocol = text("protocol");
         KafkaConsumer<byte[], byte[]> consumer = consumers.computeIfAbsent(text("group"), group -> {
             KafkaConsumer<byte[], byte[]> made = clients.consumer(group, "group.protocol=" + protocol,
-                "default.api.timeout.ms=4000", "request.timeout.ms=3000", "reconnect.backoff.max.ms=200");
+                "default.api.timeout.ms=2500", "request.timeout.ms=2000", "reconnect.backoff.max.ms=200");
             made.subscribe(List.of(text("topic")));
             return made;
         });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from collections.abc import Callable
@@ -391,6 +392,21 @@ def test_an_empty_log_may_have_no_topic_id_yet(tmp_path: Path) -> None:
     assert findings(root, story) == []
     (empty / f"{0:020d}.log").write_bytes((root / A / f"{0:020d}.log").read_bytes())
     assert "partition-metadata" in findings(root, story)
+
+
+@pytest.mark.parametrize("rule", ["transaction-hanging", "marker-missing", "transaction-timeout", "marker-late"])
+def test_files_may_be_copied_one_after_the_other(rule: str, tmp_path: Path) -> None:
+    """What happened in the last minute before the newest file is not judged, unless the directory was closed."""
+    for number, fault in enumerate(FAULTS[rule]):
+        story = fault()
+        root = story.write(tmp_path / str(number))
+        assert rule in findings(root, story)
+        for newest_ms, found in ((story.now_ms, False), (story.now_ms + 10**9, True)):
+            for file in (*root.iterdir(), *root.glob("*/*")):
+                os.utime(file, ns=(0, newest_ms * 1_000_000))
+            assert (rule in findings(root, story)) == found or "between" in fault.__name__
+        verdict = {one.verdict for one in read_transactions(str(root), story.now_ms)[0].open}
+        assert Verdict.RECENT not in verdict
 
 
 def test_a_lag_beyond_the_end_is_not_clamped(tmp_path: Path) -> None:
