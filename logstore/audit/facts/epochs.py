@@ -11,7 +11,7 @@ import numpy as np
 from ...disk.side_files import read_leader_epoch_checkpoint
 from ...errors import CheckpointFormatError
 from ...layout import leader_epoch_checkpoint
-from ..evidence import Evidence
+from ..evidence import NEVER, Evidence
 from ..partition import unless_gone
 from .batches import Ask, AuditedBatches, Breach, Follower
 
@@ -62,6 +62,11 @@ class EpochFacts(Follower):
             self._ask(Breach("offsets-lost", (where, "a record at each offset", found)))
 
     def _asked_from(self) -> int:
-        """Where the log starts; while its checkpoint may be behind, where its epochs start (`truncateFromStart`)."""
+        """Where the log starts; while its checkpoint may be behind, where its epochs start (`truncateFromStart`).
+
+        Raised to the end of the log, the start leaves no epoch at all behind a crash (`truncateFromEnd`).
+        """
         start = self.evidence.partition.first_offset
-        return start if self.evidence.is_start_known or not self._starts.size else max(start, self._starts[0])
+        if self.evidence.is_start_known or self.path is None:
+            return start
+        return max(start, self._starts[0] if self._starts.size else NEVER)
