@@ -104,7 +104,7 @@ class Steps:
     def _epoch(self) -> Step:
         """Another leader, or the same one of a new epoch; or a manager that starts anew, after a stop or a crash."""
         kind = self.dice.choose(("switch", "epoch", "restart", "restart"))
-        return {**self._host(kind), "isClean": self.dice.chance(50)}
+        return {**self._host(kind), "isClean": self.dice.chance(50), "lost": self.dice.choose((0, 1, 5))}
 
     def _alter(self) -> Step:
         config = self.dice.choose(

@@ -117,12 +117,18 @@ def taken(
 def copy(source: Path, target: Path) -> None:
     """Copy a directory while it changes: what is gone when it is its turn is left out."""
     target.mkdir(parents=True)
-    for entry in os.scandir(source):
-        with suppress(FileNotFoundError):
-            if entry.is_dir(follow_symlinks=False):
-                copy(Path(entry.path), target / entry.name)
-            else:
-                shutil.copy2(entry.path, target / entry.name)
+    with suppress(FileNotFoundError):
+        place = os.open(source, os.O_RDONLY)  # another directory may get its name meanwhile
+        try:
+            here = Path(f"/proc/self/fd/{place}")
+            for name in os.listdir(place):
+                with suppress(FileNotFoundError):
+                    if (here / name).is_dir():
+                        copy(here / name, target / name)
+                    else:
+                        shutil.copy2(here / name, target / name)
+        finally:
+            os.close(place)
 
 
 def _stand_still(pid: int) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...columns.batch_table import BoolArray
 from ...disk.side_files import read_leader_epoch_checkpoint
 from ...errors import CheckpointFormatError
 from ...layout import leader_epoch_checkpoint
-from ..evidence import NEVER, Evidence
+from ..evidence import Evidence
 from ..partition import unless_gone
 from .batches import Ask, AuditedBatches, Breach, Follower
 
@@ -45,7 +46,9 @@ class EpochFacts(Follower):
     def step(self, batches: AuditedBatches) -> None:
         if not self._is_compared or self.disordered:
             return
-        is_asked = batches.is_v2 & (batches.epochs >= 0) & (batches.base >= self._asked_from())
+        is_asked = batches.is_v2 & (batches.epochs >= 0) & (batches.base >= self.evidence.partition.first_offset)
+        if self.path is not None:
+            is_asked &= ~self._is_below(batches)
         entries = np.searchsorted(self._starts, batches.base, side="right") - 1
         known = np.concatenate([self._epochs, [-1]])[entries]  # the last one is that of batches below all entries
         for row in np.flatnonzero(is_asked & (known != batches.epochs)).tolist():
@@ -61,12 +64,13 @@ class EpochFacts(Follower):
             found = f"none at {start - int(self._starts[0])} offsets up to {start - 1}, which are of its epochs"
             self._ask(Breach("offsets-lost", (where, "a record at each offset", found)))
 
-    def _asked_from(self) -> int:
-        """Where the log starts; while its checkpoint may be behind, where its epochs start (`truncateFromStart`).
+    def _is_below(self, batches: AuditedBatches) -> BoolArray:
+        """Which batches the log start may once have been raised above, so that they lost their epoch.
 
-        Raised to the end of the log, the start leaves no epoch at all behind a crash (`truncateFromEnd`).
+        Then the first epoch begins at the start (`truncateFromStart`), or there is none if that was the end of the log
+        (`truncateFromEnd`); the start itself may be lost by a crash, as its checkpoint follows within a minute.
         """
-        start = self.evidence.partition.first_offset
-        if self.evidence.is_start_known or self.path is None:
-            return start
-        return max(start, self._starts[0] if self._starts.size else NEVER)
+        if not self._starts.size:
+            return np.ones(batches.base.size, np.bool_)
+        is_below: BoolArray = batches.base < self._starts[0]
+        return is_below & (batches.epochs == self._epochs[0]) if self.evidence.is_start_known else is_below

@@ -11,10 +11,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ScheduledFuture;
 import kafka.log.LogManager;
@@ -85,6 +87,7 @@ public final class LogWork {
     /** A broker's log manager and its cleaner, which cleans when it is asked to. */
     private final class Host {
         private final Tasks tasks = new Tasks();
+        private final Set<TopicPartition> paused = new HashSet<>();
         private LogManager manager;
         private LogCleaner.CleanerThread cleaner;
 
@@ -263,6 +266,7 @@ public final class LogWork {
     /** As a broker that is told to stop replicas: of a log dir that they move to, too. */
     private void delete() throws Exception {
         eachHost(host -> {
+            if (host.paused.remove(partition())) host.manager.resumeCleaning(partition());
             for (boolean isFuture : new boolean[] {false, true}) {
                 if (host.manager.getLog(partition(), isFuture).isEmpty()) continue;
                 host.manager.asyncDelete(partition(), isFuture, true, step.path("isStray").asBoolean());
@@ -367,9 +371,20 @@ public final class LogWork {
         return (MemoryRecords) read;
     }
 
-    /** The follower leads from now on, and who led goes back to where both agree (`AbstractFetcherThread`). */
+    /**
+     * The follower, which has all that was acknowledged, leads from now on; what the old leader got since is cut off there
+     * (`AbstractFetcherThread`), and sent again where a producer counts.
+     */
     private void change() throws Exception {
         if (hosts.length == 1) return;
+        for (UnifiedLog log : CollectionConverters.asJava(hosts[leader].manager.allLogs())) {
+            UnifiedLog other = hosts[1 - leader].log(log.topicPartition());
+            while (!log.isFuture() && other != null && other.logEndOffset() < log.logEndOffset()) replicate(log.topicPartition(), 100_000);
+            for (int i = 0; i < step.get("lost").asInt() && !log.isFuture(); i++) {
+                appended(log.topicPartition(), MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(now, new byte[30])),
+                    AppendOrigin.CLIENT, -1);
+            }
+        }
         epoch++;
         leader = 1 - leader;
         for (UnifiedLog log : CollectionConverters.asJava(hosts[leader].manager.allLogs())) {
@@ -408,6 +423,7 @@ public final class LogWork {
             }
             host.manager.getOrCreateLog(partition(), false, true, Optional.of(ids.get(partition().topic())), Option.empty());
             host.manager.abortAndPauseCleaning(partition());
+            host.paused.add(partition());
             return;
         }
         UnifiedLog future = found.get();
@@ -420,7 +436,7 @@ public final class LogWork {
         future.maybeIncrementLogStartOffset(current.logStartOffset(), LogStartOffsetIncrementReason.LeaderOffsetIncremented);
         if (future.logEndOffset() == current.logEndOffset()) {
             host.manager.replaceCurrentWithFutureLog(partition());
-            host.manager.resumeCleaning(partition());
+            if (host.paused.remove(partition())) host.manager.resumeCleaning(partition());
         }
     }
 
