@@ -46,7 +46,7 @@ class _World:
         self._do(self.steps.first())
         for number in range(ROUNDS):
             steps = [step for _ in range(dice.below(STEPS_MAX)) for step in self.steps.next()]
-            how = dice.choose(("live", "as killed", "as killed", "at rest"))
+            how = dice.choose(("as killed", "as killed", "at rest"))
             pids = [self.work.pid] if how == "as killed" else []
             done = self.pool.submit(self._do, steps)
             if how == "at rest":

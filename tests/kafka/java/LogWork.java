@@ -11,12 +11,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ScheduledFuture;
 import kafka.log.LogManager;
@@ -87,7 +85,6 @@ public final class LogWork {
     /** A broker's log manager and its cleaner, which cleans when it is asked to. */
     private final class Host {
         private final Tasks tasks = new Tasks();
-        private final Set<TopicPartition> paused = new HashSet<>();
         private LogManager manager;
         private LogCleaner.CleanerThread cleaner;
 
@@ -266,7 +263,6 @@ public final class LogWork {
     /** As a broker that is told to stop replicas: of a log dir that they move to, too. */
     private void delete() throws Exception {
         eachHost(host -> {
-            if (host.paused.remove(partition())) host.manager.resumeCleaning(partition());
             for (boolean isFuture : new boolean[] {false, true}) {
                 if (host.manager.getLog(partition(), isFuture).isEmpty()) continue;
                 host.manager.asyncDelete(partition(), isFuture, true, step.path("isStray").asBoolean());
@@ -381,7 +377,7 @@ public final class LogWork {
             UnifiedLog other = hosts[1 - leader].log(log.topicPartition());
             while (!log.isFuture() && other != null && other.logEndOffset() < log.logEndOffset()) replicate(log.topicPartition(), 100_000);
             for (int i = 0; i < step.get("lost").asInt() && !log.isFuture(); i++) {
-                appended(log.topicPartition(), MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(now, new byte[30])),
+                appended(log.topicPartition(), MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(now, new byte[3], new byte[30])),
                     AppendOrigin.CLIENT, -1);
             }
         }
@@ -422,8 +418,6 @@ public final class LogWork {
                 }
             }
             host.manager.getOrCreateLog(partition(), false, true, Optional.of(ids.get(partition().topic())), Option.empty());
-            host.manager.abortAndPauseCleaning(partition());
-            host.paused.add(partition());
             return;
         }
         UnifiedLog future = found.get();
@@ -435,8 +429,8 @@ public final class LogWork {
         future.maybeUpdateHighWatermark(Math.min(current.highWatermark(), future.logEndOffset()));
         future.maybeIncrementLogStartOffset(current.logStartOffset(), LogStartOffsetIncrementReason.LeaderOffsetIncremented);
         if (future.logEndOffset() == current.logEndOffset()) {
+            host.manager.abortAndPauseCleaning(partition());
             host.manager.replaceCurrentWithFutureLog(partition());
-            if (host.paused.remove(partition())) host.manager.resumeCleaning(partition());
         }
     }
 
