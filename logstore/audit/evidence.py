@@ -279,14 +279,28 @@ class Evidence(Follower):
     def is_cleaned_beyond(self) -> Known:
         """Whether the cleaner has been beyond its checkpoint.
 
-        A checkpoint that leaves the partition out has to do where no metadata log tells the policy.
+        A checkpoint that leaves the partition out has to do where no metadata log tells the policy, unless a crash may
+        have come between the cleaner's output and its checkpoint.
         """
         surroundings = self.partition.surroundings
         if not surroundings.is_known or surroundings.cleaner_offset is not None:
             return Known.UNKNOWN
-        is_left_out = _CLEANER in surroundings.checkpoints and self.cluster.image is None
+        is_left_out = _CLEANER in surroundings.checkpoints and not self._may_have_crashed
+        is_left_out = is_left_out and self.cluster.image is None
         is_never = self._policy is Known.NO or (self._policy is Known.UNKNOWN and is_left_out)
         return Known.NO if is_never else Known.UNKNOWN
+
+    @property
+    def _may_have_crashed(self) -> bool:
+        """Whether files have come or gone in the partition since the cleaner's checkpoint was written."""
+        path = self.partition.files.path
+        checkpoint = child(parent(path), _CLEANER)
+        if self.partition.surroundings.was_closed:
+            return False
+        try:
+            return os.stat(path).st_mtime_ns > os.stat(checkpoint).st_mtime_ns
+        except FileNotFoundError:
+            return True  # of a running broker
 
     @property
     def cleaned_up_to(self) -> int:

@@ -127,6 +127,7 @@ def copy(source: Path, target: Path) -> None:
                         copy(here / name, target / name)
                     else:
                         shutil.copy2(here / name, target / name)
+            shutil.copystat(here, target)
         finally:
             os.close(place)
 

@@ -84,6 +84,14 @@ def test_a_crash_between_swap_and_checkpoint_leaves_holes_above_it(tmp_path: Pat
     assert findings(story.write(tmp_path), story) == []
 
 
+def test_a_crash_before_the_first_checkpoint_leaves_holes(tmp_path: Path) -> None:
+    story = lost_between()
+    root = story.write(tmp_path)
+    assert findings(root, story) == ["offsets-lost"]
+    os.utime(root / CLEANER, ns=(0, 0))
+    assert findings(root, story) == []
+
+
 @pytest.mark.parametrize(("policy", "found"), [("compact", []), ("delete", ["offsets-lost"]), (None, ["offsets-lost"])])
 def test_a_follower_of_a_compacted_leader_has_holes(policy: str | None, found: list[str], tmp_path: Path) -> None:
     story = Story()
