@@ -27,7 +27,7 @@ from tests.silence.snapshots import Snapshot, Tally
 from tests.support.oracle import Oracle
 
 PLACE = Path("/dev/shm")
-LOGS_BESIDE_A_SESSION = 100
+LOGS_BESIDE_A_SESSION = 60
 
 
 def snapshots(oracle: Oracle, seed: str) -> Iterator[Snapshot]:

@@ -70,10 +70,14 @@ def chain_back(groups: Groups) -> Iterator[Broken]:
 
 @rule(WARNING, "exactly once needs all commits within: enable.auto.commit=false, no commitSync")
 def chain_mixed(groups: Groups) -> Iterator[Broken]:
-    """A group commits offsets of one partition within transactions and outside of them."""
+    """A group commits offsets of one partition within transactions and outside of them.
+
+    A commit that goes back is an operator's reset of the group.
+    """
     for target, commits in sorted(groups.commits.items()):
         for before, commit in pairwise(commits):
-            if commit.producer_id is None and before.producer_id is not None:
+            is_further = commit.offset > before.offset
+            if commit.producer_id is None and before.producer_id is not None and is_further:
                 expected = f"{_named(target)}: a commit within a transaction, as of producer {before.producer_id}"
                 yield _place(commit), expected, f"offset {commit.offset} outside of one"
 

@@ -394,6 +394,13 @@ def test_ids_are_compared_with_the_metadata_log(tmp_path: Path) -> None:
     assert finding.expected == f"{OTHER_ID}, as __cluster_metadata"
 
 
+def test_an_operator_may_reset_a_group_that_commits_in_transactions(tmp_path: Path) -> None:
+    for number, (offset, found) in enumerate({5: ["chain-mixed"], 0: []}.items()):
+        story = clean()
+        story.commit_offset("copy", AT_A, offset)
+        assert findings(story.write(tmp_path / str(number)), story) == found
+
+
 def test_an_empty_log_may_have_no_topic_id_yet(tmp_path: Path) -> None:
     story = clean()
     root = story.write(tmp_path)
