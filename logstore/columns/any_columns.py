@@ -1,4 +1,4 @@
-"""Columns of records out of whatever a program has its data in: Python lists, numpy, or anything that speaks Arrow."""
+"""Columns of records from a program's data: Python lists, numpy arrays, or anything that speaks Arrow."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _ADVICE = "give bytes: a list, an array of dtype S, V or object, uint8[n, width]
 def record_columns(
     *, values: Any = None, keys: Any = None, timestamps: Any = None, headers: Any = None
 ) -> RecordColumns:
-    """Records to be written, a column each; one that is None is null in every record.
+    """Make columns of records to be written; a column that is None is null in every record.
 
     Args:
-        values, keys: Arrow's (see `arrow_columns.bytes_column`), a `BytesColumn`, or one of the table below.
-        timestamps: milliseconds as integers, datetime64, or Arrow's; None: none yet, see `RecordColumns.stamped`.
-        headers: a list of (key, value) for each record, Arrow's list of structs or map, or a `BytesColumn` of them as
-            they stand in records.
+        values, keys: Arrow's (see `arrow_columns.bytes_column`), a `BytesColumn`, or a kind of the table below.
+        timestamps: milliseconds as integers, datetime64, or Arrow's; None for none yet, see `RecordColumns.stamped`.
+        headers: a list of (key, value) for each record, Arrow's list of structs or map, or a `BytesColumn` of encoded
+            headers.
 
     | what                           | how it is read                                                             |
     |--------------------------------|----------------------------------------------------------------------------|
     | list or tuple of bytes or None | copied into one buffer                                                     |
     | array of objects, 1-D          | the same                                                                   |
-    | array of dtype S, 1-D          | in place; zero bytes at an end are padding, as everywhere in numpy         |
+    | array of dtype S, 1-D          | in place; zero bytes at the end are padding, as everywhere in numpy        |
     | array of dtype V, 1-D          | in place, all of its bytes                                                 |
     | array of uint8, 2-D            | in place, a row each                                                       |
     | (uint8 data, offsets)          | in place: string i is data[offsets[i]:offsets[i + 1]]                      |
 
-    An array that is not contiguous is copied. Empty is not null; only None is.
+    An array that is not contiguous is copied. An empty value is not null; only None is.
 
     Raises:
-        UsageError: columns of different lengths, of other types, or none at all.
+        UsageError: columns of different lengths, of unsupported types, or none at all.
     """
     value_column, key_column = _bytes(values), _bytes(keys)
     times = None if timestamps is None else _timestamps(timestamps)
@@ -75,7 +75,7 @@ def _bytes(values: Any) -> BytesColumn | None:
 
 
 def _of_rows(data: npt.NDArray[np.uint8], count: int, width: int, sizes: npt.NDArray[Any] | None) -> BytesColumn:
-    """Rows of `width` bytes, of which the first `sizes` are the record's; None: all."""
+    """Make a column of rows of `width` bytes; only the first `sizes` bytes of each count, None for all."""
     rows = BytesColumn.of_width(data.reshape(-1), count, width)
     return rows if sizes is None or (sizes == width).all() else BytesColumn(rows.data, rows.starts, rows.starts + sizes)
 
@@ -96,7 +96,7 @@ def _headers(values: Any) -> BytesColumn:
 
 
 def _timestamps(values: Any) -> Int64Array:
-    """Milliseconds since 1970 out of ints or datetime64, cut off to them; -1 is no timestamp."""
+    """Return ints or datetime64 as milliseconds since 1970, truncated; -1 is no timestamp."""
     if arrow_columns.is_arrow(values):
         return arrow_columns.timestamps_column(values)
     array = values if isinstance(values, np.ndarray) else np.array(values)

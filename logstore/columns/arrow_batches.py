@@ -1,8 +1,8 @@
-"""Records as Arrow: what a record table says, as one record batch.
+"""Records as Arrow: a record table as one record batch.
 
-Offsets and timestamps are copied, for a table may be written over. Keys and values are copied once, into `binary`
-columns; or, as `binary_view`, at most their first twelve bytes are, and the rest is read where the records lie: in the
-mapped segment, which the columns keep mapped, or in a decompressed stream.
+Offsets and timestamps are copied, as a table may be overwritten. Keys and values are copied once into `binary` columns.
+As `binary_view`, only their first twelve bytes are copied, and the rest stays where the records lie: in the mapped
+segment, which the columns keep mapped, or in a decompressed stream.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from .batch_table import ByteArray, Int64Array
 from .header_columns import HeaderColumns
 from .record_table import RecordTable
 
-RecordBatch = Any  # of pyarrow, which is imported when asked for
+RecordBatch = Any  # of pyarrow, which is imported on first use
 Array = Any
 
 
 @cache
 def record_schema(*, is_view: bool = False) -> Any:
-    """The schema of `record_batch`.
+    """Return the schema of `record_batch`.
 
     | column    | type                                                                                              |
     |-----------|---------------------------------------------------------------------------------------------------|
     | offset    | int64                                                                                             |
-    | timestamp | timestamp[ms, UTC]; null for a record without                                                     |
+    | timestamp | timestamp[ms, UTC]; null without a timestamp                                                      |
     | key       | binary, or binary_view                                                                            |
     | value     | binary, or binary_view                                                                            |
-    | headers   | list<struct<key: string, value: binary>>; empty for a record without; keys as Java decodes them   |
+    | headers   | list<struct<key: string, value: binary>>; empty without headers; keys as Java decodes them        |
     """
     import pyarrow as pa
 
@@ -52,13 +52,13 @@ def record_schema(*, is_view: bool = False) -> Any:
 
 
 def record_batch(records: RecordTable, *, is_view: bool = False) -> RecordBatch:
-    """All records as a `pyarrow.RecordBatch` of `record_schema`.
+    """Return all records as a `pyarrow.RecordBatch` of `record_schema`.
 
     Args:
-        is_view: leave keys and values where they are. They are good as long as the file is not cut.
+        is_view: do not copy keys and values. They are valid as long as the file is not cut.
 
     Raises:
-        UsageError: a table that does not fit its data; values of more than 2 GiB in all, or for views data of more.
+        UsageError: a table that does not fit its data; more than 2 GiB of values in all, or for views of data.
     """
     import pyarrow as pa
 
@@ -75,7 +75,7 @@ def record_batch(records: RecordTable, *, is_view: bool = False) -> RecordBatch:
 
 
 def _as_views(records: RecordTable) -> RecordBatch:
-    """All records: no column is read twice, and only those are looked at again in which something is missing."""
+    """Return all records with one kernel call; only columns that hold nulls are read again."""
     import pyarrow as pa
 
     count, matrix = len(records), np.ascontiguousarray(records.matrix)
@@ -107,7 +107,7 @@ def _as_views(records: RecordTable) -> RecordBatch:
 
 
 def _empty(size: int, kind: type[Any] = np.uint8) -> tuple[Any, npt.NDArray[Any]]:
-    """Arrow's own memory, as a buffer and as an array of so many items: it is used again, where numpy's is new."""
+    """Allocate Arrow's memory, as a buffer and as an array of `size` items: unlike numpy's it is reused."""
     import pyarrow as pa
 
     buffer = pa.allocate_buffer(max(size, 1) * np.dtype(kind).itemsize)
@@ -129,10 +129,10 @@ def _int64s(values: Int64Array, kind: Any, validity: Any) -> Array:
 
 
 def binary_array(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> Array:
-    """The fields at some positions, copied, as a `binary` array; size -1 is null.
+    """Copy the fields at some positions into a `binary` array; size -1 is null.
 
     Raises:
-        UsageError: a field that is not there; more than 2 GiB.
+        UsageError: a field outside of the data; more than 2 GiB.
     """
     import pyarrow as pa
 
@@ -144,7 +144,7 @@ def binary_array(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> A
 
 
 def _gathered(data: ByteArray, positions: Int64Array, sizes: Int64Array) -> tuple[Any, Any]:
-    """Two buffers of Arrow: offsets, int32[n + 1], and content with some room behind it."""
+    """Return two Arrow buffers: offsets, int32[n + 1], and content with slack behind it."""
     total = int(np.maximum(sizes, 0).sum())
     if not 0 <= total <= np.iinfo(np.int32).max:
         raise UsageError("Too many bytes for one Arrow column", expected="at most 2 GiB", found=total)
@@ -165,7 +165,7 @@ def _headers(records: RecordTable) -> Array:
 
 
 def headers_array(records: RecordTable, rows: Int64Array | slice, kind: Any, is_null: Any = None) -> Array:
-    """The headers of some records as an array of `kind`, a list of structs of `string` keys and `binary` values."""
+    """Return headers of some records as an array of `kind`, a list of structs of `string` keys and `binary` values."""
     import pyarrow as pa
 
     headers = HeaderColumns.of_records(records, rows)
@@ -177,7 +177,7 @@ def headers_array(records: RecordTable, rows: Int64Array | slice, kind: Any, is_
     return pa.ListArray.from_arrays(pa.array(bounds), structs, type=kind, mask=is_null)
 
 
-@lru_cache(maxsize=8)  # batches have as many rows as fit a window, so most have what another one has
+@lru_cache(maxsize=8)  # most batches have as many rows as fit a window, so few sizes occur
 def _no_headers(count: int) -> Array:
     import pyarrow as pa
 

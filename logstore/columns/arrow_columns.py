@@ -1,4 +1,4 @@
-"""Columns of records out of Arrow: bytes are read where they lie; offsets of 32 bits are widened."""
+"""Columns of records from Arrow: bytes are read in place; offsets of 32 bits are widened."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .batch_table import ByteArray, Int64Array
 from .header_columns import HeaderColumns
 from .record_columns import BytesColumn
 
-Array = Any  # of pyarrow, which is imported by whoever has one
+Array = Any  # of pyarrow, which whoever passes one has imported
 
 
 def is_arrow(values: Any) -> bool:
-    """Whether something is an array or a table by Arrow's protocol: pyarrow's own, and those of its neighbours."""
+    """Return whether a value speaks Arrow's protocol: pyarrow's arrays and tables, and those of other libraries."""
     return hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
 
 
 def bytes_column(values: Array) -> BytesColumn:
-    """Keys or values: binary, string, their large and view forms, fixed_size_binary, or a dictionary of them.
+    """Return a column of binary, string, their large and view forms, fixed_size_binary, or a dictionary of them.
 
-    One chunk, sliced or not, of binary, string or fixed_size_binary is not copied. Null is null, empty is empty.
+    One chunk of binary, string or fixed_size_binary, sliced or not, is not copied. Null stays null, empty stays empty.
 
     Raises:
         UsageError: another type.
@@ -52,7 +52,7 @@ def bytes_column(values: Array) -> BytesColumn:
 
 
 def timestamps_column(values: Array) -> Int64Array:
-    """Milliseconds since 1970: of integers, or of timestamps, cut off to them; -1 is no timestamp.
+    """Return integers or timestamps as milliseconds since 1970, truncated; -1 is no timestamp.
 
     Raises:
         UsageError: another type, or a null.
@@ -73,7 +73,7 @@ def timestamps_column(values: Array) -> Int64Array:
 
 
 def headers_columns(values: Array) -> HeaderColumns:
-    """Headers: a list of structs (key, value) for each record, or a map; a null list is one without headers.
+    """Return headers from a list of structs (key, value) for each record, or from a map; a null list has no headers.
 
     Raises:
         UsageError: another type.
@@ -103,13 +103,13 @@ def _one_chunk(values: Array) -> Array:
     if values.num_chunks == 1:
         return values.chunk(0)
     if pa.types.is_binary(values.type) or pa.types.is_string(values.type):
-        values = values.cast(pa.large_binary())  # together they may be beyond offsets of 32 bits
+        values = values.cast(pa.large_binary())  # chunks together may exceed offsets of 32 bits
     return values.combine_chunks()
 
 
 def _offsets(array: Array, dtype: type[np.int32] | type[np.int64]) -> npt.NDArray[Any]:
     buffer = array.buffers()[1]
-    if buffer is None or not buffer.size:  # an empty array may come without
+    if buffer is None or not buffer.size:  # an empty array may come without offsets
         return np.zeros(1, dtype)
     return np.frombuffer(buffer, dtype)[array.offset : array.offset + len(array) + 1]
 

@@ -1,4 +1,4 @@
-"""What a batch to be built says of itself in its header, within the bounds of `MemoryRecordsBuilder`."""
+"""Header fields of a batch to be built, within the bounds of `MemoryRecordsBuilder`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RANGES = {
 
 
 class SentFieldArguments(TypedDict, total=False):
-    """`BatchFields` that a producer chooses, as keyword arguments."""
+    """The fields of `BatchFields` that a producer chooses, as keyword arguments."""
 
     codec: Codec
     level: int | None
@@ -38,7 +38,7 @@ class SentFieldArguments(TypedDict, total=False):
 
 
 class BatchFieldArguments(SentFieldArguments, total=False):
-    """`BatchFields` as keyword arguments."""
+    """The fields of `BatchFields` as keyword arguments."""
 
     base_offset: int
     timestamp_type: TimestampType
@@ -50,19 +50,19 @@ class BatchFieldArguments(SentFieldArguments, total=False):
 
 @dataclass(slots=True)
 class BatchFields:
-    """Fields of a batch's header that do not follow from its records.
+    """Header fields that do not follow from the records.
 
     Attributes:
         base_offset: of the first record.
-        codec, level: how the records are compressed; level None: Kafka's default.
-        timestamp_type, log_append_time: ms; with LOG_APPEND_TIME the time that is the batch's max timestamp.
-        producer_id, producer_epoch, base_sequence: -1 none.
+        codec, level: compression of the records; level None takes Kafka's default.
+        timestamp_type, log_append_time: with LOG_APPEND_TIME the latter, ms, is the batch's max timestamp.
+        producer_id, producer_epoch, base_sequence: -1 for none.
         partition_leader_epoch: -1 from a producer.
-        delete_horizon_ms: ms; None: bit 6 is not set.
+        delete_horizon_ms: ms; None leaves bit 6 unset.
 
     Raises:
-        UsageError: in Kafka's words what `MemoryRecordsBuilder` refuses; a level that the codec does not have; a number
-            that has no room in its field.
+        UsageError: what `MemoryRecordsBuilder` refuses, in its words; a level that the codec does not have; a number
+            that does not fit its field.
     """
 
     base_offset: int = 0

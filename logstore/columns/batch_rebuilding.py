@@ -1,7 +1,7 @@
-"""Batches built anew with some of their records, as the cleaner leaves them (`MemoryRecords.filterTo`).
+"""Rebuilding batches with some of their records, as the cleaner leaves them (`MemoryRecords.filterTo`).
 
-Offsets do not move: the base offset, the last offset and every record's delta stay. Producer fields, leader epoch,
-timestamp type and codec (at its default level) stay too; count, max timestamp and timestamp deltas follow the records.
+Offsets do not move: base offset, last offset and every record's delta stay. Producer fields, leader epoch, timestamp
+type and codec (at its default level) stay too; count, max timestamp and timestamp deltas follow the records.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .record_building import BuiltBatches, encode_measured, with_headers
 from .record_encoding import RecordEncoder
 from .record_table import RecordTable
 
-AS_IT_WAS = -1  # of a delete horizon
+AS_IT_WAS = -1  # keep the delete horizon of the batch
 _KEPT_FLAGS = CODEC_MASK | LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
@@ -39,18 +39,18 @@ def rebuild_batches(
     is_kept: BoolArray,
     delete_horizons_ms: Int64Array,
 ) -> BuiltBatches:
-    """Several v2 batches with some of their records, behind one another.
+    """Build several v2 batches with some of their records, one behind the other.
 
     Args:
-        records: those of the batches, one batch behind the other.
+        records: all records of the batches, in batch order.
         table, rows: the batches, int64[n].
-        record_ends: int64[n], the record behind each batch's last.
-        is_kept: bool[len(records)], at least one of each batch.
-        delete_horizons_ms: int64[n], what to set; AS_IT_WAS keeps the batch's own, if it has any.
+        record_ends: int64[n], the record behind each batch's last one.
+        is_kept: bool[len(records)], at least one in each batch.
+        delete_horizons_ms: int64[n], the horizon to set; AS_IT_WAS keeps the batch's own, if any.
 
     Raises:
-        UsageError: a batch without records to keep (see `empty_batch`); a batch that `MemoryRecordsBuilder` does not
-            build, in its words.
+        UsageError: a batch with no record to keep (see `empty_batch`), or one that `MemoryRecordsBuilder` refuses, in
+            its words.
         InvalidTimestampError: a record with a negative timestamp other than -1.
     """
     kept = np.flatnonzero(is_kept)
@@ -65,14 +65,15 @@ def rebuild_batches(
     offset_deltas = records.offset[kept] - np.repeat(matrix[scan.BASE_OFFSET], counts)
     encoder = RecordEncoder(columns_of_table(records, kept), offset_deltas)
     encoder.measure(matrix, row_ends, 0)
+    # measuring derives it from the kept records, but a cleaned batch keeps its own
     matrix[scan.LAST_OFFSET_DELTA] = last_offset_deltas
     return encode_measured(encoder, matrix, row_ends, None)
 
 
 def empty_batch(table: BatchTable, row: int) -> ByteArray:
-    """The header of a v2 batch that has lost all its records (`DefaultRecordBatch.writeEmptyHeader`).
+    """Return the header of a v2 batch that lost all its records (`DefaultRecordBatch.writeEmptyHeader`).
 
-    It is kept for what it says of its producer and of the last offset; codec and delete horizon are gone.
+    It tells the producer's last sequence and the last offset; codec and delete horizon are dropped.
 
     Returns:
         uint8[61], writable.
@@ -86,11 +87,12 @@ def empty_batch(table: BatchTable, row: int) -> ByteArray:
 
 
 def _headers(table: BatchTable, rows: Int64Array, delete_horizons_ms: Int64Array) -> Int64Array:
-    """The headers of the batches before their records are known."""
+    """Return the headers of the new batches, still without what follows from the records."""
     matrix = np.ascontiguousarray(table.matrix[:, rows])
     is_set = delete_horizons_ms != AS_IT_WAS
     matrix[scan.BASE_TIMESTAMP] = np.where(is_set, delete_horizons_ms, matrix[scan.BASE_TIMESTAMP])
     attributes = matrix[scan.ATTRIBUTES] & _KEPT_FLAGS | np.where(is_set, DELETE_HORIZON_FLAG, 0)
+    # as in Kafka, a horizon before 1970 is none
     attributes &= np.where(matrix[scan.BASE_TIMESTAMP] < 0, ~DELETE_HORIZON_FLAG, -1)
     matrix[scan.ATTRIBUTES] = attributes
     _require_builder_takes(matrix)

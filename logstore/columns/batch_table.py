@@ -1,4 +1,4 @@
-"""BatchTable: one row a batch, one int64 column a header field; what everything above the kernels passes on."""
+"""BatchTable: one row for each batch, one int64 column for each header field."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WINDOW_SIZE = 8 * 1024 * 1024  # bytes; small enough to be in the cache for the 
 
 
 class BatchTable:
-    """Batches in the order of the file.
+    """Batches in file order.
 
     Attributes:
-        matrix: int64, shape (column count, capacity), C-contiguous; row i of a column is batch i. Column numbers are
-            the constants of `kernels.scan.batches`.
-        count: rows that are filled.
+        matrix: int64[column count, capacity], C-contiguous; row i of a column is batch i. Column numbers are the
+            constants of `kernels.scan.batches`.
+        count: rows in use.
         status: why the scan stopped, a status of `kernels.scan.batches`.
-        next_position: bytes; where the scan stopped, the end of the last batch.
+        next_position: byte where the scan stopped, the end of the last batch.
         bad_length: the length field that stopped it, with status LENGTH_TOO_SMALL.
     """
 
@@ -43,11 +43,11 @@ class BatchTable:
 
     @property
     def capacity(self) -> int:
-        """Rows that the matrix has room for."""
+        """The number of rows that the matrix has room for."""
         return self.matrix.shape[1]
 
     def column(self, field: int) -> Int64Array:
-        """One column, int64[count], not a copy."""
+        """Return a column, int64[count], not copied."""
         return self.matrix[field, : self.count]
 
     position = property(lambda self: self.column(fields.POSITION), doc="Byte position of the batch.")
@@ -63,31 +63,31 @@ class BatchTable:
 
     @property
     def is_control(self) -> BoolArray:
-        """Which are control batches, bool[count]; none of magic 0 and 1."""
+        """bool[count]: the control batches; none of magic 0 and 1 are."""
         found: BoolArray = (self.magic >= MAGIC_V2) & (self.attributes & CONTROL_FLAG != 0)
         return found
 
     @property
     def has_more(self) -> bool:
-        """Whether the scan goes on at `next_position`."""
+        """True if the scan can go on at `next_position`."""
         return self.status == fields.MORE
 
     @property
     def last_offset(self) -> Int64Array:
-        """Offset of the last record each batch ever held, int64[count]."""
+        """int64[count], the last offset that each batch ever had; cleaning does not change it."""
         return self.base_offset + self.column(fields.LAST_OFFSET_DELTA)
 
     def record_bounds(self, row: int, row_end: int) -> tuple[Int64Array, Int64Array]:
-        """Positions where the records of some batches of magic 2 start and end; a batch may be too short for any."""
+        """Return where the records of v2 batches start and end; a damaged batch may end before it starts."""
         starts = self.position[row:row_end]
         return starts + HEADER_SIZE, starts + self.size[row:row_end]
 
     def row(self, index: int) -> dict[str, int]:
-        """One batch as a dict of Python ints, named as in Kafka."""
+        """Return a batch as a dict of Python ints, under Kafka's names."""
         return {name: int(self.matrix[field, index]) for name, field in FIELD_NAMES.items()}
 
     def error(self, path: str, end: int) -> LogstoreError | None:
-        """What stopped a scan up to `end`, in Kafka's words; None when it ended well or has more to read."""
+        """Return what stopped a scan up to `end`, in Kafka's words; None if it ended well or has more to read."""
         if self.status == fields.LENGTH_TOO_SMALL:
             return CorruptRecordError(
                 f"Found record size {self.bad_length} smaller than minimum record overhead ({LENGTH_MIN}) "
@@ -138,16 +138,16 @@ def scan_chunk(
     capacity: int = CHUNK_ROW_COUNT,
     window_size: int | None = None,
 ) -> BatchTable:
-    """The next batches from `position`: a table of at most `capacity` rows over about `window_size` bytes.
+    """Scan the next batches: at most `capacity` rows over about `window_size` bytes (`FileLogInputStream.nextBatch`).
 
-    Goes on at `next_position` while `status` is MORE (`FileLogInputStream.nextBatch`).
+    While `status` is MORE, another call goes on at `next_position`.
 
     Args:
-        data: uint8, 1-D, contiguous, maybe read-only: the whole file.
-        position: bytes; where a batch starts.
-        end: bytes, at most len(data); no batch reaches past it.
-        check_crc: compute CRC-32C into `is_valid`: a pass over all bytes.
-        window_size: WINDOW_SIZE without one.
+        data: uint8, 1-D, contiguous, may be read-only: the whole file.
+        position: byte where a batch starts.
+        end: byte that no batch may reach past, at most len(data).
+        check_crc: compute CRC-32C into `is_valid`, a pass over all bytes.
+        window_size: bytes; WINDOW_SIZE by default.
     """
     matrix = np.empty((fields.COLUMN_COUNT, capacity), np.int64)
     result = np.zeros(fields.RESULT_COUNT, np.int64)
@@ -161,12 +161,12 @@ def scan_chunk(
 
 
 def compute_is_valid(data: ByteArray, table: BatchTable) -> None:
-    """Fill `is_valid` of the table's v2 rows by their CRC-32C; `data` is what the table was scanned from."""
+    """Compute `is_valid` of the v2 rows from their CRC-32C; `data` is what the table was scanned from."""
     fields.check_batches(data, table.matrix, table.capacity, 0, table.count)
 
 
 def scan(data: ByteArray, position: int = 0, end: int | None = None, *, check_crc: bool = False) -> BatchTable:
-    """All batches from `position` to `end`, as `scan_chunk`; memory is 120 bytes a batch."""
+    """Scan all batches from `position` to `end`, as `scan_chunk`; takes 120 bytes of memory for each batch."""
     end = data.size if end is None else end
     tables = [scan_chunk(data, position, end, check_crc=check_crc)]
     while tables[-1].status == fields.MORE:

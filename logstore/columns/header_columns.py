@@ -1,6 +1,6 @@
-"""HeaderColumns: the headers of many records as columns of keys and values, and the form they have in a record.
+"""HeaderColumns: headers of many records as columns of keys and values, and their encoded form.
 
-`columns_of_table` makes columns of records that were read, with these headers.
+`columns_of_table` makes columns of records that were read, headers included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .build_errors import refused
 from .record_columns import BytesColumn, RecordColumns
 from .record_table import RecordTable
 
-_HEADER_OVERHEAD_MAX = 10  # bytes of two sizes
+_HEADER_OVERHEAD_MAX = 10  # bytes of the two sizes of a header
 _COUNT_SIZE_MAX = 5
 
 
@@ -30,9 +30,9 @@ class HeaderColumns:
     """Headers of records.
 
     Attributes:
-        starts, ends: int64[n], contiguous: record i has the headers starts[i] to ends[i].
+        starts, ends: int64[n], contiguous: record i has headers starts[i] to ends[i], exclusive.
         keys: UTF-8, none of them null.
-        values: as many as keys.
+        values: one for each key.
     """
 
     starts: Int64Array
@@ -42,7 +42,7 @@ class HeaderColumns:
 
     @classmethod
     def of_lists(cls, rows: Sequence[Headers]) -> HeaderColumns:
-        """From a list of (key, value) for each record, copied; keys as in `headers_bytes`."""
+        """Copy a list of (key, value) for each record; keys as in `headers_bytes`."""
         ends = np.cumsum([len(headers) for headers in rows], dtype=np.int64)
         keys = BytesColumn.of_values([header_key_bytes(key) for headers in rows for key, _ in headers])
         values = BytesColumn.of_values([value for headers in rows for _, value in headers])
@@ -52,7 +52,7 @@ class HeaderColumns:
     def of_records(
         cls, records: RecordTable, rows: Int64Array | slice = slice(None), *, as_java: bool = True
     ) -> HeaderColumns:
-        """Of some records; bytes are not copied, but with `as_java` keys that are not UTF-8 become what Java reads."""
+        """Decode the headers of some records, not copied; `as_java` repairs broken UTF-8 in keys as Java does."""
         counts = np.ascontiguousarray(records.column(decode.HEADER_COUNT)[rows])
         ends = np.cumsum(counts)
         matrix = np.empty((fields.COLUMN_COUNT, int(ends[-1]) if ends.size else 0), np.int64)
@@ -73,10 +73,10 @@ class HeaderColumns:
         return self.starts.size
 
     def encoded(self) -> BytesColumn:
-        """The headers of each record as they stand in it, their count first: what `RecordColumns` has.
+        """Encode the headers of each record, their count first, as `RecordColumns` needs them.
 
         Raises:
-            UsageError: a null key, in Kafka's words; a range that is not there.
+            UsageError: a null key, in Kafka's words; a range outside of its column.
         """
         room = self._room()
         offsets = np.zeros(len(self) + 1, np.int64)
@@ -96,7 +96,7 @@ class HeaderColumns:
         return BytesColumn.of_offsets(out[: offsets[-1]], offsets)
 
     def _room(self) -> int:
-        """Bytes that the encoded headers take at most."""
+        """Return an upper bound of the encoded size, in bytes."""
         count = len(self.keys)
         is_there = (self.starts >= 0) & (self.starts <= self.ends) & (self.ends <= count)
         if count != len(self.values) or self.starts.shape != self.ends.shape or not is_there.all():
@@ -109,10 +109,10 @@ class HeaderColumns:
 def columns_of_table(
     records: RecordTable, rows: Int64Array | slice = slice(None), *, as_java: bool = True
 ) -> RecordColumns:
-    """Make columns of records that were read, all or some; keys and values are not copied.
+    """Make columns of all or some records that were read; keys and values are not copied.
 
     Args:
-        rows: int64, numbers of records, or a slice of them.
+        rows: int64, row numbers, or a slice.
         as_java: as in `HeaderColumns.of_records`.
     """
     timestamps, headers = records.timestamp[rows], None
@@ -132,6 +132,6 @@ def _not_there() -> UsageError:
 
 
 def _as_java(keys: BytesColumn) -> BytesColumn:
-    """Keys that passed through a Java string, which repairs broken UTF-8."""
+    """Return the keys as a Java string would hold them, which repairs broken UTF-8."""
     texts = (java_utf8(keys.data[start:end].tobytes()) for start, end in zip(keys.starts, keys.ends, strict=True))
     return BytesColumn.of_values([text.encode() for text in texts])

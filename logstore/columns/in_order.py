@@ -1,8 +1,8 @@
-"""Work on one thing after the other, helped by other threads, for a reader who gets the results in order.
+"""Parallel work on a sequence, with results in order.
 
-What is to be worked on is made one at a time, because each depends on the one before. The reader makes it, and takes
-part in the work while no result is ready: a third thread on two processors would wake up for each result, and take its
-processor from the work. Work should be kernels for the most part, which release the interpreter.
+Each item depends on the one before, so the reader makes them one at a time. It also works on them while no result is
+ready: a third thread on two processors would wake up for each result and take its processor from the work. The work
+should be mostly kernels, which release the GIL.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 HELPER_COUNT_MAX = 2
-AHEAD_COUNT = 2  # things in work or ready, beside one a helper: with more, their memory is more than a cache holds
+AHEAD_COUNT = 2  # items in work or ready, beside one for each helper: more would not fit into a cache
 
 
 def in_order(make_next: Callable[[], T | None], work: Callable[[T], R]) -> Generator[R]:
-    """`work(thing)` of each thing that `make_next` makes until it makes None, in order.
+    """Yield `work(item)` for each item that `make_next` returns until it returns None, in order.
 
-    What either raises is raised in the place of the result. The helpers, as many as there are processors beside the
-    reader's, two at most, end with the last thing, and when the generator is closed.
+    What either raises is raised in the place of the result. There are as many helper threads as other processors, at
+    most two; they end with the last item, or when the generator is closed.
     """
     yield from _Ahead(make_next, work, min(processor_count() - 1, HELPER_COUNT_MAX)).results()
 
 
 def processor_count() -> int:
-    """Those that this thread may run on."""
+    """Return the number of processors that this thread may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Ahead(Generic[T, R]):
-    """Things that wait for someone to work on them, and results by number."""
+    """Items that wait for a thread, and results by number."""
 
     def __init__(self, make_next: Callable[[], T | None], work: Callable[[T], R], helper_count: int) -> None:
         self._make_next = make_next
@@ -43,7 +43,7 @@ class _Ahead(Generic[T, R]):
         self._helper_count = helper_count
         self._made_count = 0
         self._is_all_made = False
-        self._is_over = False  # nobody wants a result any more
+        self._is_over = False  # the reader wants no more results
         self._change = threading.Condition()
         self._waiting: deque[tuple[int, T]] = deque()
         self._results: dict[int, R | BaseException] = {}
@@ -63,12 +63,12 @@ class _Ahead(Generic[T, R]):
             with self._change:
                 self._is_over = True
                 self._change.notify_all()
-            # whoever stops early may cut the file next, and bytes that are gone must not be read
+            # a reader that stops early may cut the file next: no helper may still touch the mapping
             for helper in helpers:
                 helper.join()
 
     def _is_made(self, number: int) -> bool:
-        """Whether there is such a thing; so many are made that each thread has one, and none are far ahead."""
+        """Make items ahead, one for each thread but not many; return whether item `number` exists."""
         limit = number + self._helper_count + AHEAD_COUNT
         while not self._is_all_made and self._made_count < limit and len(self._waiting) <= self._helper_count:
             self._make()
@@ -96,7 +96,7 @@ class _Ahead(Generic[T, R]):
                 if number in self._results:
                     result = self._results.pop(number)
                     break
-                if not self._waiting:  # a helper is at it
+                if not self._waiting:  # a helper is working on it
                     self._change.wait()
                     continue
                 other, thing = self._waiting.popleft()

@@ -1,6 +1,6 @@
-"""Messages of magic 0 and 1 as values, plain or out of a wrapper (`AbstractLegacyRecordBatch`, `LegacyRecord`).
+"""Messages of magic 0 and 1 as values, plain or from a wrapper (`AbstractLegacyRecordBatch`, `LegacyRecord`).
 
-Like Kafka's, a message here is a view of its bytes: a length in it that cannot be right is found when it is used.
+As in Kafka, a message is a view of its bytes: an impossible length in it is found when the field is used.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class LegacyRecord(NamedTuple):
     """One message.
 
     Attributes:
-        offset: absolute, once it has come out of its wrapper.
+        offset: absolute, for a message that was unwrapped.
         message: uint8, from the checksum on; at least 14 bytes.
-        wrapper_timestamp: milliseconds, of the wrapper of a magic 1 message.
-        wrapper_timestamp_type: of the same; LOG_APPEND_TIME makes `wrapper_timestamp` that of the message.
+        wrapper_timestamp: ms, of the wrapper of a magic 1 message.
+        wrapper_timestamp_type: of the wrapper; LOG_APPEND_TIME makes `wrapper_timestamp` that of the message.
     """
 
     offset: int
@@ -45,7 +45,7 @@ class LegacyRecord(NamedTuple):
 
     @property
     def attributes(self) -> int:
-        """Byte."""
+        """Unsigned byte."""
         return self.message[layout.MESSAGE_ATTRIBUTES]
 
     @property
@@ -55,7 +55,7 @@ class LegacyRecord(NamedTuple):
 
     @property
     def is_valid(self) -> bool:
-        """Whether the stored checksum is that of the message."""
+        """True if the stored checksum matches the message."""
         return self.crc == zlib.crc32(self.message[4:])
 
     @property
@@ -77,7 +77,7 @@ class LegacyRecord(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """Raises UnsupportedCompressionTypeError for an id that Kafka does not know."""
+        """The codec; raises UnsupportedCompressionTypeError for an id unknown to Kafka."""
         codec_id = self.attributes & layout.CODEC_MASK
         if codec_id > Codec.ZSTD:
             raise UnsupportedCompressionTypeError(f"Unknown compression type id: {codec_id}", offset=self.offset)
@@ -85,27 +85,27 @@ class LegacyRecord(NamedTuple):
 
     @property
     def key_size(self) -> int:
-        """Bytes, negative for null; raises InvalidRecordError where the message is too short to say."""
+        """Bytes, negative for null; raises InvalidRecordError if the message is too short to hold it."""
         return self._int32(self._key_size_position)
 
     @property
     def value_size(self) -> int:
-        """Bytes, negative for null; raises InvalidRecordError where the message is too short to say."""
+        """Bytes, negative for null; raises InvalidRecordError if the message is too short to hold it."""
         return self._int32(self._value_size_position)
 
     @property
     def key(self) -> memoryview | None:
-        """Raises InvalidRecordError if the message is shorter than its key."""
+        """The key; raises InvalidRecordError if the message ends before it does."""
         return self._field(self._key_size_position)
 
     @property
     def value(self) -> memoryview | None:
-        """Raises InvalidRecordError if the message is shorter than its value."""
+        """The value; raises InvalidRecordError if the message ends before it does."""
         return self._field(self._value_size_position)
 
     @property
     def value_position(self) -> int:
-        """Position in `message` of the first byte of the value, if it has one."""
+        """Position in `message` of the first byte of the value."""
         return self._value_size_position + 4
 
     @property
@@ -122,7 +122,7 @@ class LegacyRecord(NamedTuple):
         return int.from_bytes(self.message[position : position + 4], "big", signed=True)
 
     def _field(self, position: int) -> memoryview | None:
-        """`Utils.sizeDelimited`."""
+        """Return the bytes behind a size field, None for a negative size (`Utils.sizeDelimited`)."""
         size = self._int32(position)
         if size < 0:
             return None
@@ -137,21 +137,21 @@ class LegacyRecord(NamedTuple):
 
 
 def legacy_entry(data: ByteArray, table: BatchTable, row: int) -> LegacyRecord:
-    """The entry of a row, which is of magic 0 or 1, as it stands in `data`: a message, or a wrapper."""
-    position, size = int(table.position[row]), int(table.size[row])  # at least 26 bytes, which the scan has seen to
+    """Return the entry of a row of magic 0 or 1 as it stands in `data`: a message or a wrapper."""
+    position, size = int(table.position[row]), int(table.size[row])  # at least 26 bytes: the scan requires them
     entry = data[position : position + size].data
     offset = int.from_bytes(entry[: layout.SIZE], "big", signed=True)
     return LegacyRecord(offset, entry[layout.ENTRY_OVERHEAD_SIZE :])
 
 
 def fill_legacy_is_valid(data: ByteArray, table: BatchTable) -> None:
-    """Fill `is_valid` of the rows of magic 0 and 1, which `compute_is_valid` leaves out."""
+    """Compute `is_valid` of the rows of magic 0 and 1, which `compute_is_valid` leaves out."""
     for row in np.flatnonzero(table.magic < MAGIC_V2).tolist():
         table.matrix[fields.IS_VALID, row] = int(legacy_entry(data, table, row).is_valid)
 
 
 def valid_row_count(data: ByteArray, table: BatchTable) -> int:
-    """Rows before the first batch, of any magic, whose checksum is wrong, or that is too short for its header."""
+    """Return the number of rows before the first batch, of any magic, with a wrong checksum or a header cut short."""
     if len(table) and int(table.is_valid.min()) == 1:
         return len(table)
     fill_legacy_is_valid(data, table)
@@ -160,19 +160,19 @@ def valid_row_count(data: ByteArray, table: BatchTable) -> int:
 
 
 def read_legacy_records(entry: LegacyRecord, size_max: int = DECOMPRESSED_SIZE_MAX) -> Iterator[LegacyRecord]:
-    """The records of an entry: itself, or those of the message set in it (`DeepRecordsIterator`).
+    """Yield the records of an entry: itself, or the messages in it (`DeepRecordsIterator`).
 
-    All messages of a wrapper are read before the first is given out.
+    All messages of a wrapper are read before the first is yielded.
 
     Args:
         entry: of the file.
-        size_max: bytes that the message set may have decompressed.
+        size_max: upper bound of the decompressed message set, in bytes.
 
     Raises:
-        UnsupportedCompressionTypeError: a codec id that Kafka does not know.
-        InvalidRecordError: no wrapper can be like that; after the good ones, a message that is compressed again.
+        UnsupportedCompressionTypeError: a codec id unknown to Kafka.
+        InvalidRecordError: an impossible wrapper; behind the good messages, one that is compressed itself.
         CorruptRecordError: a message shorter than a message can be.
-        DecompressionError: the stream is broken, or too large.
+        DecompressionError: the stream is broken or too large.
     """
     codec = entry.codec
     if codec is Codec.NONE:
@@ -187,7 +187,7 @@ def read_legacy_records(entry: LegacyRecord, size_max: int = DECOMPRESSED_SIZE_M
 
 
 def _unwrapped(wrapper: LegacyRecord, codec: Codec, size_max: int) -> list[LegacyRecord]:
-    """The messages inside, their offsets as they are stored."""
+    """Return the messages in a wrapper with their stored offsets."""
     invalid = partial(InvalidRecordError, offset=wrapper.offset)
     if codec is Codec.ZSTD:
         raise invalid(f"Invalid wrapper compressionType found in legacy deep record iterator {wrapper.magic}")
@@ -208,7 +208,7 @@ def _unwrapped(wrapper: LegacyRecord, codec: Codec, size_max: int) -> list[Legac
 
 
 def _entries(stream: Decompressed) -> Iterator[tuple[int, memoryview]]:
-    """(offset, message) of a message set (`DataLogInputStream`); an entry that is cut short ends it."""
+    """Yield (offset, message) of a message set (`DataLogInputStream`); an entry that is cut off ends it."""
     data = stream.data.data
     position = 0
     while True:
@@ -233,7 +233,7 @@ def _entries(stream: Decompressed) -> Iterator[tuple[int, memoryview]]:
 
 
 def _base_offset(wrapper: LegacyRecord, inner: list[LegacyRecord]) -> int:
-    """What to add to the stored offsets of a magic 1 wrapper."""
+    """Return what to add to the relative offsets in a magic 1 wrapper, whose own offset is the last one."""
     last_inner_offset = inner[-1].offset
     if wrapper.offset == 0:
         return 0
@@ -251,5 +251,5 @@ def _int8(byte: int) -> int:
 
 
 def _int64(number: int) -> int:
-    """`number` as a Java long holds it."""
+    """Wrap a number to 64 bits, as a Java long does."""
     return (number + 2**63) % 2**64 - 2**63

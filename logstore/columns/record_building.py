@@ -1,4 +1,4 @@
-"""Columns of records to v2 batches, byte for byte as Kafka's `MemoryRecordsBuilder` makes them."""
+"""Columns of records built into v2 batches, byte for byte as Kafka's `MemoryRecordsBuilder` builds them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .build_errors import no_offsets_left, too_large
 from .record_columns import RecordColumns
 from .record_encoding import RecordEncoder
 
-BATCHES_AT_ONCE = 1024
-BYTES_AT_ONCE = 1 << 20
+BATCHES_AT_ONCE = 1024  # measured by one kernel call
+BYTES_AT_ONCE = 1 << 20  # built before they are written, so that they still are in the cache
 CACHE_LINE_SIZE = 64
 _AROUND_SIZE = SLACK_SIZE + CACHE_LINE_SIZE
 _HEADER_ROOM = bytes(HEADER_SIZE)
 
 
 class BuiltBatches(NamedTuple):
-    """Batches behind one another.
+    """Consecutive batches.
 
     Attributes:
         data: uint8, 1-D, contiguous, writable.
-        table: what a scan of `data` finds, checksums included.
+        table: what a scan of `data` gives, checksums included.
     """
 
     data: ByteArray
@@ -48,19 +48,19 @@ def build_batch(
     last_offset_delta: int | None = None,
     **fields: Unpack[BatchFieldArguments],
 ) -> ByteArray:
-    """One batch of all rows; of no rows no bytes, as in Kafka (see `build_empty_batch`).
+    """Build one batch of all rows; without rows no bytes, as in Kafka.
 
     Args:
-        offset_deltas: int64[n] to the base offset, ascending; None: 0, 1, 2, …
-        last_offset_delta: None: the last record's (`overrideLastOffset`).
+        offset_deltas: int64[n], relative to the base offset, ascending; None for 0, 1, 2, …
+        last_offset_delta: None for the last record's (`overrideLastOffset`).
         fields: the attributes of `BatchFields`.
 
     Returns:
         uint8, 1-D, writable.
 
     Raises:
-        UsageError: what `MemoryRecordsBuilder` refuses; a level that the codec does not have; a range of bytes that is
-            not there.
+        UsageError: what `MemoryRecordsBuilder` refuses; a level that the codec does not have; a range outside of its
+            column.
         InvalidTimestampError: a negative timestamp other than -1.
         RecordTooLargeError: more than 2147483647 bytes in all or in one record.
     """
@@ -88,10 +88,10 @@ def build_batch(
 
 
 def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[BatchFieldArguments]) -> BuiltBatches:
-    """All rows in batches as a producer makes them (`RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor`).
+    """Build all rows into batches as a producer does (`RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor`).
 
-    No batch is larger than `batch_size` before compression, but for one that begins with a record which, with lengths
-    and deltas at their longest, does not fit: such a batch may be as large as that.
+    No batch is larger than `batch_size` before compression, unless its first record alone, with lengths and deltas at
+    their longest, does not fit: such a batch may be as large as that.
 
     Args:
         batch_size: bytes before compression.
@@ -108,17 +108,17 @@ def build_batches(columns: RecordColumns, *, batch_size: int, **fields: Unpack[B
 def build_batches_in_turn(
     columns: RecordColumns, *, batch_size: int, position: Callable[[], int], **fields: Unpack[BatchFieldArguments]
 ) -> tuple[Int64Array, Iterator[BuiltBatches]]:
-    """The batches of `build_batches`, not compressed, some at a time in memory that is used again for the next.
+    """Build the batches of `build_batches` uncompressed, a few at a time, in memory that is reused for the next ones.
 
-    So they are still in the processor's cache when they are written, however many there are. Nothing is built before
-    all rows have been looked at.
+    However many there are, they are still in the processor's cache when they are written. All rows are measured before
+    the first batch is built.
 
     Args:
-        position: the byte of its file that the next part will be written at: where a cache line begins there, one
-            begins in memory, so that the system copies it in three quarters of the time.
+        position: returns the byte of the file at which the next part will be written. Cache lines begin in memory
+            where they begin there, so that the system copies in three quarters of the time.
 
     Returns:
-        The bytes of each batch, and the batches, each part of which is to be done with before the next is asked for.
+        The size of each batch, and the batches; a part must be used up before the next is requested.
 
     Raises:
         As `build_batches`.
@@ -150,7 +150,7 @@ def _built_in_turn(
 def encode_measured(
     encoder: RecordEncoder, matrix: Int64Array, row_ends: Int64Array, level: int | None
 ) -> BuiltBatches:
-    """The batches whose headers are in the matrix, each compressed as its attributes say."""
+    """Encode the batches whose headers are in the matrix, and compress them as their attributes say."""
     sizes = matrix[scan.SIZE]
     data = encoder.encode(matrix, row_ends, int(sizes.sum()))
     if matrix[scan.ATTRIBUTES].any() and (matrix[scan.ATTRIBUTES] & CODEC_MASK).any():
@@ -161,7 +161,7 @@ def encode_measured(
 def _measured(
     columns: RecordColumns, batch_size: int, header: BatchFields
 ) -> tuple[RecordEncoder, Int64Array, Int64Array]:
-    """Tables of all batches with all that their headers say, and the row behind each."""
+    """Measure all batches; return their complete headers, and the row behind each."""
     encoder = RecordEncoder(columns)
     matrix, row_ends = _split(encoder, header, batch_size)
     row_starts = row_ends - matrix[scan.RECORD_COUNT]
@@ -173,7 +173,7 @@ def _measured(
 
 
 def _matrix(count: int, header: BatchFields) -> Int64Array:
-    """A table of batches that are to be measured."""
+    """Return headers of batches to be measured."""
     matrix = np.zeros((scan.COLUMN_COUNT, count), np.int64)
     matrix[scan.ATTRIBUTES] = header.attributes
     if header.delete_horizon_ms is not None:
@@ -182,7 +182,7 @@ def _matrix(count: int, header: BatchFields) -> Int64Array:
 
 
 def _set_header(matrix: Int64Array, header: BatchFields) -> None:
-    """Fill in what `measure` leaves."""
+    """Fill in the header fields that `measure` leaves out."""
     matrix[scan.BASE_OFFSET] = header.base_offset
     matrix[scan.PARTITION_LEADER_EPOCH] = header.partition_leader_epoch
     matrix[scan.PRODUCER_ID] = header.producer_id
@@ -195,7 +195,7 @@ def _set_header(matrix: Int64Array, header: BatchFields) -> None:
 
 
 def _split(encoder: RecordEncoder, header: BatchFields, batch_size: int) -> tuple[Int64Array, Int64Array]:
-    """Tables of the batches, measured, and the row behind each."""
+    """Split the rows into batches; return their measured headers, and the row behind each."""
     if batch_size < 1:
         raise UsageError("batch_size is too small", expected="at least 1", found=batch_size)
     parts: list[Int64Array] = []
@@ -211,7 +211,7 @@ def _split(encoder: RecordEncoder, header: BatchFields, batch_size: int) -> tupl
 
 
 def _compressed(plain: ByteArray, matrix: Int64Array, level: int | None) -> ByteArray:
-    """The same batches with their records compressed; the table follows."""
+    """Compress the records of the batches; update their headers."""
     parts: list[bytes] = []
     for batch in range(matrix.shape[1]):
         start, size = int(matrix[scan.POSITION, batch]), int(matrix[scan.SIZE, batch])
@@ -220,12 +220,13 @@ def _compressed(plain: ByteArray, matrix: Int64Array, level: int | None) -> Byte
         if len(stream) > INT_MAX - HEADER_SIZE:
             raise too_large("batch", HEADER_SIZE + len(stream))
         matrix[scan.SIZE, batch] = HEADER_SIZE + len(stream)
+        # room for the header, which is written when all sizes are known
         parts += (_HEADER_ROOM, stream)
     return with_headers(bytearray().join(parts), matrix)
 
 
 def with_headers(content: bytearray, matrix: Int64Array) -> ByteArray:
-    """Write the headers of the batches, which lie behind one another in `content`; POSITION and CRC are filled in."""
+    """Write the headers of consecutive batches into `content`; fill in POSITION and CRC."""
     data = np.frombuffer(content, np.uint8)
     matrix[scan.POSITION] = np.cumsum(matrix[scan.SIZE]) - matrix[scan.SIZE]
     write_headers(data, data.size, matrix, matrix.shape[1])

@@ -1,6 +1,6 @@
-"""RecordColumns: records to be written, a column a field, in the layout of Arrow's binary arrays.
+"""RecordColumns: records to be written, one column for each field, in the layout of Arrow's binary arrays.
 
-Where they come from: `RecordColumns.from_records` for Python objects, `any_columns` for the rest.
+`RecordColumns.from_records` makes them of Python objects, `any_columns` of everything else.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ PythonRecord = tuple[bytes | None, bytes | None, int, Headers | bytes]
 
 
 class BytesColumn:
-    """Byte strings, some of them null, as ranges of one buffer; a view of what it is made from.
+    """Byte strings, some of them null, as ranges of one buffer; a view of the data it was made from.
 
     Attributes:
-        data: uint8, 1-D, contiguous, maybe read-only.
-        width: bytes of every string where all are as long and lie behind one another from the first byte on; else -1.
+        data: uint8, 1-D, contiguous, may be read-only.
+        width: size of every string if all are equally long and consecutive from the first byte on; else -1.
     """
 
     __slots__ = ("_count", "_ranges", "data", "width")
 
     def __init__(self, data: ByteArray, starts: Int64Array, ends: Int64Array) -> None:
-        """String i is data[starts[i]:ends[i]]; null where the end is before the start.
+        """Make string i of data[starts[i]:ends[i]]; null if the end is before the start.
 
         Args:
             starts, ends: int64[n], contiguous.
@@ -64,7 +64,7 @@ class BytesColumn:
 
     @classmethod
     def of_width(cls, data: ByteArray, count: int, width: int) -> BytesColumn:
-        """From rows of `width` bytes; their ranges are made when somebody asks for them."""
+        """Make a column of rows of `width` bytes; their ranges are computed when asked for."""
         if count * width > data.size:
             raise UsageError("Rows are not within their bytes", expected=count * width, found=data.size)
         column = cls.__new__(cls)
@@ -79,7 +79,7 @@ class BytesColumn:
 
     @property
     def ends(self) -> Int64Array:
-        """int64[n], contiguous; before the start: null."""
+        """int64[n], contiguous; before the start for null."""
         return self._known_ranges()[1]
 
     def _known_ranges(self) -> tuple[Int64Array, Int64Array]:
@@ -90,12 +90,12 @@ class BytesColumn:
 
     @classmethod
     def of_offsets(cls, data: ByteArray, offsets: npt.NDArray[Any], is_null: BoolArray | None = None) -> BytesColumn:
-        """From Arrow's layout: string i is data[offsets[i]:offsets[i + 1]]; int64 offsets are not copied, if kept.
+        """Make a column of Arrow's layout: string i is data[offsets[i]:offsets[i + 1]]; int64 offsets are not copied.
 
         Args:
             data: uint8, 1-D, contiguous.
-            offsets: integers[n + 1], ascending; that they are within `data` is checked when the column is encoded.
-            is_null: bool[n]; None: nothing is null.
+            offsets: integers[n + 1], ascending; encoding checks that they are within `data`.
+            is_null: bool[n]; None if nothing is null.
         """
         if offsets.ndim != 1 or offsets.size < 1 or offsets.dtype.kind not in "iu":
             raise UsageError(
@@ -118,7 +118,7 @@ class BytesColumn:
 
     @classmethod
     def of_values(cls, values: Sequence[bytes | None]) -> BytesColumn:
-        """From Python byte strings, copied into one buffer."""
+        """Copy Python byte strings into one buffer."""
         try:
             joined, present = b"".join(values), values  # type: ignore[arg-type]
         except TypeError:
@@ -136,15 +136,15 @@ class BytesColumn:
 
     @property
     def is_null(self) -> BoolArray:
-        """bool[n]."""
+        """bool[n]: the null strings."""
         return self.ends < self.starts
 
     @property
     def sizes(self) -> Int64Array:
-        """int64[n], bytes; -1 null.
+        """int64[n], bytes; -1 for null.
 
         Raises:
-            UsageError: a range that is not within the data.
+            UsageError: a range outside of the data.
         """
         is_null = self.is_null
         if not ((self.starts >= 0) & (self.ends <= self.data.size) | is_null).all():
@@ -155,20 +155,20 @@ class BytesColumn:
         """Hash each string as the Java producer hashes a key (`Utils.murmur2`): int64[n], Java ints; 0 for null.
 
         Raises:
-            UsageError: a range that is not within the data.
+            UsageError: a range outside of the data.
         """
-        self.sizes  # noqa: B018 - looks whether all ranges are there
+        self.sizes  # noqa: B018 - checks all ranges: the kernel does not
         hashes = np.empty(len(self), np.int64)
         murmur2_keys(self.data, self.starts, self.ends, len(self), hashes)
         return hashes
 
     def value(self, row: int) -> bytes | None:
-        """One string, copied."""
+        """Return a string, copied."""
         start, end = int(self.starts[row]), int(self.ends[row])
         return None if end < start else self.data[start:end].tobytes()
 
     def take(self, rows: Any) -> BytesColumn:
-        """Some rows: a slice (not a copy), a bool mask or row numbers (ranges copied, bytes not)."""
+        """Return some rows: a slice (not copied), a bool mask or row numbers (ranges copied, bytes not)."""
         return BytesColumn(self.data, np.ascontiguousarray(self.starts[rows]), np.ascontiguousarray(self.ends[rows]))
 
 
@@ -178,11 +178,11 @@ class RecordColumns:
 
     Attributes:
         count: rows.
-        keys, values: None: all null, which is not the same as empty.
-        timestamps: int64[count], ms since 1970, contiguous; None: every record has `timestamp_ms`.
-        headers: each row's headers as they stand in a record, their count first (`headers_bytes`, `encode_headers`);
-            None: no row has any.
-        timestamp_ms: of every record where there are no `timestamps`; -1: none.
+        keys, values: None makes all null, which is not the same as empty.
+        timestamps: int64[count], ms since 1970, contiguous; None gives every record `timestamp_ms`.
+        headers: encoded headers of each row, their count first (`headers_bytes`, `encode_headers`); None if no row has
+            any.
+        timestamp_ms: of every record, without `timestamps`; -1 for none.
     """
 
     count: int
@@ -207,11 +207,11 @@ class RecordColumns:
 
     @classmethod
     def from_records(cls, records: Iterable[PythonRecord]) -> RecordColumns:
-        """From (key, value, timestamp in ms, headers) each, copied; headers as in `headers_bytes`.
+        """Copy (key, value, timestamp in ms, headers) of each record; headers as in `headers_bytes`.
 
         Raises:
             InvalidTimestampError: a timestamp beyond 64 bits.
-            UsageError: a header key that is no Unicode.
+            UsageError: a header key that is not valid Unicode.
         """
         rows = list(records)
         if not rows:
@@ -229,21 +229,21 @@ class RecordColumns:
         return self.count
 
     def take(self, rows: slice | BoolArray | Int64Array) -> RecordColumns:
-        """Some rows; the bytes are not copied."""
+        """Return some rows; the bytes are not copied."""
         keys, values, headers = (None if c is None else c.take(rows) for c in (self.keys, self.values, self.headers))
         timestamps = None if self.timestamps is None else np.ascontiguousarray(self.timestamps[rows])
         count = len(range(*rows.indices(self.count))) if isinstance(rows, slice) else np.arange(self.count)[rows].size
         return RecordColumns(count, keys, values, timestamps, headers, self.timestamp_ms)
 
     def stamped(self, timestamp_ms: int) -> RecordColumns:
-        """The same with this timestamp for every record when they have none, as a producer's records get its time."""
+        """Return the columns, stamped if they have no timestamps, as a producer stamps its records."""
         if self.timestamps is not None or self.timestamp_ms != NO_TIMESTAMP:
             return self
         return replace(self, timestamp_ms=timestamp_ms)
 
 
 def _width_between(offsets: npt.NDArray[Any]) -> int:
-    """Bytes from each offset to the next where they are everywhere the same; else -1."""
+    """Return the bytes from each offset to the next if they are all the same; else -1."""
     count = offsets.size - 1
     if count < 1 or offsets[0] < 0 or offsets[1] < offsets[0]:
         return -1

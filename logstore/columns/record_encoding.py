@@ -1,4 +1,4 @@
-"""The calls of the encoding kernels for some columns: what they are given, and what their status means."""
+"""Calls of the encoding kernels: their arguments from columns, and errors from their status."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BATCH_SIZE_MAX = 1 << 32  # larger than any batch
 
 
 class RecordEncoder:
-    """Columns on their way to batches, some of the batches at a time.
+    """Encodes columns into batches, some batches at a time.
 
     Attributes:
-        encoding: the struct of the kernels, which keeps the arrays alive as long as this is.
+        encoding: the struct of the kernels; it keeps the arrays alive.
     """
 
     def __init__(self, columns: RecordColumns, offset_deltas: Int64Array | None = None) -> None:
@@ -46,18 +46,18 @@ class RecordEncoder:
                 setattr(encoding, f"{name}_ends", column.ends)
 
     def measure(self, matrix: Int64Array, row_ends: Int64Array, batch_size_max: int) -> int:
-        """Fill in the next batches' sizes, deltas, timestamps and counts, see `measure_batches`.
+        """Measure the next batches: sizes, deltas, timestamps and counts, see `measure_batches`.
 
         Args:
             matrix: int64[scan.COLUMN_COUNT, capacity].
-            row_ends: int64[capacity]; in when batch_size_max is 0, else out.
+            row_ends: int64[capacity]; an input if batch_size_max is 0, else an output.
             batch_size_max: bytes.
 
         Returns:
-            How many batches there are now: the capacity if there was no room for more, see `is_measured`.
+            The number of batches; the capacity if there was no room for more, see `is_measured`.
 
         Raises:
-            UsageError: a range that is not within the column's bytes; offsets that do not ascend.
+            UsageError: a range outside of its column; offsets that do not ascend.
             InvalidTimestampError: a negative timestamp other than -1.
             RecordTooLargeError: a record or batch of more than 2147483647 bytes.
         """
@@ -70,7 +70,7 @@ class RecordEncoder:
 
     @property
     def is_measured(self) -> bool:
-        """Whether all rows are in measured batches."""
+        """True if all rows are in measured batches."""
         return self.encoding.row == self.encoding.row_count
 
     def encode(
@@ -82,14 +82,14 @@ class RecordEncoder:
         first_row: int = 0,
         out: ByteArray | None = None,
     ) -> ByteArray:
-        """The bytes of batches that were measured, `out_size` in all, behind one another.
+        """Return the bytes of consecutive measured batches, `out_size` in all.
 
         Args:
             matrix, row_ends: of the batches, the first of which begins with `first_row`.
-            out: uint8, to write into if it has SLACK_SIZE bytes more than are needed.
+            out: uint8, written to if it has SLACK_SIZE bytes more than needed.
 
         Raises:
-            UsageError: the columns were changed meanwhile.
+            UsageError: the columns were changed since they were measured.
         """
         if out is None or out.size < out_size + SLACK_SIZE:
             out = np.empty(out_size + SLACK_SIZE, np.uint8)
@@ -102,7 +102,7 @@ class RecordEncoder:
 
     def _encoding_of(self, matrix: Int64Array, row_ends: Int64Array) -> Encoding:
         encoding = self.encoding
-        if encoding.batches is not matrix or encoding.row_ends is not row_ends:  # to set an array takes 2 µs
+        if encoding.batches is not matrix or encoding.row_ends is not row_ends:  # setting an array takes 2 µs
             encoding.batches, encoding.batch_capacity, encoding.row_ends = matrix, matrix.shape[1], row_ends
         return encoding
 

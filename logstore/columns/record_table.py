@@ -1,4 +1,4 @@
-"""RecordTable: one row a record, and how the records of a batch become one, chunk by chunk."""
+"""RecordTable: one row for each record; and the decoding of a batch into tables, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..model import Codec
 from .batch_table import BatchTable, ByteArray, Int64Array
 
 CHUNK_ROW_COUNT = 2048
-DECOMPRESSED_SIZE_MAX = 128 * 1024 * 1024  # bytes; a bomb is refused above it
+DECOMPRESSED_SIZE_MAX = 128 * 1024 * 1024  # bytes; a larger stream is refused as a decompression bomb
 
 _MESSAGES = {
     fields.PREMATURE_END: "Incorrect declared batch size, premature EOF reached",
@@ -44,9 +44,9 @@ class RecordTable:
     """Records of one batch.
 
     Attributes:
-        data: uint8, 1-D: what positions count in, the mapped file or the decompressed stream.
-        matrix: int64, shape (column count, capacity); column numbers are the constants of `kernels.decode.records`.
-        count: rows that are filled.
+        data: uint8, 1-D, where positions count: the mapped file or the decompressed stream.
+        matrix: int64[column count, capacity]; column numbers are the constants of `kernels.decode.records`.
+        count: rows in use.
     """
 
     __slots__ = ("count", "data", "matrix")
@@ -60,7 +60,7 @@ class RecordTable:
         return self.count
 
     def column(self, field: int) -> Int64Array:
-        """One column, int64[count], not a copy."""
+        """Return a column, int64[count], not copied."""
         return self.matrix[field, : self.count]
 
     offset = property(lambda self: self.column(fields.OFFSET))
@@ -73,15 +73,15 @@ class RecordTable:
     header_count = property(lambda self: self.column(fields.HEADER_COUNT))
 
     def key(self, index: int) -> bytes | None:
-        """Key of record `index`, copied."""
+        """Return the key of record `index`, copied."""
         return self._field(fields.KEY_POSITION, fields.KEY_SIZE, index)
 
     def value(self, index: int) -> bytes | None:
-        """Value of record `index`, copied."""
+        """Return the value of record `index`, copied."""
         return self._field(fields.VALUE_POSITION, fields.VALUE_SIZE, index)
 
     def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
-        """Headers of record `index` in order, keys as they are in the file."""
+        """Return the headers of record `index` in order, keys as they are in the file."""
         data, position = self.data.data, int(self.matrix[fields.HEADERS_POSITION, index])
         headers = []
         for _ in range(int(self.matrix[fields.HEADER_COUNT, index])):
@@ -99,18 +99,18 @@ class RecordTable:
 
 
 class BatchRecords:
-    """The records of one v2 batch: where their bytes are, and a decode that reads them in chunks.
+    """Records of one v2 batch, decoded in chunks.
 
-    A plain batch is decoded in place. A compressed one is decompressed, and its records are all checked before the
-    first is given out, because Kafka's iterator reads such a batch as a whole.
+    An uncompressed batch is decoded in place. A compressed one is decompressed, and all its records are checked before
+    the first is yielded, because Kafka's iterator reads such a batch as a whole.
     """
 
     __slots__ = ("_outcome", "data", "state")
 
-    STREAM_SOURCE: ClassVar[int] = fields.STREAM  # how the records of a compressed batch are read
+    STREAM_SOURCE: ClassVar[int] = fields.STREAM  # how records of a compressed batch are decoded; subclasses differ
 
     def __init__(self, data: ByteArray, table: BatchTable, row: int, state: Int64Array | None = None) -> None:
-        """`state`: int64 with the slots of `kernels.decode.records` first; one is made when not given."""
+        """Decompress the batch if need be; `state` is int64 with the slots of `kernels.decode.records` first."""
         position = int(table.matrix[scan.POSITION, row])
         size = int(table.matrix[scan.SIZE, row])
         attributes = int(table.matrix[scan.ATTRIBUTES, row])
@@ -139,16 +139,17 @@ class BatchRecords:
         begin_batch(table.matrix[:, row], 1, 0, start, end, source, self.state)
 
     def chunks(self, matrix: Int64Array | None = None) -> Iterator[RecordTable]:
-        """RecordTables of at most the matrix's capacity, each overwriting the last one's rows.
+        """Yield tables of at most the matrix's capacity, each overwriting the rows of the one before.
 
-        Raises what reading the batch dies of, in Kafka's words: after the good records of a plain batch, before the
-        first record of a compressed one.
+        Raises what Kafka raises for a damaged batch: after the good records of an uncompressed batch, before the first
+        record of a compressed one.
         """
         if matrix is None:
             matrix = np.empty((fields.COLUMN_COUNT, CHUNK_ROW_COUNT), np.int64)
         if self._outcome is None:
             yield from self._decode(matrix)
             return
+        # a first pass over a compressed batch checks it to its end; one chunk needs no second pass
         start = int(self.state[fields.NEXT_POSITION])
         chunk_count = sum(1 for _ in self._decode(matrix))
         self._check_end()
@@ -167,7 +168,7 @@ class BatchRecords:
                 raise self.decode_error(status)
 
     def decode_error(self, status: int) -> LogstoreError:
-        """What a failed decode dies of, in Kafka's words."""
+        """Return the error of a failed decode, in Kafka's words."""
         stream_error = None if self._outcome is None else self._outcome.error
         refusal = array_refusal(int(self.state[fields.DETAIL])) if status == fields.SIZE_BEYOND_STREAM else None
         if refusal is not None:
@@ -182,7 +183,7 @@ class BatchRecords:
 
 
 def record_error(status: int, state: Int64Array) -> LogstoreError:
-    """The error of a decode's status and details (`DefaultRecord`, `DefaultRecordBatch`)."""
+    """Return the error for the status and details of a decode (`DefaultRecord`, `DefaultRecordBatch`)."""
     detail, second = int(state[fields.DETAIL]), int(state[fields.SECOND_DETAIL])
     java_class = "java.lang.IllegalArgumentException" if status == fields.VARINT_TOO_LONG else None
     return InvalidRecordError(
@@ -200,7 +201,7 @@ def _codec(codec_id: int, position: int) -> Codec:
 
 
 def unknown_codec(codec_id: int, position: int) -> UnsupportedCompressionTypeError:
-    """The error of a codec id that Kafka does not know (`CompressionType.forId`)."""
+    """Return the error of a codec id unknown to Kafka (`CompressionType.forId`)."""
     return UnsupportedCompressionTypeError(
         f"Unknown compression type id: {codec_id}", position=position, expected="0 to 4", found=codec_id
     )

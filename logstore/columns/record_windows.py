@@ -1,8 +1,8 @@
-"""Records of many batches as one record table, window after window, whatever the batches were made of.
+"""Records of many batches, of any magic and codec, in windows of one record table each.
 
-Plain batches are decoded where they lie. The streams of compressed ones are put one behind the other, and so are the
-messages of magic 0 and 1. Most take a fast way, many in a call; a batch that is not plain enough for it is read by
-itself. What cannot be read is told in its place, and the rest goes on behind it.
+Uncompressed batches are decoded in place. Streams of compressed ones are joined into one buffer, and so are messages of
+magic 0 and 1. Most batches take a fast path, many in one kernel call; the others are read one by one. A batch that
+cannot be read yields a `BadBatch` in its place, and reading goes on behind it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .legacy import LegacyRecord, legacy_entry, read_legacy_records
 from .record_table import BatchRecords, RecordTable
 from .window_memory import new_matrix, new_stream_buffer
 
-RECORD_COUNT_MAX = 16_392  # a window has about so many: columns of a power of two would share the cache's sets,
+RECORD_COUNT_MAX = 16_392  # of a window, about; columns of a power of two would share the cache's sets
 WHOLE_RECORD_COUNT_MAX = 65_544  # of a window of whole batches: larger ones clean a log 15 % faster
-WINDOW_SIZE_MAX = 4 * 1024 * 1024  # or about so many bytes of streams
-STREAMS_ENOUGH = 1024 * 1024  # bytes that are decompressed before their records are decoded, so that they are at hand
-_OTHER = -1  # of kinds of batches
+WINDOW_SIZE_MAX = 4 * 1024 * 1024  # bytes of streams in a window, about
+STREAMS_ENOUGH = 1024 * 1024  # bytes decompressed before their records are decoded, so that they still are in the cache
+_OTHER = -1  # kind of batches that are read one by one
 _POSITIONS = [fields.KEY_POSITION, fields.VALUE_POSITION, fields.HEADERS_POSITION]
 
 
 @dataclass(frozen=True)
 class RecordWindow:
-    """Records in the order of the file.
+    """Records in file order.
 
     Attributes:
         records: positions of keys and values ascend.
         batch_rows: int64[m], rows of the batch table.
-        batch_ends: int64[m], the record behind the last one of each; the first has those from 0 on.
+        batch_ends: int64[m], the record behind each batch's last one; the first batch starts at 0.
     """
 
     records: RecordTable
@@ -64,7 +64,7 @@ class RecordWindow:
 
 @dataclass(frozen=True)
 class BadBatch:
-    """The batch of a row cannot be read, or not to its end: what is good of it comes before this."""
+    """The batch of a row cannot be read, or not to its end; its good records come before this."""
 
     row: int
     error: LogstoreError
@@ -73,12 +73,13 @@ class BadBatch:
 def record_windows(
     data: ByteArray, batches: BatchTable, rows: Int64Array, capacity: int | None = None
 ) -> Iterator[RecordWindow | BadBatch]:
-    """The records of the batches of some rows, in order.
+    """Yield the records of the batches of some rows, in order.
 
     Args:
         data: uint8, what `batches` was scanned from.
-        rows: int64, ascending. Plain ones whose `is_valid` is `kernels.decode.batches.TO_CHECK` are checked as well.
-        capacity: records of a window where batches take the fast path; None: `RECORD_COUNT_MAX`.
+        rows: int64, ascending. Checksums are computed for uncompressed ones whose `is_valid` is
+            `kernels.decode.batches.TO_CHECK`.
+        capacity: records of a window on the fast path; None for `RECORD_COUNT_MAX`.
     """
     if not rows.size:
         return
@@ -123,7 +124,7 @@ def _whole(parts: list[RecordWindow]) -> RecordWindow:
 
 
 def _kinds(batches: BatchTable) -> Int64Array:
-    """The codec of each batch; _OTHER for one that is of an old magic, or has no stream that Kafka would open."""
+    """Return the codec of each batch; _OTHER for an old magic, or a stream that Kafka would not open."""
     codecs = batches.attributes & CODEC_MASK
     is_new = batches.magic >= MAGIC_V2
     if not codecs.any() and is_new.all():
@@ -159,7 +160,7 @@ def _stream_windows(
             continue
         content = buffer[: int(places[1][-1])]
         yield from _decoded(data, content, fields.STREAM, places, batches, row, row + count, capacity)
-        del buffer, content  # before another is taken, so that it can be this one
+        del buffer, content  # first, so that the next one can reuse the memory
         row += count
 
 
@@ -173,10 +174,10 @@ def _decoded(
     row_end: int,
     capacity: int,
 ) -> Iterator[RecordWindow | BadBatch]:
-    """The records of some rows, as many at a time as a matrix has room for.
+    """Yield the records of some rows, as many at a time as a matrix has room for.
 
     Args:
-        content: what the positions of records count in: `data`, or streams.
+        content: the bytes in which positions of records count: `data`, or streams.
         source: PLAIN or STREAM of `kernels.decode.records`.
         places: where in `content` the records of each row start and end.
     """
@@ -200,7 +201,7 @@ def _decoded(
             yield BadBatch(stop, CorruptRecordError("Record is corrupt"))
             stop += 1
         elif status != fields.OK and (status != RECORDS_FULL or stop == row):
-            # a batch that is larger than a window, or that fails: it can be read as far as it is good
+            # a batch that is larger than a window, or fails: read alone it yields what is good of it
             yield from _other_windows(data, batches, stop, stop + 1)
             stop += 1
         row = stop
@@ -228,7 +229,7 @@ def _parts_of(data: ByteArray, batches: BatchTable, row: int) -> Iterator[Record
 
 
 def _legacy_table(messages: list[LegacyRecord]) -> RecordTable:
-    """Messages as records: their bytes one behind the other."""
+    """Return messages as records over their joined bytes."""
     matrix = np.zeros((fields.COLUMN_COUNT, len(messages)), np.int64)
     matrix[fields.SEQUENCE] = -1
     pieces: list[memoryview] = []
@@ -250,7 +251,7 @@ def _legacy_table(messages: list[LegacyRecord]) -> RecordTable:
 
 
 class _Parts:
-    """Tables that make a window together: all over one buffer, or each over a small one of its own."""
+    """Tables to be joined into a window: over one buffer, or each over a small one of its own."""
 
     def __init__(self) -> None:
         self._clear()
@@ -266,13 +267,13 @@ class _Parts:
         return self._record_count >= RECORD_COUNT_MAX or self._stream_size >= WINDOW_SIZE_MAX
 
     def takes(self, table: RecordTable) -> bool:
-        """Whether the table can follow those that are held, without copying a large buffer."""
+        """Return whether the table can be joined to those that are held without copying a large buffer."""
         if not self._tables or table.data is self._tables[-1].data:
             return True
         return max(table.data.size, self._tables[0].data.size) <= WINDOW_SIZE_MAX
 
     def add(self, table: RecordTable, row: int) -> None:
-        """Hold a copy of the table's rows, and its buffer."""
+        """Hold the table's buffer and a copy of its rows, which the decoder overwrites."""
         if not self._tables or table.data is not self._tables[-1].data:
             self._stream_size += table.data.size
         self._tables.append(RecordTable(table.data, table.matrix[:, : table.count].copy(), table.count))
@@ -280,7 +281,7 @@ class _Parts:
         self._record_count += table.count
 
     def taken(self) -> Iterator[RecordWindow]:
-        """What is held, as one window; nothing is held then."""
+        """Yield what is held as one window, and drop it."""
         if self._record_count:
             ends = np.cumsum([table.count for table in self._tables])
             yield RecordWindow(_joined(self._tables), np.array(self._rows), ends)

@@ -1,4 +1,4 @@
-"""Batches of a few records that come as Python objects, put together without a detour over arrays."""
+"""Batches of a few records given as Python objects, built without arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CRC = struct.Struct(">I")
 
 
 def build_batch_from_records(records: Sequence[PythonRecord], **fields: Unpack[BatchFieldArguments]) -> ByteArray:
-    """One batch of (key, value, timestamp in ms, headers) each; of none no bytes, as in Kafka.
+    """Build one batch of (key, value, timestamp in ms, headers) each; without records no bytes, as in Kafka.
 
     Args:
         records: bytes-like keys and values or None; the timestamp is -1 for none; headers as in `headers_bytes`.
@@ -72,7 +72,7 @@ def build_marker(
     base_offset: int = 0,
     partition_leader_epoch: int = -1,
 ) -> ByteArray:
-    """The batch of 78 bytes that ends a transaction (`MemoryRecords.withEndTransactionMarker`).
+    """Build the batch of 78 bytes that ends a transaction (`MemoryRecords.withEndTransactionMarker`).
 
     Args:
         control_type: COMMIT or ABORT.
@@ -81,7 +81,7 @@ def build_marker(
         uint8[78], writable.
 
     Raises:
-        UsageError: another type; no producer id; a number that has no room in its field.
+        UsageError: another type, no producer id, or a number that does not fit its field.
     """
     if control_type not in (ControlRecordType.COMMIT, ControlRecordType.ABORT):
         raise refused(f"Invalid control record type for end transaction marker {control_type.name}")
@@ -105,7 +105,7 @@ def build_marker(
 def _packed(
     header: BatchFields, records: bytes, record_count: int, base_timestamp: int, max_timestamp: int
 ) -> ByteArray:
-    """The batch of records that are there."""
+    """Build the batch around encoded records."""
     if header.codec is not Codec.NONE:
         records = compress(header.codec, memoryview(records), header.level)
     size = HEADER_SIZE + len(records)
@@ -133,7 +133,7 @@ def _packed(
     )
     content += records
     data = np.frombuffer(content, np.uint8)
-    # the address of an array takes numpy a microsecond, that of its buffer a quarter
+    # numpy takes a microsecond for the address of an array, ctypes a quarter for that of a buffer
     place = data if INTERPRETED else ctypes.addressof(ctypes.c_char.from_buffer(content))
     _CRC.pack_into(content, CRC, crc32c_range(place, ATTRIBUTES, size))
     return data

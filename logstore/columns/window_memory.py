@@ -1,8 +1,8 @@
-"""Memory for windows of records, used again when nobody has a view of it any more.
+"""Memory for windows of records, reused as soon as nothing refers to it.
 
-New memory costs its first touch: it took reading 10 to 50 % more processor time. So an array is a view of a ctypes
-array that lies over memory of ours. Every view of it, numpy's or Arrow's, keeps the ctypes array alive, and when that
-goes, its finalizer makes the memory spare. Nothing has to be given back, and whoever holds a view keeps its memory.
+The first touch of new memory made reading 10 to 50 % slower. So each array is a view of a ctypes array over memory kept
+here. Every view, numpy's or Arrow's, keeps the ctypes array alive; when that is freed, its finalizer returns the memory
+to the spares. Nobody has to give anything back, and a view is valid as long as it exists.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ..kernels.decode.records import COLUMN_COUNT
 from .batch_table import ByteArray, Int64Array
 
 STREAMS_SIZE_MAX = 4 * 1024 * 1024  # bytes; from here on numpy asks for huge pages
-SPARE_COUNT_MAX = 16  # of a size: about what two threads and the reader have in hand
+SPARE_COUNT_MAX = 16  # of each size: about what two threads and the reader use at a time
 
 
 def new_matrix(capacity: int) -> Int64Array:
-    """Return int64[COLUMN_COUNT, capacity], with anything in it."""
+    """Return int64[COLUMN_COUNT, capacity], uninitialized."""
     return _leased(COLUMN_COUNT * capacity * 8).view(np.int64).reshape(COLUMN_COUNT, capacity)
 
 
 def new_stream_buffer() -> ByteArray:
-    """Return uint8[STREAMS_SIZE_MAX + SLACK_SIZE], with anything in it."""
+    """Return uint8[STREAMS_SIZE_MAX + SLACK_SIZE], uninitialized."""
     return _leased(STREAMS_SIZE_MAX + SLACK_SIZE)
 
 
 @cache
 def _spare(size: int) -> deque[ByteArray]:
-    """What nobody has a view of, of all threads: appending and popping are atomic."""
+    """Return the unused memory of this size, shared by all threads: append and pop are atomic."""
     return deque(maxlen=SPARE_COUNT_MAX)
 
 

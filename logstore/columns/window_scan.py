@@ -1,7 +1,7 @@
-"""A file's batch tables, window after window, computed by several threads.
+"""Batch tables of a file, window by window, with checksums computed by several threads.
 
-The walk over the headers is a chain, so the reader alone walks; checksums are checked by whoever is free. Both release
-the interpreter, and the threads share the page faults of the mapping as well.
+The scan of headers is sequential, as each leads to the next, so only the reader scans; any thread checks checksums.
+Both release the GIL, and the threads share the page faults of the mapping.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from .batch_table import BatchTable, ByteArray, compute_is_valid, scan_chunk
 from .in_order import in_order
 
 PARALLEL_SIZE_MIN = 4 * 1024 * 1024  # bytes; below, threads cost more than they save
-WINDOW_SIZE_MIN = 1024 * 1024  # bytes; windows of a short range are smaller, so that both threads get some
+WINDOW_SIZE_MIN = 1024 * 1024  # bytes; windows of a short range are smaller, so that each thread gets some
 WINDOW_COUNT_MIN = 8
-# Of windows that are released, for nobody looks at their bytes again while the cache has them: less of Python between.
+# Released windows are larger: no later kernel reads their bytes again from the cache, and Python runs less often.
 RELEASED_WINDOW_SIZE, RELEASED_ROW_COUNT = 32 * 1024 * 1024, 16_384
 
 
 def scan_windows(
     data: ByteArray, position: int, end: int, *, release: Callable[[int, int], None] | None = None
 ) -> Generator[BatchTable]:
-    """`scan_chunk` with checksums from `position` until it ends; the last table tells why by its status.
+    """Scan from `position` with checksums until the scan ends; the status of the last table says why.
 
     Args:
-        data: uint8, 1-D, contiguous, maybe read-only: the whole file.
-        position: bytes; where a batch starts.
-        end: bytes, at most len(data); no batch reaches past it.
-        release: told the window's range when it was read; for a reader to whom the table is nearly all,
-            `MappedFile.release`, which the threads then do side by side. Windows are larger then.
+        data: uint8, 1-D, contiguous, may be read-only: the whole file.
+        position: byte where a batch starts.
+        end: byte that no batch may reach past, at most len(data).
+        release: called with the range of a window that was read, as `MappedFile.release`, by the thread that checked
+            it; for a reader that needs little but the tables. Windows are larger then.
     """
 
     def check(table: BatchTable) -> BatchTable:
@@ -57,7 +57,7 @@ def walker(
     window_size: int | None = None,
     capacity: int = batch_table.CHUNK_ROW_COUNT,
 ) -> Callable[[], BatchTable | None]:
-    """A function that gives the next table every time, without checksums; None after the last."""
+    """Return a function that returns the next table, without checksums, each time; None after the last."""
     place: int | None = position
 
     def walk() -> BatchTable | None:
