@@ -79,13 +79,11 @@ class BatchFields:
     delete_horizon_ms: int | None = None
 
     def __post_init__(self) -> None:
-        if self.is_transactional and self.producer_id == NO_PRODUCER_ID:
-            raise refused("Cannot write transactional messages without a valid producer ID")
-        if self.producer_id != NO_PRODUCER_ID:
-            if self.producer_epoch == NO_EPOCH:
-                raise refused("Invalid negative producer epoch")
-            if self.base_sequence < 0 and not self.is_control:
-                raise refused("Invalid negative sequence number used")
+        problem = producer_problem(
+            self.producer_id, self.producer_epoch, self.base_sequence, self.is_transactional, self.is_control
+        )
+        if problem is not None:
+            raise refused(problem)
         if self.level is not None:
             checked_level(self.codec, self.level)
         if self.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE:
@@ -108,3 +106,14 @@ class BatchFields:
         if self.delete_horizon_ms is not None:
             bits |= layout.DELETE_HORIZON_FLAG
         return bits
+
+
+def producer_problem(
+    producer_id: int, producer_epoch: int, base_sequence: int, is_transactional: bool, is_control: bool
+) -> str | None:
+    """Return why `MemoryRecordsBuilder.validateProducerState` refuses producer fields; None if it takes them."""
+    if producer_id == NO_PRODUCER_ID:
+        return "Cannot write transactional messages without a valid producer ID" if is_transactional else None
+    if producer_epoch == NO_EPOCH:
+        return "Invalid negative producer epoch"
+    return "Invalid negative sequence number used" if base_sequence < 0 and not is_control else None

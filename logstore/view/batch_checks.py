@@ -1,4 +1,4 @@
-"""What a consumer checks of the batches that it fetched, and how it tells what is wrong (`CompletedFetch`)."""
+"""Checks of fetched batches, and the errors for bad ones, as in a consumer (`CompletedFetch`)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ADVICE = "to go on, start a reader at an offset behind it; `logstore dump` show
 
 
 def first_bad_row(fetched: Fetched, table: BatchTable, first_offset: int, *, check_crc: bool) -> int:
-    """The first batch of a magic that does not exist, or with a wrong checksum; as many as there are if none is bad.
+    """Return the first row with an unknown magic or a wrong checksum; the number of rows if none is bad.
 
     Args:
         table: of the data of `fetched`.
-        first_offset: messages before it are not looked at.
-        check_crc: `is_valid` is computed; messages of magic 0 and 1 are to be checked here.
+        first_offset: messages before it are not checked.
+        check_crc: `is_valid` is computed, and messages of magic 0 and 1 are to be checked here.
     """
     is_bad = (table.is_valid == 0) | (table.magic > _MAGIC_MAX) | (table.magic < 0)
     if check_crc:
@@ -46,10 +46,10 @@ def first_bad_row(fetched: Fetched, table: BatchTable, first_offset: int, *, che
 
 
 def bad_batch(fetched: Fetched, table: BatchTable, row: int, offset: int) -> LogstoreError | None:
-    """The error of the row that `first_bad_row` gave, or of what ended the table; None if it ended well.
+    """Return the error of the row that `first_bad_row` gave, or of what ended the table; None if it ended well.
 
     Args:
-        offset: the next one to be read.
+        offset: the next offset to be read.
     """
     if row < len(table):
         return _bad_row(fetched, table, row, offset)
@@ -69,7 +69,7 @@ def bad_batch(fetched: Fetched, table: BatchTable, row: int, offset: int) -> Log
 
 
 def bad_window(fetched: Fetched, table: BatchTable, bad: BadBatch, offset: int) -> LogstoreError:
-    """The error of a batch whose records could not be decoded, or whose checksum turned out to be wrong then."""
+    """Return the error of a batch whose records could not be decoded, or whose checksum turned out to be wrong."""
     if table.is_valid[bad.row] == 0:
         return _bad_row(fetched, table, bad.row, offset)
     return located(bad.error, fetched, int(table.position[bad.row]), int(table.base_offset[bad.row]))
@@ -100,7 +100,7 @@ def _bad_row(fetched: Fetched, table: BatchTable, row: int, first_offset: int) -
 
 
 def _checksum_error(fetched: Fetched, position: int, offset: int, subject: str, cause: str) -> LogstoreError:
-    """In the words of `CompletedFetch.maybeEnsureValid`."""
+    """Return the error in the words of `CompletedFetch.maybeEnsureValid`."""
     text = f"{subject} for partition {fetched.bounds.topic_partition} at offset {offset} is invalid, cause: {cause}"
     return located(CorruptRecordError(text, java_class=_KAFKA_EXCEPTION), fetched, position, offset)
 
@@ -110,7 +110,7 @@ def _short_text(size: int) -> str:
 
 
 def located(error: LogstoreError, fetched: Fetched, position: int, offset: int) -> LogstoreError:
-    """The error with its place; `position` counts in the data of `fetched`."""
+    """Add its place to an error; `position` counts in the data of `fetched`."""
     error.path, error.position, error.offset = fetched.path, fetched.position + position, offset
     error.advice = error.advice or _ADVICE
     return error
@@ -121,7 +121,7 @@ def _first_bad_message(fetched: Fetched, table: BatchTable, row: int, first_offs
         messages = read_legacy_records(legacy_entry(fetched.data, table, row))
         return next((each for each in messages if each.offset >= first_offset and not each.is_valid), None)
     except LogstoreError:
-        return None  # told by whoever reads the messages, after those before
+        return None  # raised when the messages are read, after the good ones
 
 
 def _crc_text(stored: int, computed: int) -> str:

@@ -1,7 +1,7 @@
-"""The batches of a segment from a position on, and the one among them that a read of an offset starts with.
+"""Batches of a segment from a position on, and the search for the batch that holds an offset.
 
-Searches follow Kafka's step by step, so that a damaged index leads to the batch, or to the error, that it leads a
-broker to. Where all is as it should be a search reads a few headers one by one, in two microseconds.
+Searches follow Kafka's step by step, so that a damaged index leads to the same batch, or error, as in a broker. In a
+sound log a search reads a few headers one by one, in two microseconds.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..kernels.scan import batches as fields
 from ..layout import legacy
 from ..layout.batch import BATCH_LENGTH, HEADER_SIZE, HEADER_UP_TO_MAGIC_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
-SEARCH_COUNT = 128  # batches that a search looks at together: more than the index leaves between two entries
-_QUICK_COUNT = 16  # batches that are looked at one by one before that
+SEARCH_COUNT = 128  # batches that a search scans at once: more than lie between two index entries
+_QUICK_COUNT = 16  # batches read one by one before that
 _GROWTH = 8
-_WINDOW_SIZE_MIN = 1 << 16  # bytes that are read first: an index leads near
+_WINDOW_SIZE_MIN = 1 << 16  # bytes of the first read: an index leads near
 _OFFSET_MAX = 2**63 - 1
 _HEADER = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 
 
 class BatchPlace(NamedTuple):
-    """Where a batch is (`LogOffsetPosition`)."""
+    """Place of a batch (`LogOffsetPosition`)."""
 
     base_offset: int
     position: int
@@ -37,10 +37,10 @@ class BatchPlace(NamedTuple):
 
 
 def batch_tables(data: ByteArray, position: int, path: str, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[BatchTable]:
-    """The batches from `position` to the end, without checksums, in tables that begin with `capacity` rows and grow.
+    """Yield the batches from `position` to the end, without checksums, in tables of `capacity` rows that grow.
 
     Raises:
-        CorruptRecordError: the batches do not go on to the end, in Kafka's words.
+        CorruptRecordError: batches end before the data does; in Kafka's words.
     """
     while True:
         table = scan_chunk(data, position, data.size, capacity=capacity)
@@ -57,10 +57,10 @@ def batch_tables(data: ByteArray, position: int, path: str, *, capacity: int = C
 def read_batch_tables(
     read: Callable[[int, int], ByteArray], position: int, end: int, path: str, *, capacity: int
 ) -> Iterator[tuple[int, ByteArray, BatchTable]]:
-    """Yield `batch_tables` of a file that is read piece by piece: byte number, the piece from there on, its table.
+    """Yield `batch_tables` of a file that is read piece by piece: position, the bytes from there on, their table.
 
     Args:
-        read: returns the bytes at a position, as many as it is told.
+        read: returns so many bytes at a position.
         end: bytes of the file that count.
 
     Raises:
@@ -72,6 +72,7 @@ def read_batch_tables(
         table = scan_chunk(data, 0, data.size, capacity=capacity)
         is_whole = position + data.size == end
         if not len(table) and not is_whole and table.status != fields.LENGTH_TOO_SMALL:
+            # the first batch is larger than the window
             window = max(_GROWTH * window, first_batch_size(data))
             continue
         yield position, data, table
@@ -89,7 +90,7 @@ def read_batch_tables(
 
 
 def first_batch_size(data: ByteArray) -> int:
-    """Bytes of the first batch, by its header; 0 if that is not there yet, or cannot be right."""
+    """Return the size of the first batch by its header; 0 if the header is incomplete or impossible."""
     if data.size < HEADER_UP_TO_MAGIC_SIZE:
         return 0
     length = int.from_bytes(data[BATCH_LENGTH:LOG_OVERHEAD_SIZE].tobytes(), "big", signed=True)
@@ -97,7 +98,7 @@ def first_batch_size(data: ByteArray) -> int:
 
 
 class QuickAnswer(NamedTuple):
-    """What a quick search came to; `place` counts if `is_answer`."""
+    """Result of a quick search; `place` is valid if `is_answer`."""
 
     is_answer: bool
     place: BatchPlace | None
@@ -107,7 +108,7 @@ _NO_ANSWER = QuickAnswer(False, None)
 
 
 def quick_search(data: ByteArray, offset: int, position: int) -> QuickAnswer:
-    """Look for what `search` finds in the next few batches, if all of them are whole and of magic 2."""
+    """Search as `search` does among the next few batches; no answer if one is not whole or of another magic."""
     view, end = data.data, data.size
     previous: BatchPlace | None = None
     previous_last_offset = -1
@@ -124,7 +125,7 @@ def quick_search(data: ByteArray, offset: int, position: int) -> QuickAnswer:
                 return QuickAnswer(True, previous)
             return QuickAnswer(True, place)
         previous, previous_last_offset = place, base_offset + last_offset_delta
-        if abs(previous_last_offset) > _OFFSET_MAX:  # it wraps in Java
+        if abs(previous_last_offset) > _OFFSET_MAX:  # wraps around in Java: left to `search`
             return _NO_ANSWER
         position += size
     if position != end:
@@ -133,7 +134,7 @@ def quick_search(data: ByteArray, offset: int, position: int) -> QuickAnswer:
 
 
 def quick_end(data: ByteArray, offset: int) -> int | None:
-    """The offset behind the last of a few whole batches of magic 2, of which `offset` is in the first; else None."""
+    """Return the offset behind the last of a few whole v2 batches, of which the first holds `offset`; else None."""
     view, position, end, next_offset = data.data, 0, data.size, 0
     for _ in range(SEARCH_COUNT):
         if end - position < HEADER_SIZE:
@@ -152,10 +153,10 @@ def quick_end(data: ByteArray, offset: int) -> int | None:
 
 
 def search(batches: Iterable[tuple[int, ByteArray, BatchTable]], offset: int) -> BatchPlace | None:
-    """The batch that a read of `offset` starts with (`FileRecords.searchForOffsetFromPosition`).
+    """Return the batch that a read of `offset` starts with (`FileRecords.searchForOffsetFromPosition`).
 
     Args:
-        batches: of `Segment.batches`, from where an index leads to.
+        batches: of `Segment.batches`, from where an index leads.
 
     Raises:
         CorruptRecordError, InvalidRecordError: the batches do not lead there.
@@ -176,7 +177,7 @@ def search(batches: Iterable[tuple[int, ByteArray, BatchTable]], offset: int) ->
 
 
 def _first_row_from(data: ByteArray, table: BatchTable, offset: int) -> int:
-    """The first row whose batch begins at `offset` or above; as many as there are rows if none does."""
+    """Return the first row whose batch begins at `offset` or above; the number of rows if none does."""
     is_wrapper = _is_wrapper(table)
     plain = np.flatnonzero((table.base_offset >= offset) & ~is_wrapper)
     end = int(plain[0]) if plain.size else len(table)
@@ -192,7 +193,7 @@ def _place(start: int, data: ByteArray, table: BatchTable, row: int) -> BatchPla
 
 
 def _is_wrapper(table: BatchTable) -> npt.NDArray[np.bool_]:
-    """Whether a row is a compressed message set, whose first offset only its content tells."""
+    """Return which rows are compressed message sets, whose first offset is known only from their content."""
     is_wrapper: npt.NDArray[np.bool_] = (table.magic < MAGIC_V2) & (
         (table.column(fields.ATTRIBUTES) & legacy.CODEC_MASK) != 0
     )

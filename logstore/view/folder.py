@@ -1,4 +1,4 @@
-"""The directory of one partition, as far as it is read."""
+"""Directory of one partition, for reading."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ..errors import DataDirectoryError
 
 
 class PartitionFolder:
-    """The files of one partition, by name; whoever writes them may do so meanwhile.
+    """The files of one partition, by name; another process may write them.
 
     Attributes:
         path: absolute.
     """
 
     def __init__(self, path: str) -> None:
-        """Nothing is looked at yet."""
+        """Keep the path; nothing is read yet."""
         self.path = path
 
     def file(self, name: str) -> str:
-        """The path of the file."""
+        """Return the path of the file."""
         return child(self.path, name)
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         return os.path.lexists(self.file(name))
 
     def names(self) -> list[str]:
-        """Names of all plain files, sorted.
+        """Return the names of all plain files, sorted.
 
         Raises:
             DataDirectoryError: the directory cannot be listed, or holds a symbolic link.
@@ -38,25 +38,25 @@ class PartitionFolder:
         return sorted(name for name, is_file in self._listed().items() if is_file)
 
     def read(self, name: str) -> bytes:
-        """The content; raises DataDirectoryError."""
+        """Return the content; raises DataDirectoryError."""
         return read_file(self.file(name))
 
     def size(self, name: str) -> int:
-        """Bytes of the file; raises DataDirectoryError."""
+        """Return the size of the file in bytes; raises DataDirectoryError."""
         try:
             return os.stat(self.file(name)).st_size
         except OSError as error:
             raise nio_error(error, self.file(name)) from error
 
     def modified_ms(self, name: str) -> int:
-        """When the file was last written to, ms since 1970; 0 if there is no such file (`File.lastModified`)."""
+        """Return the modification time of the file, ms since 1970; 0 without the file (`File.lastModified`)."""
         try:
             return os.stat(self.file(name)).st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return 0
 
     def _listed(self) -> dict[str, bool]:
-        """By name whether it is a plain file."""
+        """Return a dict from name to "is a plain file"."""
         names = {}
         try:
             with os.scandir(self.path) as entries:

@@ -1,12 +1,12 @@
-"""What is known of a directory that another process writes, and how it becomes more (`reader`).
+"""State of a directory that another process writes, brought up to date by reading what is new (see `partition_reader`).
 
-From the newest producer snapshot at or below the last segment on, all batches are read, each once: their checksums are
-computed, producers and indexes stepped. What is before is taken as it is. The bytes are copied before they are looked
-at, so nothing that is checked can change after the check.
+From the newest producer snapshot at or below the last segment on, all batches are read once: checksums are computed,
+producers and indexes stepped. Earlier segments are taken as they are. Bytes are copied before they are checked, so
+nothing can change after its check.
 
-A `.swap` file is whole, and takes the place of the files that it has been made from; see `left_overs`. So where there
-is one, it counts, and nothing of its segment is missed while old files go and new ones take their names. `.cleaned`
-files are not whole yet, `.deleted` ones are nobody's any more.
+A `.swap` file is complete and replaces the files that it was made from, see `load.interrupted_swaps`. So it counts as
+the segment, and nothing is missed while old files go and new ones take their names. `.cleaned` files are not complete
+yet, `.deleted` ones belong to no log any more.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _READ_SIZE = 8 * 1024 * 1024
 
 
 class LogFollower:
-    """The segments as they were listed last, and the producers as of the last whole batch.
+    """The segments of the last listing, and the producers at the last whole batch.
 
     Attributes:
         segments: `LiveSegment`s.
         producers: None before the first `update`.
         end_offset: behind the last whole batch.
-        problem: why the last batch that is known is not the last of its file; None at a proper end, and if one is only
-            not whole yet.
+        problem: why the log ends before its file does; None at a proper end, and before a batch that is not complete
+            yet.
     """
 
     def __init__(self, directory: PartitionFolder, topic_partition: str, *, holds_files: bool = True) -> None:
-        """Nothing is looked at yet; the `.log`s stay open if `holds_files`."""
+        """Keep the arguments; nothing is read yet. The `.log` files stay open if `holds_files`."""
         self._holds_files = holds_files
         self._directory = directory
         self._topic_partition = topic_partition
@@ -67,8 +67,8 @@ class LogFollower:
         """List the directory, and read what is new.
 
         Raises:
-            DirectoryChangedError: while this looked; to be called again.
-            LogstoreError: what cannot be read or followed; the next call begins anew.
+            DirectoryChangedError: it changed meanwhile; call again.
+            LogstoreError: something cannot be read or followed; the next call starts from nothing.
         """
         try:
             names = settled_names(self._directory)
@@ -93,7 +93,7 @@ class LogFollower:
         return 0 if first is None else first.base_offset
 
     def _take_segments(self, names: Mapping[int, Mapping[str, str]]) -> None:
-        """Those of a listing; one that is known stays if its file does."""
+        """Take the segments of a listing; one that is known stays if its file is the same."""
         if names == self._names:
             return
         known = {segment.base_offset: segment for segment in self.segments}
@@ -108,7 +108,7 @@ class LogFollower:
             else:
                 segments.add(LiveSegment(self._directory, base_offset, files, holds_file=self._holds_files))
         if reading is not None:
-            self._forget()  # the log was cut, or what is to be read on is another file now
+            self._forget()  # the log was cut, or the segment being read was replaced by another file
             raise DirectoryChangedError
         self.segments, self._names = segments, names
 
@@ -119,7 +119,7 @@ class LogFollower:
         return identity == segment.identity
 
     def _first_producers(self, snapshots: Mapping[int, str], log_start_offset: int) -> ProducerState:
-        """As of the newest snapshot from which the last segment is followed as a whole."""
+        """Load the newest snapshot that lets the last segment be followed from its start."""
         state = ProducerState(self._topic_partition)
         state.start_at(log_start_offset)
         last = self.segments.last
@@ -129,17 +129,17 @@ class LogFollower:
                 try:
                     snapshot = read_producer_snapshot(self._directory.file(snapshots[offset]))
                 except CorruptSnapshotError:
-                    continue  # as Kafka does: an older one, and more of the log, say the same
+                    continue  # as in Kafka: an older one, and more of the log, give the same state
                 except DataDirectoryError as error:
                     if is_missing(error):
                         raise DirectoryChangedError from error
                     raise
-                state.load(snapshot, offset, None)  # what expired has no open transaction
+                state.load(snapshot, offset, None)  # None: expired producers have no open transaction and do no harm
                 break
         return state
 
     def _read_on(self, segment: LiveSegment, *, is_last: bool) -> None:
-        """The batches of a segment behind those that are known of it."""
+        """Read the batches of a segment behind the known ones."""
         with self._opened(segment) as file:
             if segment.indexes is None:
                 segment.follow(self.end_offset)
@@ -171,7 +171,7 @@ class LogFollower:
         return file
 
     def _step(self, segment: LiveSegment, chunk: ByteArray) -> bool:
-        """Take the whole and right batches at the front of `chunk`; whether there were any."""
+        """Take the whole and valid batches at the front of `chunk`; return whether there were any."""
         table = scan_chunk(chunk, 0, chunk.size, check_crc=True)
         row_end = valid_row_count(chunk, table)
         if row_end < len(table):
@@ -179,6 +179,7 @@ class LogFollower:
         if row_end == 0:
             return False
         assert self.producers is not None
+        # batches below the snapshot's offset are in the producers already
         first_row = int(np.argmax(np.append(table.last_offset[:row_end] >= self.producers.map_end_offset, True)))
         completed = producer_update.step(self.producers, chunk, table, first_row, row_end)
         segment.add_aborted(completed)
@@ -200,10 +201,10 @@ def _unreadable(segment: LiveSegment, what: str) -> CorruptRecordError:
 
 
 def settled_names(directory: PartitionFolder) -> list[str]:
-    """The names of all files, sorted, listed again until two listings are alike: one may miss a file that is renamed.
+    """List all file names, sorted, until two listings agree: one listing may miss a file that is renamed meanwhile.
 
     Raises:
-        DirectoryChangedError: they do not become alike.
+        DirectoryChangedError: no two listings agree.
         DataDirectoryError: the directory cannot be listed.
     """
     names = directory.names()
@@ -216,7 +217,7 @@ def settled_names(directory: PartitionFolder) -> list[str]:
 
 
 def segment_names(names: list[str]) -> dict[int, dict[str, str]]:
-    """From base offset, ascending, to the names of a segment's files by suffix; there is a `.log` of each.
+    """Return the file names of each segment by suffix, by ascending base offset; segments without `.log` are left out.
 
     >>> names = ["00.index", "00.log", "05.log", "05.log.swap", "07.index", "09.log.deleted"]
     >>> segment_names(names)
@@ -232,7 +233,7 @@ def segment_names(names: list[str]) -> dict[int, dict[str, str]]:
 
 
 def snapshot_names(names: list[str]) -> dict[int, str]:
-    """From offset to name of the producer snapshots."""
+    """Return the names of the producer snapshots by offset."""
     found = {_offset_of(name): name for name in names if name.endswith(PRODUCER_SNAPSHOT_SUFFIX)}
     return {offset: name for offset, name in found.items() if offset is not None}
 
@@ -241,4 +242,4 @@ def _offset_of(name: str) -> int | None:
     try:
         return base_offset_of(name)
     except InvalidNameError:
-        return None  # no broker makes such a file
+        return None  # not a file that a broker makes

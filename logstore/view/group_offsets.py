@@ -1,8 +1,8 @@
-"""The offsets that groups have committed, and those of transactions that are not decided (`OffsetMetadataManager`).
+"""Committed offsets of groups, and offsets in undecided transactions (`OffsetMetadataManager`).
 
 A fold of the records of `__consumer_offsets`. A transactional commit waits for the marker of its producer id in the
-same partition of the topic: COMMIT makes it the committed offset unless a later record has another, ABORT drops it.
-A tombstone removes an offset at once, undecided ones too.
+same partition of the topic: COMMIT makes it the committed offset unless a later record has set another, ABORT drops it.
+A tombstone removes an offset at once, also an undecided one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .replay import ControlBatch, ReplayedRecord
 
 
 class ReplayedCommit(NamedTuple):
-    """A commit of a group for one partition.
+    """A group's commit for one partition.
 
     Attributes:
-        value: what the record says.
-        record_offset: of the record in `__consumer_offsets`.
-        producer_id: of the transaction that it came in; -1 if it came in none.
+        value: the content of the record.
+        record_offset: offset of the record in `__consumer_offsets`.
+        producer_id: of the transaction that committed it; -1 without one.
     """
 
     value: CommittedOffset
@@ -34,7 +34,7 @@ Commits = dict[str, dict[TopicPartition, ReplayedCommit]]
 
 
 class ReplayedOffsets:
-    """The offsets of the groups of a partition, or of several. Not thread-safe.
+    """The offsets of the groups of one partition of the topic, or of several. Not thread-safe.
 
     Attributes:
         committed: by group and partition.
@@ -46,7 +46,7 @@ class ReplayedOffsets:
         self.undecided: dict[int, Commits] = {}
 
     def replay_item(self, item: ReplayedRecord | ControlBatch) -> None:
-        """Apply a record, or a marker of a transaction; records of other kinds change nothing.
+        """Apply a record or a transaction marker; records of other kinds change nothing.
 
         Raises:
             SchemaError: the record does not parse, or has no key.
@@ -83,9 +83,9 @@ class ReplayedOffsets:
             self.undecided.setdefault(producer_id, {}).setdefault(key.group_id, {})[partition] = commit
 
     def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
-        """Apply the marker of a producer, which may have no undecided offsets here.
+        """Apply the marker of a producer, with or without undecided offsets.
 
-        After an interrupt it may be applied again: the offsets stay undecided until all are settled.
+        Safe to repeat after an interrupt: the offsets stay undecided until all are settled.
         """
         if is_commit:
             for group_id, commits in self.undecided.get(producer_id, {}).items():
@@ -100,7 +100,7 @@ class ReplayedOffsets:
         self.committed.setdefault(group_id, {})[partition] = commit
 
     def remove(self, group_id: str, partition: TopicPartition) -> None:
-        """Forget the offset of a partition, undecided ones too."""
+        """Forget the offset of a partition, also undecided ones."""
         for groups in (self.committed, *self.undecided.values()):
             in_group = groups.get(group_id, {})
             in_group.pop(partition, None)

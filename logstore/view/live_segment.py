@@ -1,9 +1,9 @@
-"""A segment of a directory that another process writes: its bytes as far as they are known to be whole.
+"""Segment of a directory that another process writes, up to where its batches are known to be whole.
 
-The `.log` is opened when the segment is met, and stays what it was whatever is done to its name. It is read, never
-mapped: a broker that starts after a crash, or follows another leader, cuts files in place, and touching a mapping
-behind the new end ends the process (SIGBUS). A segment that is followed, because it is or was the last, is indexed
-here; of any other the files tell, if they are of the same cleaning.
+The `.log` is opened when the segment is first listed, and stays readable under any name. It is read, never mapped: a
+broker that recovers, or follows another leader, cuts files in place, and touching a mapping behind the new end kills
+the process (SIGBUS). A segment that is followed, because it is or was the last one, is indexed here; for any other the
+index files are used, if they belong to the same `.log`.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from ..layout.transaction_index import TransactionIndex, parse_transaction_index
 from .folder import PartitionFolder
 from .segment import Segment
 
-_INDEX_SIZE_MAX = 2**31  # bytes, as nothing is written
-_TAIL_SIZE = 64  # bytes of the last batch, by which it is known again
+_INDEX_SIZE_MAX = 2**31  # bytes; no limit, as nothing is written
+_TAIL_SIZE = 64  # bytes of the last batch, which identify it
 
 
 class DirectoryChangedError(Exception):
-    """A file was renamed, replaced or removed since the directory was listed: list it again."""
+    """A file was renamed, replaced or removed since the directory was listed; list it again."""
 
 
 class LiveSegment(Segment):
-    """One segment.
+    """One segment of another process's log.
 
     Attributes:
         identity: of the `.log`.
-        indexes: None unless the segment is followed.
+        indexes: of the batches read here; None unless the segment is followed.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class LiveSegment(Segment):
 
         Args:
             names: of the files, by suffix; see `follower.segment_names`.
-            holds_file: the `.log` stays open, and can be read when it has another name or none.
+            holds_file: keep the `.log` open, so that it can be read under another name or after its removal.
 
         Raises:
-            DirectoryChangedError: while this looked.
+            DirectoryChangedError: a file changed meanwhile.
             DataDirectoryError: a file cannot be read.
         """
         self._names = dict(names)
@@ -72,6 +72,7 @@ class LiveSegment(Segment):
                 raise DirectoryChangedError from error
             raise
         self.identity = file.identity
+        # the same files as before the opening: else the index may belong to another `.log`
         if before != self._identities(directory):
             raise DirectoryChangedError
 
@@ -79,11 +80,11 @@ class LiveSegment(Segment):
         return [file_identity(directory.file(self._names[kind])) for kind in sorted(self._names)]
 
     def file_name(self, kind: str) -> str:
-        """The name of one of the segment's files, as it was listed."""
+        """Return the name of one of the segment's files, as it was listed."""
         return self._names.get(kind) or super().file_name(kind)
 
     def read_indexes(self) -> None:
-        """Take the aborted transactions from their file; the other indexes are read when they are asked for."""
+        """Read the `.txnindex`; the other indexes are read when they are asked for."""
         content = self._content(TRANSACTION_INDEX_SUFFIX) if TRANSACTION_INDEX_SUFFIX in self._names else b""
         self._transaction_index = parse_transaction_index(content, path=self.path(TRANSACTION_INDEX_SUFFIX))
         self._offset_index = parse_offset_index(b"", base_offset=self.base_offset, path="")
@@ -91,13 +92,14 @@ class LiveSegment(Segment):
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """Of the batches that are known; of the file those entries that are none of preallocation."""
+        """Entries of the known batches, or of the file without preallocated zeros."""
         return self._read_offset_index if self.indexes is None else self._stepped_offset_index(self.indexes)
 
     @cached_property
     def _read_offset_index(self) -> OffsetIndex:
         content = without_zero_tail(self._content_beside_log(OFFSET_INDEX_SUFFIX), OFFSET_ENTRY_SIZE)
         index = parse_offset_index(content, base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX))
+        # three entries are enough: a cleaner replaces the whole file
         is_ours = all(self._is_of_log(index, slot) for slot in {0, index.entry_count // 2, index.entry_count - 1})
         return index if is_ours else self._offset_index
 
@@ -120,17 +122,17 @@ class LiveSegment(Segment):
         return self._transaction_index
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """The largest timestamp in ms, and the last offset of its batch; see `Segment`."""
+        """Return the largest timestamp (ms) and the last offset of its batch; see `Segment`."""
         if self.indexes is not None:
             return self.indexes.largest_timestamp, self.indexes.largest_timestamp_offset
         return super().max_timestamp_and_offset()
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """The same files have these names now."""
+        """Note the new names of the same files."""
         self._names = dict(names)
 
     def follow(self, offset: int) -> None:
-        """Begin to know the segment by its batches: none is known yet. What was aborted below `offset` its file tells.
+        """Start to read the segment's batches; the `.txnindex` is trusted for what was aborted below `offset`.
 
         Raises:
             CorruptIndexError: the file is of an unknown version.
@@ -142,7 +144,7 @@ class LiveSegment(Segment):
         self.size = 0
 
     def add(self, data: ByteArray, table: BatchTable, row_end: int) -> None:
-        """The next batches of a segment that is followed: the first rows of a table of what is behind the last one.
+        """Add the first rows of a table of what lies behind the known batches of a followed segment.
 
         Args:
             data: uint8, what the table was scanned from.
@@ -158,16 +160,16 @@ class LiveSegment(Segment):
         self.size += end
 
     def is_still_in(self, file: FileRange) -> bool:
-        """Whether what is known of a segment that is followed is still in its file: the log may have been cut since."""
+        """Return whether the file still has the last known batch: the log may have been cut since."""
         size = len(self._tail)
         return file.size >= self.size and file.read(self.size - size, size).tobytes() == self._tail
 
     def add_aborted(self, completed: CompletedTransactions) -> None:
-        """What these batches decided."""
+        """Note the transactions that these batches aborted."""
         aborted_transactions.step(self._aborted, completed)
 
     def _is_of_log(self, index: OffsetIndex, slot: int) -> bool:
-        """Whether there is the batch that an entry of the index tells of."""
+        """Return whether an index entry leads to the batch it names."""
         if not 0 <= slot < index.entry_count:
             return True
         position = int(index.positions[slot])
@@ -177,7 +179,7 @@ class LiveSegment(Segment):
         return len(table) == 1 and int(table.last_offset[0]) == int(index.offsets[slot])
 
     def _content_beside_log(self, kind: str) -> bytes:
-        """An index, while the `.log` still has its name; nothing if it has not: then searches scan instead."""
+        """Read an index while the `.log` still has its name; else return nothing, and searches scan."""
         try:
             content = self.directory.read(self.file_name(kind))
         except DataDirectoryError as error:
@@ -189,7 +191,7 @@ class LiveSegment(Segment):
 
 
 def without_zero_tail(content: bytes, entry_size: int) -> bytes:
-    """The entries of an index up to the last one that is not zero: behind it is what was preallocated.
+    """Return the entries of an index up to the last nonzero one; preallocated zeros follow it.
 
     >>> without_zero_tail(bytes([0, 1, 0, 0, 0, 0, 0]), 2)
     b'\\x00\\x01'

@@ -1,7 +1,7 @@
-"""A log at one moment, and what is read of it: bytes as a fetch gets them, offsets by time, records as a consumer.
+"""A log at one moment: bytes as a fetch gets them, offsets by time, records as a consumer gets them.
 
-A `PartitionLog` takes its lock only to make a view, a `PartitionReader` makes one when it is refreshed. All else is
-done beside the writer, who never changes a byte that was there.
+A `PartitionLog` holds its lock only to make a view; a `PartitionReader` makes one when it is refreshed. Reading runs
+beside the writer, which never changes a byte that a view covers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .segments import Segments
 
 
 class ReadableLog(ABC):
-    """What has a view: a log, a reader of one that another process writes, and a view itself."""
+    """What has a view: a log, a reader of another process's log, and a view itself."""
 
     @abstractmethod
     def view(self) -> LogView:
-        """Return the log as it is now, or was when it was looked at last; it stays so while the log goes on."""
+        """Return the log as it is now, or was at the last refresh; the view stays the same while the log goes on."""
 
     def read(
         self,
@@ -32,9 +32,9 @@ class ReadableLog(ABC):
         *,
         min_one_message: bool = True,
     ) -> Fetched:
-        """Return data from an offset on; arguments, what comes and what is raised as in `read.read`.
+        """Return data from an offset on; arguments, result and errors as in `read.read`.
 
-        It is mapped, not copied. Of a log that another process writes it is copied, 16 MiB or one batch at most.
+        The data is mapped, not copied; of another process's log it is copied, 16 MiB or one batch at most.
         """
         view = self.view()
         size = min(max_size, view.read_size_max)
@@ -43,7 +43,7 @@ class ReadableLog(ABC):
     def offset_for_timestamp(
         self, timestamp: int, isolation: FetchIsolation = FetchIsolation.READ_UNCOMMITTED
     ) -> TimestampAndOffset | None:
-        """Return the first record at or after a time, or one of the special offsets, see `offset_for_timestamp`."""
+        """Return the first record at or after a time, or a special offset, see `offset_for_timestamp`."""
         view = self.view()
         return fetchable_offset_for_timestamp(view.segments, view.bounds, view.epochs, timestamp, isolation)
 
@@ -56,7 +56,7 @@ class ReadableLog(ABC):
         check_crc: bool = True,
         fetch_size: int = INT_MAX,
     ) -> RecordReader:
-        """Return a reader of the records of the view, by default from the log's start; see `RecordReader`."""
+        """Return a reader of the view's records, by default from the log's start; see `RecordReader`."""
         view = self.view()
         return RecordReader(
             view.segments,
@@ -70,12 +70,12 @@ class ReadableLog(ABC):
 
 
 class LogView(ReadableLog):
-    """A log at one moment; for any thread.
+    """A log at one moment; usable from any thread.
 
     Attributes:
-        segments, bounds: what there is, and how far reads go.
-        epochs: of the leaders.
-        read_size_max: bytes that one read takes, but for a batch that is larger.
+        segments, bounds: what can be read, and how far.
+        epochs: leader epochs.
+        read_size_max: bytes that one read returns, unless a single batch is larger.
     """
 
     __slots__ = ("bounds", "epochs", "read_size_max", "segments")
@@ -89,5 +89,5 @@ class LogView(ReadableLog):
         self.read_size_max = read_size_max
 
     def view(self) -> LogView:
-        """Return this."""
+        """Return itself."""
         return self

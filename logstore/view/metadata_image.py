@@ -1,6 +1,6 @@
-"""The state after the records of `__cluster_metadata`, as far as a store or an audit needs it (`MetadataImage`).
+"""State after the records of `__cluster_metadata`, as far as a store or an audit needs it (`MetadataImage`).
 
-Records of quotas, ACLs, tokens and credentials concern a broker only: they stay in the log and are ignored.
+Records of quotas, ACLs, tokens and credentials matter to a broker only; they are ignored.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TopicImage:
     """A topic and its partitions by number.
 
     Attributes:
-        created_ms: when it was made; 0 if that was before the oldest record at hand.
+        created_ms: creation time; 0 if it precedes the oldest record at hand.
     """
 
     name: str
@@ -82,19 +82,18 @@ class BrokerImage:
 
 @dataclass(slots=True)
 class MetadataImage:
-    """The state after the last record.
+    """The state after the last replayed record.
 
     Attributes:
         topics, topics_by_id: the same topics, by name and by id.
-        removed_topic_ids: of topics that were deleted, as far back as the log goes.
-        compacted_topics: names of those whose `cleanup.policy` has, or once had, compact.
-        configs: from (resource type, name) to the configurations that are set; the default of all brokers has the
-            name "".
-        features: finalized levels by name; a level of 0 is left out.
-        brokers: the registered ones, by id.
-        next_producer_id: the first that belongs to no block.
+        removed_topic_ids: of deleted topics, as far back as the log goes.
+        compacted_topics: names of topics whose `cleanup.policy` has, or once had, compact.
+        configs: (resource type, name) to configurations; the default of all brokers has the name "".
+        features: finalized levels by name, without those of level 0.
+        brokers: registered brokers by id.
+        next_producer_id: the first id that belongs to no block.
         transaction_start_offset: of an open metadata transaction (KIP-868); None without one.
-        is_partial: records before the first one are missing, so one may be of something that is not there.
+        is_partial: earlier records are missing, so a record may refer to something unknown.
     """
 
     topics: dict[str, TopicImage] = field(default_factory=dict)
@@ -110,10 +109,10 @@ class MetadataImage:
     _pending: list[tuple[MetadataRecord, int, int]] = field(default_factory=list)
 
     def replay(self, value: bytes | None, offset: int, timestamp_ms: int = 0) -> None:
-        """Apply a record; those of a metadata transaction wait for its end.
+        """Apply a record; records of a metadata transaction wait for its end.
 
         Raises:
-            SchemaError: a value that is no metadata record, or contradicts those before.
+            SchemaError: the value is no metadata record, or contradicts earlier ones.
         """
         if value == _NO_OP:
             return
@@ -135,7 +134,7 @@ class MetadataImage:
             self._apply(record, offset, timestamp_ms)
 
     def topic_config(self, name: str) -> dict[str, str]:
-        """Return the configurations that are set for a topic."""
+        """Return the configurations set for a topic."""
         return dict(self.configs.get((TOPIC_RESOURCE, name), {}))
 
     def _apply(self, record: MetadataRecord, offset: int, timestamp_ms: int) -> None:
@@ -191,7 +190,7 @@ class MetadataImage:
             self.compacted_topics.add(resource)
 
     def _move_producer_ids(self, following: int) -> None:
-        """Move the next block, as `ProducerIdControlManager.replay` does."""
+        """Move the start of the next block as `ProducerIdControlManager.replay` does."""
         if self.next_producer_id and following <= self.next_producer_id:
             raise SchemaError(
                 f"Next Producer ID from replayed record ({following}) is not greater than current next Producer ID "

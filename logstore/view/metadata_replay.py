@@ -3,7 +3,7 @@
     metadata = MetadataState()
     metadata.read_snapshots(files), metadata.read_log(log)
 
-Control records of KRaft are read beside the image: `kraft.version`, the voters.
+KRaft's control records are read beside the image: `kraft.version`, the voters.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class MetadataState:
     """The image, and the state of KRaft.
 
     Attributes:
-        next_offset: behind the last record that was read.
+        next_offset: behind the last record read.
         leader_epoch: of the last batch.
-        kraft_version: 0 with voters that a configuration names, 1 with voters in the log.
-        voters: of the last VotersRecord, as its fields.
-        voters_offset: where that is in the log; -1 without one, or in a snapshot that stands for an empty log.
+        kraft_version: 0 if the voters are configured, 1 if they are in the log.
+        voters: fields of the last VotersRecord.
+        voters_offset: its offset; -1 without one, and in a snapshot of an empty log.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class MetadataState:
         self.voters_offset = NO_OFFSET
 
     def read_snapshots(self, files: PartitionFiles) -> None:
-        """Begin with the newest complete snapshot of the directory, if there is one.
+        """Load the newest complete snapshot of the directory, if there is one.
 
         Raises:
             LogstoreError: it cannot be read.
@@ -51,7 +51,7 @@ class MetadataState:
         if not files.kraft_snapshots:
             return
         (self.next_offset, self.leader_epoch), path = max(files.kraft_snapshots.items())
-        # offsets in a snapshot count its own records: what they tell stands before its end offset
+        # offsets in a snapshot number its own records: what they say holds just before its end offset
         offset = self.next_offset - 1
         with MappedFile(path) as snapshot:
             for item in replayed_file(snapshot.data, path):
@@ -65,8 +65,8 @@ class MetadataState:
         """Read the log from `next_offset` on.
 
         Raises:
-            LogstoreError: a batch that cannot be read, a record that makes no sense; OffsetOutOfRangeError if the log
-                begins behind `next_offset`.
+            LogstoreError: a batch cannot be read or a record makes no sense; OffsetOutOfRangeError if the log begins
+                behind `next_offset`.
         """
         start, end = log.bounds.log_start_offset, log.bounds.log_end_offset
         if self.next_offset < start:

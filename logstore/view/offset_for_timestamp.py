@@ -1,10 +1,10 @@
-"""The first record at or after a time, and the offsets that have no time (`UnifiedLog.fetchOffsetByTimestamp`).
+"""Search by time: the first record at or after a time, and special offsets (`UnifiedLog.fetchOffsetByTimestamp`).
 
-    found = offset_for_timestamp(segments, bounds, epochs, timestamp_ms)                          of the whole log
-    found = fetchable_offset_for_timestamp(segments, bounds, epochs, timestamp_ms, isolation)     as a consumer gets it
+    found = offset_for_timestamp(segments, bounds, epochs, timestamp_ms)                          in the whole log
+    found = fetchable_offset_for_timestamp(segments, bounds, epochs, timestamp_ms, isolation)     as a consumer sees it
 
-Times need not ascend in a log. What is found is the first record, by offset, of the first segment that may have one: a
-segment's largest timestamp tells, or the time of its file where no record has a time.
+Times need not ascend in a log. The result is the first record, by offset, of the first segment that may have one: by
+the segment's largest timestamp, or the modification time of its file if no record has a time.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ EARLIEST_PENDING_UPLOAD = -6
 NO_TIMESTAMP = -1
 NO_OFFSET = -1
 NO_EPOCH = -1
-_FIRST_COUNT = 8  # batches that are looked at first: an index leads near
+_FIRST_COUNT = 8  # batches scanned first: an index leads near
 
 
 class TimestampAndOffset(NamedTuple):
     """A record, or an end of the log.
 
     Attributes:
-        timestamp: of the record, ms; -1 none.
-        offset: -1 none.
-        leader_epoch: None unknown; -1 where Kafka says so.
+        timestamp: of the record, ms; -1 for none.
+        offset: -1 for none.
+        leader_epoch: None if unknown; -1 where Kafka says so.
     """
 
     timestamp: int
@@ -56,13 +56,13 @@ class TimestampAndOffset(NamedTuple):
 def offset_for_timestamp(
     segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int
 ) -> TimestampAndOffset | None:
-    """The first record with this timestamp (ms) or a later one, or one of the special offsets above; None without one.
+    """Return the first record with this timestamp (ms) or a later one, or a special offset; None if there is none.
 
-    As in a log that has no tiered storage, of which -5 and -6 tell offset -1.
+    The log has no tiered storage, so -5 and -6 give offset -1.
 
     Raises:
-        CorruptIndexError, CorruptRecordError, InvalidRecordError, DecompressionError, DataDirectoryError: what is
-            searched cannot be read.
+        CorruptIndexError, CorruptRecordError, InvalidRecordError, DecompressionError, DataDirectoryError: a segment on
+            the way cannot be read.
     """
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         epoch = _earliest_epoch(epochs, bounds.log_start_offset)
@@ -82,7 +82,7 @@ def offset_for_timestamp(
 def fetchable_offset_for_timestamp(
     segments: Segments[Segment], bounds: ReadBounds, epochs: LeaderEpochs, timestamp: int, isolation: FetchIsolation
 ) -> TimestampAndOffset | None:
-    """The same for a consumer (`ListOffsets`): `isolation` ends the log, so that is its latest offset."""
+    """Return `offset_for_timestamp` as a consumer gets it (`ListOffsets`): the log ends where `isolation` does."""
     end_offset = isolation.end_offset(bounds)
     if timestamp == LATEST:
         return TimestampAndOffset(NO_TIMESTAMP, end_offset, epochs.latest_epoch)
@@ -93,7 +93,7 @@ def fetchable_offset_for_timestamp(
 
 
 def find_offset_by_timestamp(segment: Segment, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
-    """The first record of a segment, from `start_offset` on, with this timestamp or a later one; None without one."""
+    """Return the first record of a segment, from `start_offset` on, with this timestamp or a later one."""
     _, indexed_offset = segment.time_index.lookup(timestamp)
     for data, table in _batches_from(segment, max(indexed_offset, start_offset)):
         for row in np.flatnonzero(table.max_timestamp >= timestamp).tolist():
@@ -103,7 +103,7 @@ def find_offset_by_timestamp(segment: Segment, timestamp: int, start_offset: int
 
 
 def _batches_from(segment: Segment, offset: int) -> Iterator[tuple[ByteArray, BatchTable]]:
-    """Those from where the offset index leads to; positions in a table count in the bytes beside it."""
+    """Yield bytes and batches from where the offset index leads; positions in a table count in the bytes beside it."""
     _, position = segment.offset_index.lookup(offset)
     if position < 0:
         raise CorruptIndexError(
@@ -122,7 +122,7 @@ def _batches_from(segment: Segment, offset: int) -> Iterator[tuple[ByteArray, Ba
 def _records(
     data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int
 ) -> Iterator[tuple[int, int]]:
-    """(timestamp, offset) of the batch's records that are at or after both."""
+    """Yield (timestamp, offset) of the batch's records that are at or after both."""
     if table.magic[row] < MAGIC_V2:
         for record in read_legacy_records(legacy_entry(data, table, row)):
             if record.timestamp >= timestamp and record.offset >= start_offset:
@@ -135,7 +135,7 @@ def _records(
 
 
 def _first_of_max_timestamp(segments: Segments[Segment]) -> TimestampAndOffset | None:
-    """The first record, by offset, with the largest timestamp of all, in the first batch that says it has it."""
+    """Return the first record, by offset, with the largest timestamp of all, in the first batch whose header has it."""
     segment = max(segments, key=lambda segment: segment.max_timestamp_and_offset()[0], default=None)
     if segment is None:
         return None
@@ -147,7 +147,7 @@ def _first_of_max_timestamp(segments: Segments[Segment]) -> TimestampAndOffset |
 
 
 def _with_timestamp(data: ByteArray, table: BatchTable, row: int, timestamp: int) -> TimestampAndOffset | None:
-    """The first record of a batch with exactly this timestamp; magic 0 has no times (`offsetOfMaxTimestamp`)."""
+    """Return the first record of a batch with exactly this timestamp; magic 0 has none (`offsetOfMaxTimestamp`)."""
     if table.magic[row] == 0:
         return None
     for found, offset in _records(data, table, row, timestamp, -(2**63)):

@@ -1,21 +1,21 @@
-"""A partition read beside whoever writes it, a broker or a `PartitionLog` in another process. Nothing is ever written.
+"""A partition read beside its writer, a broker or a `PartitionLog` of another process. Nothing is ever written.
 
     reader = PartitionReader("/var/lib/kafka/data/orders-0")
     for chunk in reader.records(isolation=FetchIsolation.READ_COMMITTED).chunks(): …
-    reader.refresh()                                       what was written since; reads only that
+    reader.refresh()                                       reads what was written since
 
-No lock is taken, no index is needed. The log ends behind the last whole batch with the right checksum: one that is
-being written is not seen before it is there. Producers are followed from a snapshot on, as a load does, so the last
-stable offset and the aborted transactions are those of the log at that moment, whatever is in the files beside it.
+No lock is taken and no index is needed. The log ends behind the last whole batch with a valid checksum, so a batch that
+is being written is not seen before it is complete. Producers are followed from a snapshot on, as in a load, so the last
+stable offset and the aborted transactions are those of the log at that moment, whatever the side files say.
 
-The high watermark is not in the files of a partition. Here it is the log's end: right for a partition with one replica,
-and ahead of what a broker gives its consumers where other replicas are behind.
+The files of a partition do not hold the high watermark. Here it is the log's end: right for a partition with one
+replica, and ahead of what a broker gives its consumers if other replicas lag.
 
-What was read is a copy and stays good, whatever becomes of the files. What was not read yet can still be read when
-segments roll, are cleaned or deleted after a `refresh`, for their files stay open. When one is cut, which a broker does
-that starts after a crash, or follows another leader, a read of what is gone raises DataDirectoryError, and the next
-`refresh` sees the log as it is then. A cut that comes while bytes are copied may leave some of them from before it and
-some from after: checksums are computed on the copies, so with `check_crc` no such batch is given.
+What was read is a copy and stays valid whatever happens to the files. What was not read yet stays readable when
+segments roll, are cleaned or deleted after a `refresh`, as their files stay open. When a file is cut, by a broker that
+recovers or follows another leader, reading behind the cut raises DataDirectoryError, and the next `refresh` sees the
+new log. A cut during a copy may mix bytes from before and after it: checksums are computed on the copies, so with
+`check_crc` no such batch is returned.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from .segment import Segment
 from .segments import Segments
 
 _TRY_COUNT_MAX = 1000
-_READ_SIZE_MAX = 16 * 1024 * 1024  # bytes that one read copies, but for a batch that is larger
+_READ_SIZE_MAX = 16 * 1024 * 1024  # bytes that one read copies, unless a single batch is larger
 
 
 class PartitionReader(ReadableLog):
     """One partition as it was at the last `refresh`.
 
-    `refresh` is for one thread at a time; everything else may be asked by others meanwhile.
+    `refresh` must run in one thread at a time; all else may be used by other threads meanwhile.
 
     Attributes:
         path: absolute.
     """
 
     def __init__(self, path: str, *, holds_files: bool = True, log_start_offset: int | None = None) -> None:
-        """Look at the directory for the first time; reads the last segment, see `follower`.
+        """Read the directory for the first time, the last segment included; see `follower`.
 
         Args:
-            holds_files: segments stay open, so that what is deleted can be read until the next `refresh`; False for
-                whoever has very many of these and reads little.
-            log_start_offset: by the data directory's checkpoint, for who reads that once for all its partitions.
+            holds_files: keep segments open, so that deleted ones can be read until the next `refresh`; False for a
+                caller that has very many readers and reads little.
+            log_start_offset: from the data directory's checkpoint, for a caller that read it for all its partitions.
 
         Raises:
             InvalidNameError: the directory's name is no partition's.
-            DataDirectoryError: there is no such directory, or a file of it cannot be read.
+            DataDirectoryError: there is no such directory, or a file in it cannot be read.
             LogstoreError: the last segment cannot be followed.
         """
         self.path = absolute_path(path)
@@ -80,27 +80,27 @@ class PartitionReader(ReadableLog):
 
     @property
     def bounds(self) -> ReadBounds:
-        """Offsets where the log starts and ends, and to where consumers read."""
+        """Offsets where the log starts and ends, and how far consumers read."""
         return self._view.bounds
 
     @property
     def producers(self) -> ProducerState | None:
-        """The producers as of the log's end; None if there is no segment. Not to be kept until the next `refresh`."""
+        """The producers at the log's end; None without segments. Valid until the next `refresh`."""
         return self._follower.producers
 
     @property
     def problem(self) -> LogstoreError | None:
-        """Why the log is taken to end though its file goes on; None if it does not, or only with part of a batch."""
+        """Why the log ends before its file does; None if it does not, or only before an incomplete batch."""
         return self._follower.problem
 
     def refresh(self, log_start_offset: int | None = None) -> None:
         """See what was written, rolled, cleaned and deleted since.
 
         Args:
-            log_start_offset: as when the reader was made.
+            log_start_offset: as for a new reader.
 
         Raises:
-            LogstoreError: as when the reader was made; what was seen before stays.
+            LogstoreError: as for a new reader; the last view stays.
         """
         for _ in range(_TRY_COUNT_MAX):
             try:
@@ -122,7 +122,7 @@ class PartitionReader(ReadableLog):
         return self._view
 
     def _look(self, log_start_offset: int) -> LogView:
-        """Return what the follower knows."""
+        """Return a view of what the follower knows."""
         follower = self._follower
         segments = follower.segments.view()
         first = segments.first
@@ -137,7 +137,7 @@ class PartitionReader(ReadableLog):
         return LogView(segments, bounds, self._leader_epochs(), read_size_max=_READ_SIZE_MAX)
 
     def _log_start_offset(self) -> int:
-        """Of the checkpoint in the data directory; 0 where there is none."""
+        """Return the log start from the data directory's checkpoint; 0 without an entry."""
         path = child(parent(self.path), LOG_START_OFFSET_FILE_NAME)
         content = _content(path)
         return 0 if content is None else parse_offset_checkpoint(content, path=path).get(self._name, 0)

@@ -2,14 +2,14 @@
 
     fetched = read(segments, bounds, start_offset, max_size, FetchIsolation.READ_COMMITTED)
 
-What comes back is a slice of one segment: mapped, not copied, but of a segment that another process writes. It begins
-with the whole batch that holds the offset, so there may be records before it; it ends where the bound, the segment or
-`max_size` is, so its last batch may be cut off. Readers skip the one and leave the other to the next read. A read of
-committed data comes with the aborted transactions that may have data in it, some more than needed: the offset index
-tells only roughly where the slice ends.
+The result is a slice of one segment: mapped, or copied if another process writes the segment. It begins with the whole
+batch that holds the offset, so earlier records may come first; it ends at the bound, the segment's end or `max_size`,
+so its last batch may be cut off. Readers skip the former and leave the latter to the next read. A read of committed
+data comes with the aborted transactions that may have data in it, and some more: the offset index tells only roughly
+where the slice ends.
 
 A slice stays valid when the log goes on, rolls, is cleaned, truncated or deleted: none of these cuts a file in place.
-Only opening a log does, so who holds slices of a closed one must not use them while it is opened as not cleanly closed.
+Only opening a log does, so slices of a closed log must not be used while it is opened as not cleanly closed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ _ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
 
 
 class ReadBounds(NamedTuple):
-    """How far reads go, at one moment.
+    """How far reads go at one moment.
 
     Attributes:
         topic_partition: for messages.
-        log_start_offset, log_end_offset, high_watermark, last_stable_offset: all but the first are exclusive.
+        log_start_offset, log_end_offset, high_watermark, last_stable_offset: the first is inclusive, the others
+            exclusive.
     """
 
     topic_partition: str
@@ -49,12 +50,12 @@ class ReadBounds(NamedTuple):
 
 
 class OffsetMetadata(NamedTuple):
-    """An offset and where its batch is (`LogOffsetMetadata`).
+    """An offset and the place of its batch (`LogOffsetMetadata`).
 
     Attributes:
-        message_offset: the first offset of the batch, which may be below the one that was asked for.
-        segment_base_offset: of the segment; -1 unknown.
-        relative_position: bytes into the segment; -1 unknown.
+        message_offset: the first offset of the batch, which may be below the requested one.
+        segment_base_offset: -1 if unknown.
+        relative_position: byte in the segment; -1 if unknown.
     """
 
     message_offset: int
@@ -63,7 +64,7 @@ class OffsetMetadata(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """A producer whose transactional batches from an offset on, to its next ABORT marker, do not count."""
+    """A producer whose transactional batches from an offset on, up to its next ABORT marker, do not count."""
 
     producer_id: int
     first_offset: int
@@ -71,15 +72,15 @@ class AbortedTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fetched:
-    """What a read found (`FetchDataInfo`), and the bounds it was read under.
+    """Result of a read (`FetchDataInfo`), and the bounds it was read under.
 
     Attributes:
-        data: uint8, 1-D, read-only: whole batches but for the last; empty at the bound.
+        data: uint8, 1-D, read-only: whole batches, but the last may be cut off; empty at the bound.
         start: where the data begins.
-        path: of the `.log` that the data is from; None without data.
-        is_first_entry_incomplete: `max_size` is less than the first batch.
-        aborted_transactions: in the order of the index; None unless committed data was asked for.
-        bounds: as they were given to `read`.
+        path: of the `.log` that has the data; None without data.
+        is_first_entry_incomplete: `max_size` is smaller than the first batch.
+        aborted_transactions: in index order; None unless committed data was requested.
+        bounds: those given to `read`.
     """
 
     data: ByteArray
@@ -91,7 +92,7 @@ class Fetched:
 
     @property
     def position(self) -> int:
-        """Byte of the segment that the data begins at."""
+        """Byte of the segment where the data begins."""
         return self.start.relative_position
 
 
@@ -104,13 +105,13 @@ def read(
     *,
     min_one_message: bool = True,
 ) -> Fetched:
-    """Data from the batch that holds `start_offset`, or the first behind it, up to the bound of `isolation`.
+    """Return data from the batch that holds `start_offset`, or the next one, up to the bound of `isolation`.
 
     Args:
-        max_size: bytes at most; more only for a first batch that is larger, with `min_one_message`.
+        max_size: upper bound in bytes; with `min_one_message` a larger first batch comes whole.
 
     Raises:
-        OffsetOutOfRangeError: the offset is below the log's start or above its end; at its end nothing is found.
+        OffsetOutOfRangeError: the offset is below the log's start or above its end; at the end the data is empty.
         UsageError: `max_size` is negative.
         CorruptRecordError, CorruptIndexError, DataDirectoryError: the files do not lead to the batch.
     """
@@ -121,7 +122,7 @@ def read(
             offset=start_offset,
         )
     is_committed = isolation is FetchIsolation.READ_COMMITTED
-    if not len(segments) and start_offset == bounds.log_end_offset:  # another process has only just made the directory
+    if not len(segments) and start_offset == bounds.log_end_offset:  # another process has just created the directory
         return _nothing(OffsetMetadata(start_offset, -1, -1), bounds, [] if is_committed else None)
     end = _end_metadata(segments, bounds, isolation)
     segment: Segment | None = _segment_of(segments, bounds, start_offset)
@@ -138,7 +139,7 @@ def read(
 
 
 def offset_metadata(segments: Segments[Segment], bounds: ReadBounds, offset: int) -> OffsetMetadata:
-    """Where the batch of an offset is, or the first behind it, or the log's end (`convertToOffsetMetadataOrThrow`).
+    """Return the place of the batch that holds an offset, or of the next one (`convertToOffsetMetadataOrThrow`).
 
     Raises:
         OffsetOutOfRangeError: the offset is above the log's end, or below all segments.
@@ -167,7 +168,7 @@ def _segment_of(segments: Segments[Segment], bounds: ReadBounds, offset: int) ->
 
 
 def _end_metadata(segments: Segments[Segment], bounds: ReadBounds, isolation: FetchIsolation) -> OffsetMetadata:
-    """Where a read ends. The bound goes down to the beginning of the batch that it lies in."""
+    """Return where a read ends: at the beginning of the batch that holds the bound."""
     try:
         return offset_metadata(segments, bounds, isolation.end_offset(bounds))
     except OffsetOutOfRangeError:
@@ -238,7 +239,7 @@ def _end_position(segment: Segment, end: OffsetMetadata) -> int | None:
 def _aborted(
     segments: Segments[Segment], segment: Segment, place: BatchPlace, start_offset: int, size: int, bounds: ReadBounds
 ) -> list[AbortedTransaction]:
-    """`LocalLog.addAbortedTransactions`."""
+    """Collect the aborted transactions of a slice (`LocalLog.addAbortedTransactions`)."""
     end_offset = segment.offset_index.upper_bound_offset(place.position + size)
     if end_offset is None:
         higher = segments.higher(segment.base_offset)
@@ -249,10 +250,10 @@ def _aborted(
 def aborted_transactions(
     segments: Segments[Segment], segment: Segment, start_offset: int, end_offset: int
 ) -> list[AbortedTransaction]:
-    """Those with data in [start_offset, end_offset), in the order of their markers (`collectAbortedTransactions`).
+    """Return the transactions with data in [start_offset, end_offset) in marker order (`collectAbortedTransactions`).
 
     Args:
-        segment: holds `start_offset`; markers in it and in those behind it are looked at.
+        segment: the one that holds `start_offset`; markers are looked for in it and in those behind it.
 
     Raises:
         CorruptIndexError: an entry of an unknown version.

@@ -1,15 +1,15 @@
-"""The records of a log as a consumer gets them (`CompletedFetch`): what may be seen of it, in the order of offsets.
+"""Records of a log as a consumer gets them (`CompletedFetch`), in offset order.
 
     reader = RecordReader(segments, bounds, start_offset, FetchIsolation.READ_COMMITTED)
     for chunk in reader.chunks():
         chunk.records.offset, chunk.columns(), chunk.to_records()
     reader.position                                            where to go on
 
-Control batches are for nobody. With READ_COMMITTED batches of aborted transactions are left out as well. The position
-goes behind every batch that was passed, seen or not, so gaps cost nothing and a reader that goes on never waits at one.
+Control batches are left out, with READ_COMMITTED batches of aborted transactions too. The position moves behind every
+batch that was passed, left out or not, so gaps cost nothing and no reader waits at one.
 
-What is read stays where it is: keys and values of plain batches are ranges of the mapped segment, those of compressed
-ones of the decompressed stream. See `read` for how long that is good.
+Data stays where it is: keys and values of uncompressed batches are ranges of the mapped segment, those of compressed
+ones of the decompressed stream. `read` says how long they are valid.
 """
 
 from __future__ import annotations
@@ -60,13 +60,12 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordChunk:
-    """Some records, one after the other.
+    """Some consecutive records.
 
-    Attributes:
-        records: a row each.
-        batches, rows: int64[n], the row of `batches` that each record is of; positions there count in the data of the
-            read, not in the segment.
-        next_offset: where a reader goes on behind these.
+    records: one row each.
+    batches, rows: int64[n], the row of `batches` that each record belongs to; positions there count in the data of the
+        read, not in the segment.
+    next_offset: where a reader goes on behind them.
     """
 
     records: RecordTable
@@ -78,15 +77,15 @@ class RecordChunk:
         return len(self.records)
 
     def columns(self) -> RecordColumns:
-        """Keys, values and timestamps, not copied; and the headers, if any record has one."""
-        return columns_of_table(self.records, as_java=False)  # a copy has the bytes that are here
+        """Return keys, values and timestamps, not copied; and the headers, if any record has one."""
+        return columns_of_table(self.records, as_java=False)  # a copy of the log must have the same bytes
 
     def to_arrow(self, *, is_view: bool = False) -> RecordBatch:
-        """A `pyarrow.RecordBatch`; with `is_view` keys and values are not copied, see `columns.arrow_batches`."""
+        """Return a `pyarrow.RecordBatch`; `is_view` does not copy keys and values, see `columns.arrow_batches`."""
         return record_batch(self.records, is_view=is_view)
 
     def part(self, start: int, end: int) -> RecordChunk:
-        """The records from row `start` to row `end`, exclusive; keys and values are not copied."""
+        """Return the records from row `start` to row `end`, exclusive; keys and values are not copied."""
         matrix = np.ascontiguousarray(self.records.matrix[:, start:end])
         next_offset = int(self.records.offset[end]) if end < len(self) else self.next_offset
         return RecordChunk(
@@ -94,11 +93,11 @@ class RecordChunk:
         )
 
     def to_records(self) -> list[Record]:
-        """All of them as Python objects, copied."""
+        """Return all records as Python objects, copied."""
         return list(map(Record._make, zip(*self.to_lists(), strict=True)))
 
     def to_lists(self) -> tuple[list[Any], ...]:
-        """The fields of `Record`, a list each, copied."""
+        """Return the fields of `Record` as one list each, copied."""
         table, rows = self.records, self.rows
         epochs = self.batches.column(scan.PARTITION_LEADER_EPOCH)[rows].tolist()
         headers: list[Headers] = [[] for _ in range(len(table))]
@@ -116,10 +115,10 @@ class RecordChunk:
 
 
 class RecordReader:
-    """Goes through a log once, up to where it ended when it was made.
+    """Reads a log once, up to where it ended when the reader was made.
 
     Attributes:
-        position: the next offset to be read.
+        position: the next offset to read.
     """
 
     def __init__(
@@ -133,13 +132,13 @@ class RecordReader:
         check_crc: bool = True,
         fetch_size: int = INT_MAX,
     ) -> None:
-        """Nothing is read yet.
+        """Keep the arguments; nothing is read yet.
 
         Args:
-            end_offset: records from there on are left out; None: up to the bound of `isolation`.
+            end_offset: exclusive; None for the bound of `isolation`.
             check_crc: compute the checksums of all batches that are passed (`check.crcs`).
-            fetch_size: bytes that are read at a time; more only for a batch that is larger. Of much, some is decoded
-                ahead, with helpers: whoever wants little at a time says so.
+            fetch_size: bytes read at a time, unless a single batch is larger. Much data is decoded ahead by helper
+                threads: a caller that wants little at a time gives a small size.
         """
         self.position = start_offset
         self._segments = segments
@@ -150,12 +149,12 @@ class RecordReader:
         self._fetch_size = fetch_size
 
     def chunks(self) -> Iterator[RecordChunk]:
-        """The records from `position` on, some 30,000 at a time; to be asked for again after an error.
+        """Yield the records from `position` on, about 30,000 at a time; may be called again after an error.
 
         Raises:
             OffsetOutOfRangeError: `position` is below the log's start, or above its end.
-            CorruptRecordError, InvalidRecordError, DecompressionError, UnsupportedCompressionTypeError: a batch that
-                cannot be read, `position` is at or before it; all records before it have been given.
+            CorruptRecordError, InvalidRecordError, DecompressionError, UnsupportedCompressionTypeError: a batch cannot
+                be read. All records before it have been yielded, and `position` is at or before it.
             CorruptIndexError, DataDirectoryError: as `read`.
         """
         while self._end_offset is None or self.position < self._end_offset:
@@ -177,6 +176,7 @@ class RecordReader:
                     chunk = self._within(RecordChunk(window.records, part.kept, window.rows, 0))
                     if len(chunk):
                         yield chunk
+                        # after the yield: an error or a close meanwhile leaves the position at these records
                         self._pass(chunk.next_offset)
                 if part.row_end:
                     next_offset = int(table.last_offset[part.row_end - 1]) + 1
@@ -186,10 +186,10 @@ class RecordReader:
                 error = part.error or bad_batch(fetched, table, part.row_end, self.position)
                 if error is not None:
                     raise error
-        self.position = next_offset  # below what was passed if damaged offsets go back
+        self.position = next_offset  # lower than what was passed if damaged offsets go back
 
     def _decoded(self, fetched: Fetched) -> Generator[DecodedWindow]:
-        """The data decoded, ahead and with helpers if there is enough of it."""
+        """Decode the data, with helper threads if there is enough of it."""
         decoder = WindowDecoder(
             fetched,
             self.position,
@@ -202,7 +202,7 @@ class RecordReader:
         return decoder.decoded()
 
     def _within(self, chunk: RecordChunk) -> RecordChunk:
-        """Without the records before the position, or before one that was given already, and behind the end."""
+        """Return the records within position and end, without any that was returned before."""
         offsets = chunk.records.offset
         is_ascending = offsets[0] >= self.position and (offsets[1:] > offsets[:-1]).all()
         if is_ascending and (self._end_offset is None or offsets[-1] < self._end_offset):
@@ -231,7 +231,7 @@ def _bytes_list(table: RecordTable, positions: Int64Array, sizes: Int64Array) ->
 
 
 def timestamp_types(batches: BatchTable) -> npt.NDArray[np.int64]:
-    """The number of the `TimestampType` of each batch."""
+    """Return the number of the `TimestampType` of each batch."""
     is_log_append_time = batches.attributes & LOG_APPEND_TIME_FLAG != 0
     types = np.where(is_log_append_time, int(TimestampType.LOG_APPEND_TIME), int(TimestampType.CREATE_TIME))
     return np.where(batches.magic == 0, int(TimestampType.NO_TIMESTAMP_TYPE), types)

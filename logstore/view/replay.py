@@ -1,6 +1,6 @@
-"""All of an internal topic's partition from the beginning, as it is replayed (`CoordinatorLoaderImpl`).
+"""Replay of an internal topic's partition from the beginning (`CoordinatorLoaderImpl`).
 
-Records come with the producer of their batch, control batches between them, in the order of the log.
+Records come with the producer id of their batch, control batches between them, in log order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .read import INT_MAX
 
 
 class ReplayedRecord(NamedTuple):
-    """A record; timestamp in ms, `producer_id` -1 unless its batch is of a producer."""
+    """A record; timestamp in ms, `producer_id` -1 without a producer."""
 
     offset: int
     timestamp: int
@@ -33,7 +33,7 @@ class ReplayedRecord(NamedTuple):
 
 
 class ControlBatch(NamedTuple):
-    """A batch of control records, row `row` of a table of `data`: a transaction marker, or records of KRaft's."""
+    """Batch of control records, row `row` of a table of `data`: a transaction marker, or records of KRaft."""
 
     data: ByteArray
     table: BatchTable
@@ -49,7 +49,7 @@ class ControlBatch(NamedTuple):
         return read_marker(self.data, self.table, self.row).type is ControlRecordType.COMMIT
 
     def records(self) -> Iterator[ReplayedRecord]:
-        """Iterate over the control records; raises LogstoreError."""
+        """Yield the control records; raises LogstoreError."""
         for item in _records(self.data, self.table, np.array([self.row])):
             if isinstance(item, LogstoreError):
                 raise item
@@ -57,7 +57,7 @@ class ControlBatch(NamedTuple):
 
 
 def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord | ControlBatch]:
-    """Yield everything from `first_offset`, or the log's start if that is later, to the log's end as it is now.
+    """Yield everything from `first_offset`, or the log start if that is higher, to the log's present end.
 
     Raises:
         LogstoreError: a batch that cannot be read, with its path, position and offset.
@@ -87,7 +87,7 @@ def replayed(log: ReadableLog, first_offset: int = 0) -> Iterator[ReplayedRecord
 def replayed_rows(
     data: ByteArray, table: BatchTable, first_row: int, row_end: int, first_offset: int = 0
 ) -> Iterator[ReplayedRecord | ControlBatch | LogstoreError]:
-    """Yield what the batches of some rows have from `first_offset` on, an error in place of what cannot be read.
+    """Yield what some rows have from `first_offset` on, and an error in place of what cannot be read.
 
     An error has the position and offset of its batch.
     """
@@ -100,7 +100,7 @@ def replayed_rows(
 
 
 def replayed_file(data: ByteArray, path: str) -> Iterator[ReplayedRecord | ControlBatch]:
-    """Yield what a whole file of batches has, up to a batch that is not whole.
+    """Yield the content of a whole file of batches, up to a batch that is cut off.
 
     Raises:
         LogstoreError: a batch that cannot be read, with its path, position and offset.
@@ -115,7 +115,7 @@ def replayed_file(data: ByteArray, path: str) -> Iterator[ReplayedRecord | Contr
 
 @contextmanager
 def errors_of(path: str, offset: int) -> Iterator[None]:
-    """Let a SchemaError from the block say where the record is, and what can be done."""
+    """Add path, offset and advice to a SchemaError from the block."""
     try:
         yield
     except SchemaError as error:

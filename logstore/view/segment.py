@@ -1,7 +1,6 @@
-"""One segment: its bytes up to a size, and its indexes (`LogSegment`).
+"""One segment: the bytes of its `.log` up to a size, and its indexes (`LogSegment`).
 
-Searches follow Kafka's step by step, so that a damaged index leads to the batch, or to the error, that it leads a
-broker to.
+Searches follow Kafka's step by step, so that a damaged index leads to the same batch, or error, as in a broker.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _TAIL_SIZE_MAX = 1 << 16  # bytes
 
 
 class Segment:
-    """A segment of the directory.
+    """A segment in a directory.
 
     Attributes:
         base_offset: of the file names.
         size: bytes of the `.log` that count; the file may be longer until `segment_recovery.cut`.
-        is_timestamp_known: the largest timestamp was seen, by recovery, by an append, or because it was asked for
+        is_timestamp_known: the largest timestamp is known, from recovery, an append, or a request
             (`maxTimestampSoFar`).
     """
 
@@ -62,9 +61,10 @@ class Segment:
         known: Segment | None = None,
         file: FileRange | None = None,
     ) -> None:
-        """Read the indexes, two of them only if `reads_indexes`, or take those of `known`: of the same files.
+        """Read the indexes, or take them from `known`, a segment of the same files.
 
         Args:
+            reads_indexes: False reads the `.txnindex` alone.
             file: the `.log` of a segment that another process writes; it is read, never mapped.
         """
         self.directory = directory
@@ -75,7 +75,7 @@ class Segment:
         self._file: FileRange | None = file if known is None else known._file
         self._mapped = np.empty(0, np.uint8)
         self._renaming = threading.Lock()
-        self._max_timestamp_and_offset: tuple[int, int] | None = None  # None: the time index has it
+        self._max_timestamp_and_offset: tuple[int, int] | None = None  # None: the last entry of the time index
         if known is not None:
             self._offset_index, self._time_index = known.offset_index, known.time_index
             self._transaction_index = known.transaction_index
@@ -88,17 +88,17 @@ class Segment:
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """What the file holds; an absent file holds nothing."""
+        """Entries of the file; none without a file."""
         return self._offset_index
 
     @property
     def time_index(self) -> TimeIndex:
-        """What the file holds; an absent file holds nothing."""
+        """Entries of the file; none without a file."""
         return self._time_index
 
     @property
     def transaction_index(self) -> TransactionIndex:
-        """What the file holds; an absent file holds nothing."""
+        """Entries of the file; none without a file."""
         return self._transaction_index
 
     def _stepped_offset_index(self, indexes: SegmentIndexes) -> OffsetIndex:
@@ -114,7 +114,7 @@ class Segment:
     def load_largest_timestamp(self) -> int:
         """Return the largest timestamp of the records, ms (`LogSegment.largestTimestamp`).
 
-        Where no record is known to have one, it is when the file was last written to.
+        If no record is known to have one, it is the modification time of the file.
         """
         self.is_timestamp_known = True
         timestamp, _ = self.max_timestamp_and_offset()
@@ -122,7 +122,7 @@ class Segment:
 
     @property
     def modified_ms(self) -> int:
-        """When the `.log` was last written to, ms; 0 if there is no such file."""
+        """Modification time of the `.log`, ms; 0 without the file."""
         return self.directory.modified_ms(self.file_name(LOG_SUFFIX))
 
     def load_first_timestamp(self) -> int:
@@ -136,7 +136,7 @@ class Segment:
 
     @property
     def data(self) -> ByteArray:
-        """The bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as they are wanted.
+        """Bytes of the `.log` that count, uint8[size], mapped; they may be kept as long as needed.
 
         Raises:
             DataDirectoryError: the file cannot be read, or became shorter.
@@ -145,7 +145,7 @@ class Segment:
         if self._file is not None:
             return self.read(0, size)
         if self._mapped.size < size:
-            # a cleaning gives the name to another file: not between this choice of a name and its opening
+            # a cleaning may give the name to another file between choosing and opening it
             with self._renaming:
                 if self._mapped.size < size:
                     self._mapped = self._map()
@@ -165,12 +165,12 @@ class Segment:
         return data
 
     def batches(self, position: int, *, capacity: int = CHUNK_ROW_COUNT) -> Iterator[tuple[int, ByteArray, BatchTable]]:
-        """Yield the batches from `position` to the end, see `batch_tables`: byte number, bytes from there on, table.
+        """Yield the batches from `position` to the end, see `batch_tables`: byte, bytes from there on, table.
 
-        Positions in the table count in those bytes. Nothing is asked of checksums.
+        Positions in the table count in those bytes. Checksums are not computed.
 
         Raises:
-            CorruptRecordError: the batches do not go on to the end, in Kafka's words.
+            CorruptRecordError: batches end before the segment does; in Kafka's words.
             DataDirectoryError: as `read`.
         """
         path = self.path(LOG_SUFFIX)
@@ -182,9 +182,9 @@ class Segment:
             yield 0, data, table
 
     def view(self) -> Segment:
-        """Return the segment as it is now, for readers while it is written on.
+        """Return the segment as it is now, for readers while appends go on.
 
-        Its bytes are mapped, or their file is open, so it may be renamed or removed.
+        Its bytes are mapped, or its file is open, so the file may be renamed or removed.
         """
         view = Segment(self.directory, self.base_offset, self._suffix, self.size, known=self)
         if self._file is None:
@@ -193,19 +193,19 @@ class Segment:
         return view
 
     def file_name(self, kind: str) -> str:
-        """The name of one of the segment's files."""
+        """Return the name of one of the segment's files."""
         return segment_file_name(self.base_offset, kind + self._suffix)
 
     def path(self, kind: str) -> str:
-        """The path of one of the segment's files."""
+        """Return the path of one of the segment's files."""
         return self.directory.file(self.file_name(kind))
 
     def has(self, kind: str) -> bool:
-        """Whether the segment has this file."""
+        """Return whether the segment has this file."""
         return self.directory.exists(self.file_name(kind))
 
     def read_indexes(self) -> None:
-        """Take the indexes from their files."""
+        """Read the indexes from their files."""
         self._offset_index = parse_offset_index(
             self._content(OFFSET_INDEX_SUFFIX), base_offset=self.base_offset, path=self.path(OFFSET_INDEX_SUFFIX)
         )
@@ -215,13 +215,13 @@ class Segment:
         self.read_transaction_index()
 
     def read_transaction_index(self) -> None:
-        """Take the `.txnindex` from its file."""
+        """Read the `.txnindex` from its file."""
         self._transaction_index = parse_transaction_index(
             self._content(TRANSACTION_INDEX_SUFFIX), path=self.path(TRANSACTION_INDEX_SUFFIX)
         )
 
     def place_of(self, offset: int) -> BatchPlace | None:
-        """The batch that a read of `offset` starts with, None behind the last one (`translateOffset`).
+        """Return the batch that a read of `offset` starts with, None behind the last one (`translateOffset`).
 
         Raises:
             CorruptRecordError, DataDirectoryError: there is no batch where the index leads.
@@ -233,15 +233,15 @@ class Segment:
         return search(self.batches(position, capacity=SEARCH_COUNT), offset)
 
     def next_offset(self) -> int:
-        """The offset behind the last batch, the base offset if there is none (`readNextOffset`).
+        """Return the offset behind the last batch, the base offset without one (`readNextOffset`).
 
         Raises:
-            CorruptRecordError, DataDirectoryError: as `place_of`; or the bytes behind the last batch are none.
+            CorruptRecordError, DataDirectoryError: as `place_of`; or the bytes behind the last batch are no batch.
         """
         return self.end()[0]
 
     def end(self) -> tuple[int, int]:
-        """The same, and how many bytes the batches take up to there; raises as `next_offset`."""
+        """Return `next_offset`, and the size of the batches up to there; raises as that does."""
         index = self.offset_index
         last_indexed_offset = int(index.offsets[-1]) if index.entry_count else self.base_offset
         quick = self._quick_end(last_indexed_offset)
@@ -253,11 +253,11 @@ class Segment:
             for start, _, table in self.batches(place.position, capacity=SEARCH_COUNT):
                 position = start + table.next_position
                 if len(table):
-                    next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps as in Java
+                    next_offset = int((table.last_offset[-1:] + np.int64(1))[0])  # wraps around as in Java
         return next_offset, position
 
     def _quick_end(self, offset: int) -> int | None:
-        """See `quick_end`; behind the last entry of an index is little: it is sooner read than mapped."""
+        """Compute it with `quick_end`: little lies behind the last index entry, and is read faster than mapped."""
         _, position = self.offset_index.lookup(offset)
         size = self.size - position
         if position < 0 or not 0 < size <= _TAIL_SIZE_MAX:
@@ -267,9 +267,9 @@ class Segment:
         return quick_end(tail, offset) if tail.size == size else None
 
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """The largest timestamp, ms, and the last offset of its batch, as the time index knows them, else (-1, base).
+        """Return the largest timestamp (ms) and the last offset of its batch by the time index, else (-1, base).
 
-        A segment that is not written to has its largest timestamp there (`readMaxTimestampAndOffsetSoFar`).
+        A segment that is not written has its largest timestamp there (`readMaxTimestampAndOffsetSoFar`).
         """
         if self._max_timestamp_and_offset is not None:
             return self._max_timestamp_and_offset
@@ -279,7 +279,7 @@ class Segment:
         return int(index.timestamps[-1]), int(index.offsets[-1])
 
     def _map(self) -> ByteArray:
-        """The whole file, uint8; the mapping goes when the last array over it does."""
+        """Map the whole file, uint8; it is unmapped with the last array over it."""
         with MappedFile(self.path(LOG_SUFFIX)) as log:
             if log.size < self.size:
                 raise _became_shorter(log.path, self.size, log.size)

@@ -1,4 +1,4 @@
-"""The segments of one log by base offset (`LogSegments`)."""
+"""Segments of one log by base offset (`LogSegments`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SegmentT = TypeVar("SegmentT", bound=Segment)
 
 
 class Segments(Generic[SegmentT]):
-    """Segments in the order of their base offsets.
+    """Segments in base offset order.
 
     Attributes:
-        change_count: another one after every change.
+        change_count: differs after every change.
     """
 
     def __init__(self) -> None:
@@ -32,44 +32,44 @@ class Segments(Generic[SegmentT]):
 
     @property
     def base_offsets(self) -> list[int]:
-        """Ascending."""
+        """All base offsets, ascending."""
         return list(self._base_offsets)
 
     @property
     def first(self) -> SegmentT | None:
-        """The segment of the lowest offsets."""
+        """The segment with the lowest offsets."""
         return self._by_base_offset[self._base_offsets[0]] if self._base_offsets else None
 
     @property
     def last(self) -> SegmentT | None:
-        """The segment of the highest offsets: the active one."""
+        """The segment with the highest offsets: the active one."""
         return self._by_base_offset[self._base_offsets[-1]] if self._base_offsets else None
 
     def add(self, segment: SegmentT) -> None:
-        """Put the segment in, in place of one of the same base offset."""
-        self._by_base_offset[segment.base_offset] = segment  # first: each listed offset has a segment at any line
+        """Add the segment, replacing one with the same base offset."""
+        self._by_base_offset[segment.base_offset] = segment  # first: at any line, each listed offset has a segment
         if segment.base_offset not in self._base_offsets:
             insort(self._base_offsets, segment.base_offset)
         self._note_change()
 
     def remove(self, base_offset: int) -> None:
-        """Take the segment out, if there is one."""
+        """Remove the segment, if there is one."""
         if base_offset in self._base_offsets:
             self._base_offsets.remove(base_offset)
             del self._by_base_offset[base_offset]
             self._note_change()
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all segments."""
         self._base_offsets.clear()
         self._by_base_offset.clear()
         self._note_change()
 
     def view(self) -> Segments[Segment]:
-        """Return these segments as they are now, for readers; the last as `Segment.view` gives it.
+        """Return the segments as they are now, for readers; the last one as `Segment.view` returns it.
 
-        The same object comes as long as nothing changes. It is let go of with the first change, not with the next
-        call: a view holds the bytes of segments that were deleted since.
+        The same object is returned until something changes. A change drops it at once, not the next call: a view holds
+        the bytes of segments that were deleted since.
         """
         last = self.last
         viewed = None if self._view is None else self._view.last
@@ -87,31 +87,31 @@ class Segments(Generic[SegmentT]):
         self._view = None
 
     def floor(self, offset: int) -> SegmentT | None:
-        """The segment with the highest base offset that is not above `offset`."""
+        """Return the segment with the highest base offset that is not above `offset`."""
         index = bisect_right(self._base_offsets, offset)
         return self._by_base_offset[self._base_offsets[index - 1]] if index else None
 
     def lower(self, offset: int) -> SegmentT | None:
-        """The segment with the highest base offset below `offset`."""
+        """Return the segment with the highest base offset below `offset`."""
         index = bisect_left(self._base_offsets, offset)
         return self._by_base_offset[self._base_offsets[index - 1]] if index else None
 
     def higher(self, offset: int) -> SegmentT | None:
-        """The segment with the lowest base offset above `offset`."""
+        """Return the segment with the lowest base offset above `offset`."""
         index = bisect_right(self._base_offsets, offset)
         return self._by_base_offset[self._base_offsets[index]] if index < len(self._base_offsets) else None
 
     def between(self, start: int, end: int | None = None) -> list[SegmentT]:
-        """The segment that holds `start`, or the first one above, and all up to base offset `end`, exclusive."""
+        """Return the segment that holds `start`, or the first above, and all up to base offset `end`, exclusive."""
         first = max(bisect_right(self._base_offsets, start) - 1, 0)
         last = len(self._base_offsets) if end is None else bisect_left(self._base_offsets, end)
         return [self._by_base_offset[base_offset] for base_offset in self._base_offsets[first:last]]
 
     def batch_base_offset(self, offset: int, end_offset: int) -> int:
-        """Base offset of the batch that holds `offset`, or of the one behind it (`maybeConvertToOffsetMetadata`).
+        """Return the base offset of the batch that holds `offset`, or of the next one (`maybeConvertToOffsetMetadata`).
 
         Args:
-            end_offset: of the log; the answer if there is no such batch; what is at or behind it stays.
+            end_offset: of the log; returned if there is no such batch. An `offset` at or above it is returned as it is.
 
         Raises:
             CorruptRecordError, DataDirectoryError: see `Segment.place_of`.

@@ -1,11 +1,11 @@
-"""The batches of one segment, in order, around whatever is damaged.
+"""Walk through the batches of one segment, around damage.
 
-A broker's recovery ends a segment at its first bad batch. An audit goes on: behind a bad batch it trusts its length if
-a good batch follows there, else it searches for the next good one, byte by byte.
+A broker's recovery ends a segment at its first bad batch. An audit goes on: it trusts the length of a bad batch if a
+good one follows there, else it searches byte by byte for the next good one.
 
     for piece in walk(log, base_offset):
-        Run(table, first_row, row_end)       good batches, one behind the other
-        Damage(start, end, …)                bytes that are none, with good batches behind them unless `is_tail`
+        Run(table, first_row, row_end)       # consecutive good batches
+        Damage(start, end, …)                # no batches; good ones follow unless `is_tail`
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..kernels.rules import RELATIVE_OFFSET_MAX
 from ..kernels.scan import batches as fields
 from ..layout.batch import HEADER_SIZE, LENGTH_MIN, LOG_OVERHEAD_SIZE, MAGIC_V2
 
-_SEARCH_SIZE = 1 << 20  # bytes looked at in one step of a search
+_SEARCH_SIZE = 1 << 20  # bytes of one step of a search
 _MAGIC_POSITION = 16
 OFFSET_SPAN = RELATIVE_OFFSET_MAX + 1  # of a segment: exclusive bound above its base offset
 
 
 class Run(NamedTuple):
-    """Rows of a table that are good batches, each behind the other; `data` is the whole file."""
+    """Rows of a table that are consecutive good batches; `data` is the whole file."""
 
     data: ByteArray
     table: BatchTable
@@ -42,10 +42,10 @@ class Damage(NamedTuple):
     """Bytes `start` … `end` - 1 that are no good batch.
 
     Attributes:
-        is_batch: they are framed as one batch, whose checksum is wrong; else nothing is known.
-        offset: the base offset that the damaged header says; None if there is none to tell.
+        is_batch: the bytes are framed as one batch whose checksum is wrong; else nothing is known.
+        offset: the base offset in the damaged header; None without one.
         expected, found: the check that failed.
-        is_tail: no good batch is behind them.
+        is_tail: no good batch follows.
     """
 
     start: int
@@ -58,12 +58,12 @@ class Damage(NamedTuple):
 
     @property
     def may_hide_batches(self) -> bool:
-        """Whether these may have been whole batches, as bytes at the end that are not framed as one cannot."""
+        """Whether these may have been whole batches; bytes at the end that are not framed as one cannot."""
         return self.is_batch or not self.is_tail
 
 
 def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
-    """All pieces of the file, which cover it from its first byte to its last; pages are given back behind each."""
+    """Yield the pieces of the file, which cover all its bytes; pages are released behind each."""
     data, position = log.data, 0
     while position < data.size:
         for table in scan_windows(data, position, data.size):
@@ -74,13 +74,13 @@ def walk(log: MappedFile, base_offset: int) -> Iterator[Run | Damage]:
                 position = table.next_position if isinstance(piece, Run) else piece.end
             log.release(start, table.next_position)
             if position != table.next_position:
-                break  # the scan went astray behind damage
+                break  # the scan misread what follows the damage; go on from the piece's end
         else:
             return
 
 
 def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Run | Damage]:
-    """The rows of the table, and what ends it; nothing follows a piece whose end is not where the next row starts."""
+    """Yield the rows of the table, and what ends it; stop at a piece whose end is not where the next row starts."""
     is_good = _is_good(data, table)
     row = 0
     for bad_row in np.flatnonzero(~is_good).tolist():
@@ -99,7 +99,7 @@ def _pieces(data: ByteArray, table: BatchTable, base_offset: int) -> Iterator[Ru
 
 
 def _is_good(data: ByteArray, table: BatchTable) -> npt.NDArray[np.bool_]:
-    """Checksums of all rows; those of magic 0 and 1 are computed here."""
+    """Return which rows have a valid checksum; those of magic 0 and 1 are computed here."""
     fill_legacy_is_valid(data, table)
     good: npt.NDArray[np.bool_] = (table.is_valid == 1) & (table.magic >= 0)
     return good
@@ -135,7 +135,7 @@ def _resume(data: ByteArray, start: int, base_offset: int, offset: int | None, e
 
 
 def _starts_batch(data: ByteArray, position: int, base_offset: int) -> bool:
-    """Whether a good batch of this segment is at `position`."""
+    """Return whether a good batch of this segment is at `position`."""
     if position >= data.size:
         return False
     table = scan_chunk(data, position, data.size, check_crc=True, capacity=1)
@@ -151,14 +151,14 @@ def _fits(offset: int, base_offset: int) -> bool:
 def tables_around_damage(
     log: MappedFile, start: int, end: int, base_offset: int, *, check_crc: bool = False
 ) -> Iterator[BatchTable]:
-    """Yield the headers of the batches in a part of a segment; pages are given back behind each table.
+    """Yield the headers of the batches in a part of a segment; pages are released behind each table.
 
     Lengths are trusted whatever the checksum says. Behind a table that ends at what is no batch the next good one is
-    searched; there may be none.
+    searched for; there may be none.
 
     Args:
         start: byte of a batch.
-        end: byte that no batch reaches past; at most the size of the file.
+        end: byte that no batch may reach past; at most the size of the file.
     """
     while start < end:
         table = scan_chunk(log.data, start, end, check_crc=check_crc)
@@ -170,11 +170,11 @@ def tables_around_damage(
 
 
 def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:
-    """Where the next good batch of magic 2 starts, at `position` or behind it; None if there is none.
+    """Return where the next good v2 batch starts, at `position` or behind it; None if there is none.
 
     Args:
         data: uint8, 1-D: the whole file.
-        base_offset: of the segment: what starts with another offset is part of a record.
+        base_offset: of the segment; a batch whose offset does not fit it is part of a record.
     """
     last = data.size - HEADER_SIZE
     while position <= last:
@@ -187,7 +187,7 @@ def find_batch(data: ByteArray, position: int, base_offset: int) -> int | None:
 
 
 def _candidates(data: ByteArray, start: int, end: int, base_offset: int) -> list[int]:
-    """Positions in [start, end) whose magic, length and offset could be a batch's."""
+    """Return positions in [start, end) whose magic, length and offset may be those of a batch."""
     is_two = data[start + _MAGIC_POSITION : end + _MAGIC_POSITION] == MAGIC_V2
     places = np.flatnonzero(is_two) + start
     if not places.size:
@@ -196,7 +196,7 @@ def _candidates(data: ByteArray, start: int, end: int, base_offset: int) -> list
     offsets = np.ascontiguousarray(head[:, :8]).view(">i8")[:, 0].astype(np.int64)
     lengths = np.ascontiguousarray(head[:, 8:]).view(">i4")[:, 0].astype(np.int64)
     sizes = lengths + LOG_OVERHEAD_SIZE
-    above = offsets.astype(np.uint64) - np.uint64(base_offset)  # wraps: what is below the base is far above
+    above = offsets.astype(np.uint64) - np.uint64(base_offset)  # wraps around: below the base becomes far above
     fits = (sizes >= HEADER_SIZE) & (places + sizes <= data.size) & (above < np.uint64(OFFSET_SPAN))
     found: list[int] = places[fits].tolist()
     return found

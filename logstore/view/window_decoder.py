@@ -1,8 +1,8 @@
-"""Fetched data to records, window after window: which batches have some for the reader, their checksums, their records.
+"""Decoding of fetched data, window by window: which batches count, their checksums, their records.
 
-Which batches count is found one window after the other, because a transaction may end in a later one than it began
-in. The rest needs nothing of other windows. Checksums of plain batches are computed as they are decoded, so that their
-bytes come from memory once.
+Which batches count is found for one window after the other, as a transaction may end in a later window than it began
+in. The rest is independent, so threads share it. Checksums of uncompressed batches are computed while they are decoded,
+so their bytes come from memory once.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ..layout.batch import CODEC_MASK, HEADER_SIZE, MAGIC_V2
 from .batch_checks import first_bad_row, located
 from .read import Fetched
 
-WINDOW_SIZE_MIN, WINDOW_SIZE_MAX = 1024 * 1024, 8 * 1024 * 1024  # bytes; what a thread works on beside the other
-WINDOW_COUNT_MIN = 8  # of what is large enough: both threads are to have some, and the last one little to wait for
-ROW_COUNT_MAX = 1000  # of a window: a table of so many is memory that is at hand, a larger one is mapped anew
-RECORD_COUNT_MAX = 24_584  # of a table: with fewer there is more of Python in between, whose memory has left the cache
-STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are made before they are asked for
+WINDOW_SIZE_MIN, WINDOW_SIZE_MAX = 1024 * 1024, 8 * 1024 * 1024  # bytes of a window, which one thread works on
+WINDOW_COUNT_MIN = 8  # of a large fetch: each thread gets some, and the last one is short to wait for
+ROW_COUNT_MAX = 1000  # of a window: memory for so many rows is reused, for more it is mapped anew
+RECORD_COUNT_MAX = 24_584  # of a table: with fewer, more of Python runs in between, with cold caches
+STREAMS_AHEAD_SIZE = 16 * 1024 * 1024  # decompressed bytes of a window that are made ahead
 
 
 class Window(NamedTuple):
-    """Batches, and which of the first `row_end` have records for the reader; `error`: of the batch behind those."""
+    """Batches, and which of the first `row_end` have records for the reader; `error` is that of the next batch."""
 
     table: BatchTable
     is_kept: BoolArray
@@ -42,12 +42,12 @@ class Window(NamedTuple):
 
 
 class DecodedWindow(NamedTuple):
-    """Batches, and the records of those of the first `row_end` that the reader gets.
+    """Batches, and the records that the reader gets from the first `row_end` of them.
 
     Attributes:
-        kept: these batches alone: the ones that the rows of `windows` count in.
-        windows: in order; a `BadBatch` is the last one that counts.
-        error: of the batch behind those, if it is known already.
+        kept: the batches of these records; rows of `windows` count in it.
+        windows: in order; nothing counts behind a `BadBatch`.
+        error: of the batch behind those, if already known.
     """
 
     table: BatchTable
@@ -63,7 +63,7 @@ class WindowDecoder:
     def __init__(
         self, fetched: Fetched, start_offset: int, end_offset: int | None, *, is_committed: bool, check_crc: bool
     ) -> None:
-        """Records before `start_offset` may be given as well, and behind `end_offset`, in batches that have others."""
+        """Prepare a pass; batches may yield records before `start_offset` or behind `end_offset` too."""
         self._fetched = fetched
         self._start_offset = start_offset
         self._end_offset = end_offset
@@ -75,12 +75,12 @@ class WindowDecoder:
         self._filter = CommittedFilter(fetched.aborted_transactions or ())
 
     def decoded(self) -> Generator[DecodedWindow]:
-        """All windows, one after the other; records are decoded when they are asked for."""
+        """Yield all windows; records are decoded when asked for."""
         while (window := self.next_window()) is not None:
             yield self._checked(window)
 
     def next_window(self) -> Window | None:
-        """The next batches; None after the last. Not for two threads at a time."""
+        """Return the next batches; None after the last. Not for two threads at a time."""
         table = self._walk()
         if table is None:
             return None
@@ -91,7 +91,7 @@ class WindowDecoder:
         return Window(table, self._has_records(table, row_end) & ~is_aborted, row_end, error)
 
     def decode(self, window: Window) -> DecodedWindow:
-        """The records of a window, decoded but for those of streams that grow and grow; for several threads."""
+        """Decode the records of a window, except streams that grow too large; for several threads."""
         checked = self._checked(window)
         later = iter(checked.windows)
         ready: list[RecordWindow | BadBatch] = []
@@ -116,7 +116,7 @@ class WindowDecoder:
         return DecodedWindow(table, kept, windows, row_end, error)
 
     def _step_filter(self, table: BatchTable) -> tuple[BoolArray, LogstoreError | None]:
-        """Which batches are of aborted transactions, up to one that cannot be read, and what is wrong with that."""
+        """Return which batches belong to aborted transactions, up to one that cannot be read, and its error."""
         data = self._fetched.data
         try:
             return committed_filter.step(self._filter, data, table, 0, len(table)), None
@@ -127,11 +127,11 @@ class WindowDecoder:
             row_end = int(wrong[0]) if wrong.size else row
             is_aborted = committed_filter.step(self._filter, data, table, 0, row_end)
             if wrong.size:
-                return is_aborted, None  # what is in a batch with a wrong checksum does not matter
+                return is_aborted, None  # a wrong checksum is the error to report
             return is_aborted, located(error, self._fetched, int(table.position[row]), int(table.base_offset[row]))
 
     def _has_records(self, table: BatchTable, row_end: int) -> BoolArray:
-        """Batches in reach that are no control batches: bool[row_end]."""
+        """Return bool[row_end]: batches in reach that are no control batches."""
         is_v2 = table.magic[:row_end] >= MAGIC_V2
         has_records: BoolArray = ~table.is_control[:row_end]
         has_records &= table.last_offset[:row_end] >= self._start_offset
@@ -140,7 +140,7 @@ class WindowDecoder:
         return has_records
 
     def _checked_with_records(self, window: Window) -> BoolArray:
-        """The batches whose checksums are computed as they are decoded; they are marked: bool[count]."""
+        """Return bool[count]: batches whose checksums are computed while decoding; they are marked for it."""
         table = window.table
         is_marked = np.zeros(len(table), np.bool_)
         is_marked[: window.row_end] = window.is_kept
@@ -150,7 +150,7 @@ class WindowDecoder:
         return is_marked
 
     def _check_others(self, table: BatchTable, is_marked: BoolArray) -> None:
-        """Compute the checksums of the rest."""
+        """Compute the checksums of the other rows."""
         if is_marked.all():
             return
         others = _rows_of(table, ~is_marked)
@@ -159,7 +159,7 @@ class WindowDecoder:
 
 
 def _rows_of(table: BatchTable, is_wanted: BoolArray) -> BatchTable:
-    """Some of the first rows alone, so that one call works on all of them; the table itself if it is all rows."""
+    """Return some of the first rows as a table, for one kernel call; the table itself if these are all rows."""
     if is_wanted.all() and is_wanted.size == len(table):
         return table
     matrix = table.matrix[:, : is_wanted.size].compress(is_wanted, axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from ...columns.batch_fields import NO_EPOCH
+from ...columns.batch_fields import producer_problem
 from ...columns.batch_table import BatchTable, ByteArray
 from ...columns.header_columns import columns_of_table
 from ...columns.record_building import build_batch
@@ -12,7 +12,6 @@ from ...columns.record_table import RecordTable
 from ...errors import InvalidRecordError, RecordTooLargeError
 from ...kernels.scan.crc32c import crc32c_range
 from ...layout import batch as layout
-from ...layout.batch import NO_PRODUCER_ID
 from ...model import Codec, TimestampType
 from .rules import ValidationRules
 
@@ -78,14 +77,9 @@ def _require_records(records: RecordTable, rules: ValidationRules) -> None:
 
 def _require_producer(batch: dict[str, int]) -> None:
     """Check the producer fields as `validateProducerState` does, and no more: other nonsense is copied."""
-    problem = None
-    if batch["producer_id"] != NO_PRODUCER_ID:
-        if batch["producer_epoch"] == NO_EPOCH:
-            problem = "Invalid negative producer epoch"
-        elif batch["base_sequence"] < 0:
-            problem = "Invalid negative sequence number used"
-    elif batch["attributes"] & layout.TRANSACTIONAL_FLAG:
-        problem = "Cannot write transactional messages without a valid producer ID"
+    is_transactional = bool(batch["attributes"] & layout.TRANSACTIONAL_FLAG)
+    producer = batch["producer_id"], batch["producer_epoch"], batch["base_sequence"]
+    problem = producer_problem(*producer, is_transactional, is_control=False)
     if problem is not None:
         raise InvalidRecordError(problem, java_class="java.lang.IllegalArgumentException")
 
