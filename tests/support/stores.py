@@ -17,8 +17,8 @@ from logstore.store.data_directory import DataDirectory
 from logstore.store.metadata.batches import data_batch
 from logstore.store.opening.start import open_as
 from logstore.view.metadata_replay import read_metadata
-from tests.recovery.comparison import UnsyncedSeam
 from tests.support.clock import Clock
+from tests.support.seams import UnsyncedSeam
 
 #: internal topics of one partition, which are made sooner than fifty
 FEW_PARTITIONS = {"offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 1}
