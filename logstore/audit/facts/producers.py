@@ -7,6 +7,7 @@ the log, and a snapshot less. A producer that is in no snapshot may have expired
 
 from __future__ import annotations
 
+import os
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -200,6 +201,8 @@ class ProducerFacts(Follower):
             return unless_gone(read_producer_snapshot, path)
         except CorruptSnapshotError as error:
             where = self._partition.where(path)
+            if not self._partition.surroundings.was_closed and os.path.getsize(path) == 0:
+                return None  # a broker was killed between making the file and writing to it
             self._ask(Breach.of("snapshot-format", where, error, "a snapshot with its checksum"))
             return None
 

@@ -235,6 +235,15 @@ def test_a_snapshot_may_know_a_marker_that_was_cleaned_away(tmp_path: Path) -> N
     assert findings(root, story) == ["snapshot-state"]
 
 
+def test_a_broker_may_be_killed_before_it_writes_to_a_snapshot(tmp_path: Path) -> None:
+    story = clean()
+    root = story.write(tmp_path)
+    (root / A / f"{2:020d}.snapshot").write_bytes(b"")
+    assert findings(root, story) == []
+    (root / A / f"{2:020d}.snapshot").write_bytes(b"\0")
+    assert findings(root, story) == ["snapshot-format"]
+
+
 def entry(producer_id: int, first_offset: int, last_offset: int, stable_offset: int) -> bytes:
     """Of a `.txnindex`."""
     return struct.pack(">hqqqq", 0, producer_id, first_offset, last_offset, stable_offset)
