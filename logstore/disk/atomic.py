@@ -1,4 +1,4 @@
-"""Files that are written as a whole: replaced at once, or not at all."""
+"""Files written as a whole: replaced atomically, or not at all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .seam import Seam, Writable
 
 
 def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str, syncs_name: bool = True) -> None:
-    """Put a file with `data` at `path`; on return it is on the disk, its name if `syncs_name`.
+    """Replace the file at `path` by `data`; durable on return, its name only if `syncs_name`.
 
-    Whoever looks, also after a crash, finds the old file or the new one. A crash may leave `path` + `temporary_suffix`
-    behind. The order is that of `CheckpointFile.write`: write beside it, sync, rename, sync the directory.
+    A reader, also after a crash, finds the old file or the new one. A crash may leave `path` + `temporary_suffix`
+    behind. The order is that of `CheckpointFile.write`: write a temporary file, sync, rename, sync the directory.
 
     Raises:
-        DataDirectoryError: a call failed; the file at `path` is then the old one, or the new one perhaps not synced.
+        DataDirectoryError: a call failed; the file at `path` is the old one, or the new one perhaps not synced.
     """
     temporary_path = path + temporary_suffix
     write_file(seam, temporary_path, [data])
@@ -25,7 +25,7 @@ def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str
 
 
 def write_file(seam: Seam, path: str, pieces: Iterable[Writable]) -> None:
-    """Make a file of these bytes, or write it anew; on return it is on the disk, but for its name.
+    """Create or overwrite a file with these bytes; its content is durable on return, its name is not.
 
     Raises:
         DataDirectoryError: a call failed.
@@ -40,7 +40,7 @@ def write_file(seam: Seam, path: str, pieces: Iterable[Writable]) -> None:
 
 
 def truncate_file(seam: Seam, path: str, size: int) -> None:
-    """Cut the file at `path` to `size` bytes; on return the cut is on the disk.
+    """Truncate the file at `path` to `size` bytes; durable on return.
 
     Raises:
         DataDirectoryError: a call failed.

@@ -1,4 +1,4 @@
-"""Checkpoints and other small files to bytes, as Kafka writes them; how they are read is in `layout`.
+"""Checkpoints and other small files as bytes, as Kafka writes them; `layout` has the parsers.
 
 >>> leader_epoch_checkpoint_bytes([(0, 0), (2, 18)])
 b'0\\n2\\n0 0\\n2 18\\n'
@@ -26,27 +26,27 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def leader_epoch_checkpoint_bytes(epochs: Sequence[tuple[int, int]]) -> bytes:
-    """The content of a `leader-epoch-checkpoint` with these (epoch, start offset) entries."""
+    """Return a `leader-epoch-checkpoint` with these (epoch, start offset) entries."""
     lines = [str(leader_epoch_checkpoint.VERSION), str(len(epochs))]
     lines += [f"{epoch} {start_offset}" for epoch, start_offset in epochs]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def offset_checkpoint_bytes(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """The content of an offset checkpoint, from (topic, partition) to offset."""
+    """Return an offset checkpoint, from (topic, partition) to offset."""
     lines = [str(offset_checkpoint.VERSION), str(len(offsets))]
     lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def clean_shutdown_bytes(broker_epoch: int) -> bytes:
-    """The content of `.kafka_cleanshutdown`."""
+    """Return a `.kafka_cleanshutdown`."""
     content = {"version": clean_shutdown.CURRENT_VERSION, "brokerEpoch": broker_epoch}
     return json.dumps(content, separators=(",", ":")).encode()
 
 
 def meta_properties_bytes(properties: MetaProperties, now_ms: int) -> bytes:
-    """The content of a `meta.properties` of version 1, as `Properties.store` writes it at that time.
+    """Return a `meta.properties` of version 1, as `Properties.store` writes it at that time.
 
     >>> meta_properties_bytes(MetaProperties(1, "ab", 1, None), 0).splitlines()
     [b'#', b'#Thu Jan 01 00:00:00 UTC 1970', b'cluster.id=ab', b'version=1', b'node.id=1']
@@ -65,7 +65,7 @@ def meta_properties_bytes(properties: MetaProperties, now_ms: int) -> bytes:
 
 
 def quorum_state_bytes(state: QuorumState) -> bytes:
-    """The content of `quorum-state`, of the state's `data_version`."""
+    """Return a `quorum-state` of the state's `data_version`."""
     content: dict[str, object] = {
         "leaderId": state.leader_id,
         "leaderEpoch": state.leader_epoch,

@@ -1,8 +1,8 @@
-"""A data directory as values: its partitions, their segments, and all that lies beside. Looks only, changes nothing.
+"""Listing of a data directory: its partitions, their segments, and all other files. Read only.
 
 What a broker would refuse or delete is reported, not raised, so that a reader can go on: a directory whose name is no
 partition's, a file whose name holds no offset, a directory that cannot be listed, a symbolic link that leads out of the
-data directory (never followed). Everything comes in the order of names.
+data directory (never followed). Everything is in name order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PARTITION_FILE_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SegmentFiles:
-    """Paths of one segment's files; None where there is none."""
+    """Paths of one segment's files; None for a missing file."""
 
     base_offset: int
     log: str
@@ -58,15 +58,15 @@ class SegmentFiles:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFiles:
-    """What is in the directory of one partition.
+    """Content of the directory of one partition.
 
     Attributes:
         segments: by ascending base offset.
-        producer_snapshots: from offset to path, ascending.
-        kraft_snapshots: complete ones, from (end offset, epoch) to path, ascending.
-        files: from name to path, of `PARTITION_FILE_NAMES` those that are there.
+        producer_snapshots: offset to path, ascending.
+        kraft_snapshots: complete ones, (end offset, epoch) to path, ascending.
+        files: name to path, of those of `PARTITION_FILE_NAMES` that exist.
         left_overs: paths of all other files: unfinished, to be deleted, or an index without its `.log`.
-        errors: what could not be looked at.
+        errors: what could not be listed.
     """
 
     topic: str
@@ -82,19 +82,19 @@ class PartitionFiles:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Topic and number."""
+        """Topic and partition number."""
         return self.topic, self.partition
 
 
 @dataclass(frozen=True, slots=True)
 class DataDirectoryFiles:
-    """What is in one of a broker's `log.dirs`.
+    """Content of one of a broker's `log.dirs`.
 
     Attributes:
-        partitions: of every kind, also `__cluster_metadata`.
-        files: from name to path, of `ROOT_FILE_NAMES` those that are there.
+        partitions: of every kind, `__cluster_metadata` too.
+        files: name to path, of those of `ROOT_FILE_NAMES` that exist.
         left_overs: paths of all other plain files.
-        errors: what could not be looked at, and directories that a broker would not start beside.
+        errors: what could not be listed, and directories that keep a broker from starting.
     """
 
     path: str
@@ -106,7 +106,7 @@ class DataDirectoryFiles:
 
 @dataclass(slots=True)
 class _Listing:
-    """The entries of one directory that may be looked at."""
+    """Entries of one directory that may be read."""
 
     directories: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -114,7 +114,7 @@ class _Listing:
 
 
 def list_data_directory(path: str) -> DataDirectoryFiles:
-    """Everything in the data directory at `path`, two levels deep.
+    """List the data directory at `path`, two levels deep.
 
     Raises:
         DataDirectoryError: `path` is missing, unreadable, or no directory.
@@ -137,15 +137,15 @@ def list_data_directory(path: str) -> DataDirectoryFiles:
 def list_partition_directory(
     path: str, *, root: str | None = None, name: PartitionDirectory | None = None
 ) -> PartitionFiles:
-    """Everything in the directory of one partition.
+    """List the directory of one partition.
 
     Args:
         path: the directory.
-        root: links may lead to what is below it; by default the parent of `path`.
-        name: what the directory is taken for; by default what it is called.
+        root: links must not lead out of it; by default the parent of `path`.
+        name: what the directory is taken for; by default its own name.
 
     Raises:
-        InvalidNameError: the name is no partition's, in Kafka's words (a `KafkaException` there).
+        InvalidNameError: the name is no partition's; in Kafka's words (a `KafkaException` there).
         DataDirectoryError: `path` is missing, unreadable, or no directory.
     """
     path = java_file(path)
@@ -172,10 +172,10 @@ def list_partition_directory(
 
 
 def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
-    """The names and paths of all partitions in the data directory at `path`, of every kind; nothing in them is read.
+    """Return names and paths of all partitions in the data directory at `path`, of every kind; reads none of them.
 
     Raises:
-        InvalidNameError: a directory whose name is no partition's: a broker does not start beside it either.
+        InvalidNameError: a directory whose name is no partition's, which keeps a broker from starting too.
         DataDirectoryError: `path` is missing, unreadable or no directory, or holds a link that leads out of it.
     """
     path = java_file(path)
@@ -193,7 +193,7 @@ def partition_directories(path: str) -> list[tuple[PartitionDirectory, str]]:
 
 
 class _Sorter:
-    """Sorts the files of a partition by what their names say; of two files that say the same the first is taken."""
+    """Sorts the files of a partition by name; of two files with one meaning the first is taken."""
 
     def __init__(self, errors: list[LogstoreError]) -> None:
         self.producer_snapshots: dict[int, str] = {}
@@ -202,7 +202,7 @@ class _Sorter:
         self._errors = errors
 
     def accept(self, path: str) -> bool:
-        """Whether the file has a place of its own."""
+        """Take the file if its name has a meaning; return whether it has."""
         name = file_name(path)
         try:
             if name.endswith(KRAFT_SNAPSHOT_SUFFIX):
@@ -220,7 +220,7 @@ class _Sorter:
         return False
 
     def segments(self) -> tuple[tuple[SegmentFiles, ...], list[str]]:
-        """The segments, and the indexes that have no `.log`."""
+        """Return the segments, and the indexes without a `.log`."""
         logs, *indexes = self._segment_files.values()
         segments = tuple(
             SegmentFiles(base_offset, logs[base_offset], *(paths.get(base_offset) for paths in indexes))
@@ -261,12 +261,13 @@ def _list(path: str, *, root: str) -> _Listing:
     return listing
 
 
+# a link may lead to a directory below the root only
 def _is_below(real_path: str, real_root: str) -> bool:
     return os.path.commonpath([real_path, real_root]) == real_root
 
 
 def _known(paths: Iterable[str], known_names: frozenset[str]) -> tuple[dict[str, str], list[str]]:
-    """The files with known names, by name, and the others."""
+    """Split files into those with known names, by name, and the others."""
     known: dict[str, str] = {}
     others: list[str] = []
     for path in paths:

@@ -1,6 +1,6 @@
-"""Parts of a file that another process may be writing, copied: what was read once does not change any more.
+"""Parts of a file that another process may write, copied, so that they cannot change after they were read.
 
-A mapping of such a file can be shorter than it was the moment before, and touching what is gone ends the process.
+A mapping of such a file may become shorter at any moment, and touching what is gone kills the process.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .system_errors import nio_error, read_error
 
 
 class FileIdentity(NamedTuple):
-    """What tells a file from another one that has its name now."""
+    """Identity of a file, independent of its name."""
 
     device: int
     inode: int
 
 
 class FileRange:
-    """A file that is open for reading, until the `with` block ends, or nobody has this any more.
+    """A file open for reading, until the `with` block ends or nothing refers to it.
 
     Attributes:
         path: as Java prints it.
         size: bytes, at the time of opening.
-        identity: of the file.
+        identity: of the opened file.
     """
 
     def __init__(self, path: str) -> None:
@@ -48,7 +48,7 @@ class FileRange:
         self.identity = FileIdentity(status.st_dev, status.st_ino)
 
     def read(self, position: int, size: int) -> npt.NDArray[np.uint8]:
-        """uint8, read-only: `size` bytes from `position`, fewer where the file ends; raises DataDirectoryError."""
+        """Return `size` bytes from `position`, uint8, read-only, fewer at the file's end; raise DataDirectoryError."""
         pieces = []
         try:
             while size > 0 and (piece := os.pread(self._descriptor, size, position)):
@@ -60,7 +60,7 @@ class FileRange:
         return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._close()
 
     def __enter__(self) -> FileRange:
@@ -73,15 +73,15 @@ class FileRange:
 
 
 class UnheldFile(FileRange):
-    """The same, opened for each read only: for whoever knows of very many files and reads few."""
+    """A `FileRange` that is opened for each read only: for a caller with very many files who reads few."""
 
     def __init__(self, path: str) -> None:
-        """Look at `path`; raises DataDirectoryError."""
+        """Read size and identity of `path`; raises DataDirectoryError."""
         super().__init__(path)
         self.close()
 
     def read(self, position: int, size: int) -> npt.NDArray[np.uint8]:
-        """Read as `FileRange.read`; raises DataDirectoryError too if another file has the name now."""
+        """Read as `FileRange.read`; raise DataDirectoryError too if another file has the name now."""
         with FileRange(self.path) as file:
             if file.identity != self.identity:
                 raise DataDirectoryError(
@@ -94,7 +94,7 @@ class UnheldFile(FileRange):
 
 
 def file_identity(path: str) -> FileIdentity | None:
-    """Of the file that has this name now; None if there is none."""
+    """Return the identity of the file with this name; None without a file."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:
@@ -105,5 +105,5 @@ def file_identity(path: str) -> FileIdentity | None:
 
 
 def is_missing(error: DataDirectoryError) -> bool:
-    """Whether a file could not be opened because there is none of that name."""
+    """Return whether the error says that there is no such file."""
     return isinstance(error.__cause__, FileNotFoundError)

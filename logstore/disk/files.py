@@ -1,4 +1,4 @@
-"""Whole small files into memory."""
+"""Reading whole small files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..errors import DataDirectoryError
 from .names import java_file
 from .system_errors import nio_error, random_access_error, read_error
 
-SIZE_LIMIT = (1 << 31) - 1  # the largest array of Java, so nothing that Kafka writes is larger
+SIZE_LIMIT = (1 << 31) - 1  # the largest Java array, so Kafka writes no larger file
 _READ_SIZE = 1 << 24
 
 
 def read_file(path: str) -> bytes:
-    """The content of the file, as `java.nio.file.Files.readAllBytes` reads it.
+    """Return the content of the file, as `java.nio.file.Files.readAllBytes` reads it.
 
     Raises:
         DataDirectoryError: missing, unreadable, a directory, or larger than `SIZE_LIMIT`; in Java's words.
@@ -25,7 +25,7 @@ def read_file(path: str) -> bytes:
 
 
 def read_index_file(path: str) -> bytes:
-    """The content of an index, as Kafka's `AbstractIndex` opens one.
+    """Return the content of an index file, as Kafka's `AbstractIndex` opens one.
 
     Raises:
         DataDirectoryError: as `read_file`, but in the words of `java.io.RandomAccessFile`.
@@ -60,9 +60,9 @@ def _read_all(descriptor: int, path: str) -> bytes:
         )
     pieces = []
     try:
-        while piece := os.read(descriptor, min(size + 1, _READ_SIZE)):  # what is asked for has to be set aside
+        while piece := os.read(descriptor, min(size + 1, _READ_SIZE)):  # memory is allocated for all that is asked for
             pieces.append(piece)
-            if len(piece) == size < _READ_SIZE:  # one more was asked for
+            if len(piece) == size < _READ_SIZE:  # one byte more was asked for, so this is the end
                 break
             size = max(size - len(piece), 0)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The lock that a broker holds on a data directory while it runs (`FileLock`, `LogManager.lockLogDirs`)."""
+"""Lock that a broker holds on a data directory while it runs (`FileLock`, `LogManager.lockLogDirs`)."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from .system_errors import nio_error
 
 
 class ForkAware(Protocol):
-    """What a process has open, and the child of its fork must leave alone."""
+    """An open object that the child of a fork must leave alone."""
 
     def invalidate_after_fork(self) -> None:
-        """Called in the child: from now on everything is refused, and what is open is only let go of."""
+        """Disown what is open, in the child: refuse every call, and only close what is open."""
 
 
 _open_things: weakref.WeakSet[ForkAware] = weakref.WeakSet()
 
 
 def invalidate_when_forked(one: ForkAware) -> None:
-    """Call `one.invalidate_after_fork` in each child of a fork, be there a lock or not; it is not kept alive."""
+    """Call `one.invalidate_after_fork` in each child of a fork, with or without a lock; `one` is not kept alive."""
     _open_things.add(one)
 
 
 class DataDirectoryLock:
-    """The lock of one data directory, held from its making until `release`; also against this process itself.
+    """Lock of one data directory, held from creation until `release`, against this process too.
 
-    The `.lock` file is made if need be, and stays. The child of a fork does not hold it: there it counts as released.
-    One that nobody has any more is released too: an interrupt may come before who made it could remember it.
+    The `.lock` file is created if missing, and stays. In the child of a fork the lock counts as released. A lock that
+    nothing refers to is released: an interrupt may come before its creator could store it.
 
     Attributes:
-        on_fork: called in the child of a fork; whoever opened the directory must not write there any more.
+        on_fork: called in the child of a fork; the owner of the directory must not write there any more.
     """
 
     _held: ClassVar[weakref.WeakValueDictionary[tuple[int, int], DataDirectoryLock]] = weakref.WeakValueDictionary()
     _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, path: str) -> None:
-        """Raises DataDirectoryError: another process, perhaps a broker, or this one, holds it; in Kafka's words."""
+        """Take the lock; raise DataDirectoryError, in Kafka's words, if any process holds it, a broker or this one."""
         self.on_fork: weakref.WeakMethod[Callable[[], None]] | None = None
         lock_path = child(path, LOCK_FILE_NAME)
         with self._guard:
-            # looked at before it is opened: closing any descriptor of the file would give up this process's lock
+            # checked before opening: closing any descriptor of the file would drop this process's lock (POSIX)
             if os.path.exists(lock_path) and _identity(os.stat(lock_path)) in self._held:
                 raise _is_held(path)
             try:
                 descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError as error:
                 raise nio_error(error, lock_path) from error
-            # its `close` is one step, however often it is called: an interrupt leaves it open or closed, never half
+            # its `close` is a single step: an interrupt leaves it open or closed, never half-closed
             self._file = FileIO(descriptor, "r+")
             weakref.finalize(self, self._file.close).atexit = False
             try:
@@ -70,16 +70,16 @@ class DataDirectoryLock:
             self._held[self._identity] = self
 
     def release(self) -> None:
-        """Let others have it; a second call does nothing, or what an interrupted one has left."""
+        """Release the lock; a second call does nothing, or completes an interrupted one."""
         with self._guard:
-            self._file.close()  # first: closing it later would give up the lock of who comes next in this process
+            self._file.close()  # first: closed later, it would drop the lock that this process may have taken again
             if self._held.get(self._identity) is self:
                 del self._held[self._identity]
 
     @classmethod
     def invalidate_all_after_fork(cls) -> None:
-        """In the child of a fork: closing its descriptors leaves the parent's lock held (`fcntl`)."""
-        cls._guard = threading.Lock()  # another thread of the parent may have held it
+        """Release all locks in the child of a fork: closing its descriptors leaves the parent's held (`fcntl`)."""
+        cls._guard = threading.Lock()  # another thread of the parent may hold the old one for ever
         locks = list(cls._held.values())
         cls._held.clear()
         for lock in locks:
@@ -92,7 +92,7 @@ class DataDirectoryLock:
 
 @contextmanager
 def data_directory_lock(path: str) -> Iterator[None]:
-    """Be alone with the data directory at `path`, by the lock that Kafka takes as well.
+    """Lock the data directory at `path` for the block, with Kafka's lock.
 
     A directory with neither a `.lock` nor a `meta.properties` belongs to no broker and is not locked.
 

@@ -1,4 +1,4 @@
-"""A file as a read-only array: mapped, so that its pages are the page cache's and not this process's."""
+"""A file as a read-only array, mapped: its pages are in the page cache, not in this process's memory."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class MappedFile:
     Attributes:
         path: as Java prints it.
         data: uint8, 1-D, read-only; empty for an empty file.
-        size: bytes, at the time of opening: what a writer appends later is not seen.
-        identity: another one for every file there is, whatever its name.
+        size: bytes, at the time of opening; later appends are not seen.
+        identity: of the file, independent of its name.
     """
 
     def __init__(self, path: str) -> None:
-        """Open and map `path`; raises DataDirectoryError (missing, a directory, unreadable, larger than a segment)."""
+        """Open and map `path`; raise DataDirectoryError (missing, a directory, unreadable, larger than a segment)."""
         self.path = java_file(path)
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -51,7 +51,7 @@ class MappedFile:
         return mmap.mmap(descriptor, self.size, access=mmap.ACCESS_READ)
 
     def release(self, start: int, end: int) -> None:
-        """Give the pages of data[start:end] back: they stay in the page cache, not in this process's memory."""
+        """Release the pages of data[start:end]: they stay in the page cache, but not in this process's memory."""
         if self._map is None or not hasattr(mmap, "MADV_DONTNEED"):
             return
         start -= start % mmap.PAGESIZE
@@ -65,13 +65,13 @@ class MappedFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # the map itself goes when the last array over it does
+        # the mapping ends with the last array over it
         self.data = np.empty(0, np.uint8)
         self._map = None
 
 
 def segment_size(path: str) -> int:
-    """Bytes of the file, which `MappedFile` could map; raises as that does, but for what may not be read."""
+    """Return the size of a file that `MappedFile` could map; raises as that does, except for a lack of permission."""
     path = java_file(path)
     try:
         status = os.stat(path)

@@ -1,4 +1,4 @@
-"""File names as Java's `java.io.File` normalises and prints them; Kafka's messages are full of them.
+"""File names as Java's `java.io.File` normalizes and prints them, as they stand in Kafka's messages.
 
 >>> java_file("data//t-0/x.log/"), java_file("//"), java_file("")
 ('data/t-0/x.log', '/', '')
@@ -15,14 +15,14 @@ _SLASHES = re.compile("/{2,}")
 
 
 def java_file(path: str) -> str:
-    """`path` as `new File(path).toString()` gives it: no doubled and no trailing slash; `.` and `..` stay."""
+    """Return `new File(path).toString()`: no doubled and no trailing slash; `.` and `..` stay."""
     if "//" in path:
         path = _SLASHES.sub("/", path)
     return path[:-1] if len(path) > 1 and path.endswith("/") else path
 
 
 def absolute_path(path: str) -> str:
-    """`File.getAbsolutePath`: the working directory before a relative path; nothing is resolved."""
+    """Return `File.getAbsolutePath`: the working directory before a relative path; nothing is resolved."""
     path = java_file(path)
     if path.startswith("/"):
         return path
@@ -30,20 +30,20 @@ def absolute_path(path: str) -> str:
 
 
 def file_name(path: str) -> str:
-    """`File.getName`: what is behind the last slash."""
+    """Return `File.getName`: the part behind the last slash."""
     return java_file(path).rpartition("/")[2]
 
 
 def parent(path: str) -> str:
-    """`File.getParent` of an absolute path that is not the root."""
+    """Return `File.getParent` of an absolute path that is not the root."""
     return java_file(path).rpartition("/")[0] or "/"
 
 
 def child(directory: str, name: str) -> str:
-    """`new File(directory, name)`."""
+    """Return `new File(directory, name)`."""
     return f"{directory}{name}" if directory.endswith("/") else f"{directory}/{name}"
 
 
 def sibling(path: str, name: str) -> str:
-    """The absolute path of the file `name` in the directory of `path`."""
+    """Return the absolute path of the file `name` in the directory of `path`."""
     return child(parent(absolute_path(path)), name)

@@ -1,8 +1,9 @@
-"""Space on the disk that a file which only grows has ahead of its end.
+"""Disk space reserved ahead of the end of a file that only grows.
 
-A file system that is asked for blocks with each write takes half as long again for one of 100 KB as for the same write
-into blocks that it has set aside: one question for a MiB and more pays for itself. The size of the file says nothing of
-it, so no reader sees it. Small files ask for nothing, and none for more than it has been written already.
+An append of 100 KB takes half as long again if the file system has to allocate its blocks as into blocks that it has
+reserved: one `fallocate` for a MiB and more pays for itself. The size of the file does not change, so no reader
+    notices.
+Small files reserve nothing, and no file more than was written to it already.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ import os
 from .seam import Seam
 
 _LEAST_SIZE, _MOST_SIZE = 1 << 20, 1 << 24  # bytes
-_BLOCK_SIZE = 512  # bytes that `st_blocks` counts by
-_SLACK_SIZE = 1 << 17  # bytes that a file system may take for a file beside its own
+_BLOCK_SIZE = 512  # bytes, the unit of `st_blocks`
+_SLACK_SIZE = 1 << 17  # bytes that a file system may allocate beside the file's own
 
 
 class ReservedSpace:
-    """What is reserved of one open file.
+    """Reserved space of one open file.
 
     Attributes:
-        end: bytes that the file may have before `extend` does something; not below its size.
+        end: size up to which the file may grow before `extend` acts; not below its size.
     """
 
     def __init__(self, seam: Seam, descriptor: int, size: int, size_max: int) -> None:
-        """Of a file of `size` bytes that is not to be longer than `size_max`; who was killed may have left some."""
+        """Start at `size` of at most `size_max` bytes; a killed process may have left reserved blocks."""
         self._seam = seam
         self._descriptor = descriptor
         self._start = size
@@ -33,7 +34,7 @@ class ReservedSpace:
         self.end = min(size + _LEAST_SIZE, size_max)
 
     def extend(self, size: int, more_size: int) -> None:
-        """The file has `size` bytes and is about to get more: behind `end`, reserve as much again as it has got."""
+        """Prepare an append of `more_size` bytes to `size`: behind `end`, reserve as much as was written so far."""
         if size + more_size <= self.end:
             return
         room = min(max(size - self._start, _LEAST_SIZE), _MOST_SIZE)
@@ -41,10 +42,11 @@ class ReservedSpace:
         if self._seam.reserve(self._descriptor, size, self.end - size):
             self._is_reserved = True
         else:
+            # the system reserves nothing: do not ask again
             self.end = max(self._size_max, self.end)
 
     def give_back(self, size: int) -> None:
-        """Leave the file no more than the `size` bytes that it has; raises DataDirectoryError."""
+        """Release the space behind the file's `size` bytes; raise DataDirectoryError."""
         if self._is_reserved:
             self._seam.truncate(self._descriptor, size)
             self._is_reserved = False

@@ -1,7 +1,7 @@
-"""The seam: every system call that changes a file or a directory goes through here, and through nothing else.
+"""The seam: the only place with system calls that change a file or directory.
 
-So a crash test can stop at each of them, and a fault can be put in place of any. Durability is said by the caller: what
-was written is safe after `sync`, a new, renamed or removed name after `sync_directory`.
+Crash tests stop at each of these calls, and fault tests replace any. The caller decides on durability: written data is
+durable after `sync`, a new, renamed or removed name after `sync_directory`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from ..errors import DataDirectoryError
 from .system_errors import nio_error, read_error
 
-Writable = bytes | bytearray | memoryview  # of bytes
+Writable = bytes | bytearray | memoryview  # a memoryview of bytes
 
 _WRITE_SIZE_MAX = 1 << 30  # bytes; some systems refuse more in one call
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
@@ -25,26 +25,26 @@ _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 class Seam:
     """The real system calls; tests derive from it.
 
-    All raise DataDirectoryError, in Java's words. Files are opened without following a symbolic link: what a link
-    leads to is not this directory's to change.
+    All raise DataDirectoryError, in Java's words. Symbolic links are not followed when a file is opened: their targets
+    do not belong to this directory.
     """
 
     def create(self, path: str) -> int:
-        """A descriptor of the file, empty: made, or cut to nothing."""
+        """Create an empty file, or empty an existing one; return a descriptor."""
         return self._open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
 
     def open(self, path: str) -> int:
-        """A descriptor of the file that is there, for writing."""
+        """Open an existing file for writing; return a descriptor."""
         return self._open(path, os.O_RDWR)
 
     def open_at(self, path: str, position: int) -> int:
-        """As `open`, and writing begins at byte `position`."""
+        """Open as `open` does, and seek to byte `position`."""
         descriptor = self.open(path)
         os.lseek(descriptor, position, os.SEEK_SET)
         return descriptor
 
     def write(self, descriptor: int, data: Writable) -> None:
-        """All of `data` at the descriptor's position, which moves on."""
+        """Write all of `data` at the descriptor's position."""
         size = len(data)
         try:
             written = os.write(descriptor, data) if size <= _WRITE_SIZE_MAX else 0
@@ -54,14 +54,14 @@ class Seam:
             raise read_error(error) from error
 
     def write_address(self) -> int:
-        """Address of a C function that writes as `write` does, `ssize_t (int, const void *, size_t)`, for a kernel.
+        """Return the address of a C function `ssize_t (int, const void *, size_t)` that writes as `write` does.
 
-        Of a seam with a `write` of its own it is that. What was not written is given to `finish_write`.
+        For a seam that overrides `write`, the function calls that. A short write is completed by `finish_write`.
         """
         return _system_write() if type(self).write is Seam.write else self._called_write.address
 
     def finish_write(self, descriptor: int, data: Writable) -> None:
-        """Write the rest of what a kernel did not write all of; raises what was raised then, or as `write`."""
+        """Write what a kernel's write left; raise the error of that write, or as `write`."""
         if type(self).write is not Seam.write:
             error = self._called_write.errors.pop(descriptor, None)
             if error is not None:
@@ -73,40 +73,40 @@ class Seam:
         return _CalledWrite(self.write)
 
     def reserve(self, descriptor: int, position: int, size: int) -> bool:
-        """Set blocks aside for `size` bytes from `position` on; the file stays as long as it is (`fallocate`).
+        """Allocate blocks for `size` bytes from `position` on, without changing the file's size (`fallocate`).
 
-        False where the system or the file system has no such call, or no room: then `write` takes what there is.
+        Return False if the system or the file system cannot, or is full: `write` then takes what there is.
         """
         fallocate = _system_fallocate()
         return fallocate is not None and fallocate(descriptor, _KEEP_SIZE, position, size) == 0
 
     def truncate(self, descriptor: int, size: int) -> None:
-        """Cut the file to `size` bytes, or let it be that long with zeros."""
+        """Set the file's size: cut it, or extend it with zeros."""
         try:
             os.ftruncate(descriptor, size)
         except OSError as error:
             raise read_error(error) from error
 
     def sync(self, descriptor: int) -> None:
-        """Wait until content and size are on the disk."""
+        """Wait until content and size are durable."""
         try:
             os.fsync(descriptor)
         except OSError as error:
             raise read_error(error) from error
 
     def close(self, descriptor: int) -> None:
-        """Close; promises nothing about the disk."""
+        """Close the descriptor; says nothing about durability."""
         os.close(descriptor)
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give the file or directory another name, atomically, in place of a file that had it."""
+        """Rename a file or directory atomically, replacing a file with the new name."""
         try:
             os.replace(path, new_path)
         except OSError as error:
             raise nio_error(error, path) from error
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
-        """Let the file have been written to last at this time, ms since 1970 (`Files.setLastModifiedTime`)."""
+        """Set the file's modification time, ms since 1970 (`Files.setLastModifiedTime`)."""
         try:
             os.utime(path, ns=(os.stat(path).st_atime_ns, modified_ms * 1_000_000), follow_symlinks=False)
         except OSError as error:
@@ -120,7 +120,7 @@ class Seam:
             raise nio_error(error, path) from error
 
     def make_directory(self, path: str) -> None:
-        """Make a directory in one that is there."""
+        """Create a directory in an existing one."""
         try:
             os.mkdir(path)
         except OSError as error:
@@ -134,7 +134,7 @@ class Seam:
             raise nio_error(error, path) from error
 
     def sync_directory(self, path: str) -> None:
-        """Wait until the names in the directory are on the disk (`Utils.flushDir`)."""
+        """Wait until the names in the directory are durable (`Utils.flushDir`)."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -162,11 +162,11 @@ _WRITE = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p, ctype
 
 
 class _CalledWrite:
-    """A `write` in Python as a C function, which takes the GIL while it runs.
+    """A Python `write` as a C function, which takes the GIL while it runs.
 
     Attributes:
-        address: of the function.
-        errors: what it raised, by descriptor; it returns -1 then.
+        address: of the C function.
+        errors: raised errors by descriptor; the function returned -1 for them.
     """
 
     def __init__(self, write: Callable[[int, Writable], None]) -> None:
@@ -178,7 +178,7 @@ class _CalledWrite:
     def _call(self, descriptor: int, data: int, size: int) -> int:
         try:
             self._write(descriptor, ctypes.string_at(data, size))
-            return size  # within, for an exception here would be lost with what was written
+            return size  # in the try block: an interrupt behind it would lose the answer
         except BaseException as error:  # raised by `finish_write`
             self.errors[descriptor] = error
             return -1

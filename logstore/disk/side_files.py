@@ -1,7 +1,7 @@
-"""Everything beside the `.log` that a reader may want, from path to value.
+"""Reading the files beside a `.log`, from path to value.
 
-Every function raises DataDirectoryError where the file cannot be read, and what the parser in `layout`
-raises where it does not parse. None writes, none creates a file that is missing.
+Every function raises DataDirectoryError if the file cannot be read, and what the parser in `layout` raises if it does
+not parse. None writes, none creates a missing file.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from .names import absolute_path, child, file_name
 
 
 def read_offset_index(path: str) -> OffsetIndex:
-    """The `.index` at `path`, whose base offset is in its name."""
+    """Read the `.index` at `path`, whose base offset is in its name."""
     base_offset = base_offset_of(file_name(path))
     return parse_offset_index(read_index_file(path), base_offset=base_offset, path=absolute_path(path))
 
 
 def read_time_index(path: str) -> TimeIndex:
-    """The `.timeindex` at `path`, whose base offset is in its name."""
+    """Read the `.timeindex` at `path`, whose base offset is in its name."""
     base_offset = base_offset_of(file_name(path))
     return parse_time_index(read_index_file(path), base_offset=base_offset, path=absolute_path(path))
 
 
 def read_transaction_index(path: str) -> TransactionIndex:
-    """The `.txnindex` at `path`."""
+    """Read the `.txnindex` at `path`."""
     return parse_transaction_index(read_file(path), path=absolute_path(path))
 
 
 def read_producer_snapshot(path: str) -> ProducerSnapshot:
-    """The `.snapshot` at `path`, its checksum verified."""
+    """Read the `.snapshot` at `path`, and verify its checksum."""
     data = read_file(path)
     snapshot = parse_producer_snapshot(data)
     snapshot.check_crc(crc32c(data[CRC_START_POSITION:]))
@@ -50,22 +50,22 @@ def read_producer_snapshot(path: str) -> ProducerSnapshot:
 
 
 def read_offset_checkpoint(path: str) -> dict[tuple[str, int], int]:
-    """(topic, partition) → offset: recovery points, log start offsets, watermarks, cleaner offsets."""
+    """Read (topic, partition) → offset: recovery points, log start offsets, watermarks, cleaner offsets."""
     return parse_offset_checkpoint(read_file(path), path=absolute_path(path))
 
 
 def read_leader_epoch_checkpoint(path: str) -> list[tuple[int, int]]:
-    """(epoch, start offset) of each leader epoch."""
+    """Read (epoch, start offset) of each leader epoch."""
     return parse_leader_epoch_checkpoint(read_file(path), path=absolute_path(path))
 
 
 def read_partition_metadata(path: str) -> PartitionMetadata:
-    """The topic's id."""
+    """Read the topic id."""
     return parse_partition_metadata(read_file(path), path=absolute_path(path))
 
 
 def topic_id_of(directory: str) -> str | None:
-    """The topic's id, by the file in a partition's directory; None without the file."""
+    """Return the topic id by the file in a partition's directory; None without the file."""
     try:
         return read_partition_metadata(child(directory, partition_metadata.FILE_NAME)).topic_id
     except DataDirectoryError as error:
@@ -75,10 +75,10 @@ def topic_id_of(directory: str) -> str | None:
 
 
 def read_meta_properties(path: str) -> MetaProperties:
-    """The cluster, node and directory ids."""
+    """Read the cluster, node and directory ids."""
     return parse_meta_properties(read_file(path))
 
 
 def read_quorum_state(path: str) -> QuorumState:
-    """A KRaft voter's epoch, leader and vote."""
+    """Read a KRaft voter's epoch, leader and vote."""
     return parse_quorum_state(read_file(path), path=absolute_path(path))

@@ -1,6 +1,6 @@
-"""From the system's errors to `DataDirectoryError`, with the exception and message that Java makes of them.
+"""System errors as `DataDirectoryError`, with Java's exception class and message.
 
-Java has two ways to open a file, and they word the same error differently.
+Java opens files in two ways, which word the same error differently.
 
 >>> nio_error(FileNotFoundError(2, "No such file or directory"), "a/x.log").message
 'a/x.log'
@@ -17,7 +17,7 @@ from ..errors import DataDirectoryError
 
 
 def nio_error(error: OSError, path: str) -> DataDirectoryError:
-    """For a file opened through `java.nio.file` (`sun.nio.fs.UnixException`)."""
+    """Convert the error of a file opened through `java.nio.file` (`sun.nio.fs.UnixException`)."""
     if error.errno == errno.ENOENT:
         java_class, message = "java.nio.file.NoSuchFileException", path
     elif error.errno == errno.EACCES:
@@ -30,12 +30,12 @@ def nio_error(error: OSError, path: str) -> DataDirectoryError:
 
 
 def random_access_error(error: OSError, path: str) -> DataDirectoryError:
-    """For a file opened with `java.io.RandomAccessFile`, as Kafka opens indexes."""
+    """Convert the error of a file opened with `java.io.RandomAccessFile`, as Kafka opens indexes."""
     return DataDirectoryError(f"{path} ({_reason(error)})", java_class="java.io.FileNotFoundException")
 
 
 def read_error(error: OSError) -> DataDirectoryError:
-    """For a read from a file that is open."""
+    """Convert the error of a call on an open file."""
     return DataDirectoryError(_reason(error), java_class="java.io.IOException")
 
 

@@ -1,6 +1,6 @@
-"""Everything that lies beside a log, as folds of its batch table: a state, and steps by rows.
+"""State derived from a log, as folds of its batch table: a state object, and a `step` over rows.
 
-Append, recovery, verification and audits use the same steps. Nothing here touches a file or asks for the time.
+Append, recovery, verification and audits use the same steps. Nothing here touches a file or reads the clock.
 
 | module                 | what is derived                                                                     |
 |------------------------|-------------------------------------------------------------------------------------|
@@ -8,8 +8,8 @@ Append, recovery, verification and audits use the same steps. Nothing here touch
 | `leader_epochs`        | `leader-epoch-checkpoint`                                                           |
 | `producer_state`       | `.snapshot`: producers, their epochs, sequences and last batches                    |
 | `producer_update`      | the steps of the producer state: as a replica, as a rebuild, as a leader's append   |
-| `open_transactions`    | transactions that are not decided; the last stable offset                           |
+| `open_transactions`    | undecided transactions; the last stable offset                                      |
 | `aborted_transactions` | `.txnindex` of one segment                                                          |
-| `committed_filter`     | which batches a read_committed consumer skips                                       |
-| `verification`         | which transactional batches may come (KIP-890)                                      |
+| `committed_filter`     | the batches that a read_committed consumer skips                                    |
+| `verification`         | which transactional batches may begin a transaction (KIP-890)                       |
 """

@@ -1,11 +1,11 @@
-"""Aborted transactions whose marker is in one segment: the entries of its `.txnindex` (`TransactionIndex`, KIP-98).
+"""Aborted transactions whose marker is in one segment, the entries of its `.txnindex` (`TransactionIndex`, KIP-98).
 
-    state = AbortedTransactions()                  or AbortedTransactions.resume(index), of the file
-    step(state, completed)                         what a step of the producer state decided in this segment
+    state = AbortedTransactions()                  # or AbortedTransactions.resume(index) of a file
+    step(state, completed)                         # decided by a step of the producer state in this segment
     state.entry_count, state.to_bytes(first_entry)
 
-Committed transactions leave no trace. A segment whose count stays 0 has no file. The rebuild of a producer state on
-load steps the producers, but never this.
+Committed transactions leave no entry. A segment without entries has no file. When a load rebuilds the producer state,
+it steps the producers, but never this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LAST_OFFSET = 2
 
 
 class AbortedTransactions:
-    """The entries, by ascending offset of the marker."""
+    """The entries, ascending by marker offset."""
 
     __slots__ = ("_chunks",)
 
@@ -37,7 +37,7 @@ class AbortedTransactions:
 
     @classmethod
     def resume(cls, index: transaction_index.TransactionIndex) -> AbortedTransactions:
-        """The entries of a file; raises CorruptIndexError for an unknown version."""
+        """Take the entries of a file; raise CorruptIndexError for an unknown version."""
         index.require_all()
         state = cls()
         columns = [index.producer_ids, index.first_offsets, index.last_offsets, index.last_stable_offsets]
@@ -53,7 +53,7 @@ class AbortedTransactions:
 
     @property
     def entry_count(self) -> int:
-        """Aborted transactions in the segment."""
+        """The number of entries."""
         return sum(map(len, self._chunks))
 
     @property
@@ -62,18 +62,18 @@ class AbortedTransactions:
         return int(self._chunks[-1][-1, _LAST_OFFSET]) if self.entry_count else None
 
     def extend(self, entries: Int64Array) -> None:
-        """Add entries, int64[n, 4], behind the others."""
+        """Append entries, int64[n, 4]."""
         if len(entries):
             self._chunks = [chunk for chunk in self._chunks if len(chunk)] + [entries]
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the first entry whose marker is at or behind `offset`, and all that follow (`truncateTo`)."""
+        """Drop the first entry whose marker is at or above `offset`, and all that follow (`truncateTo`)."""
         behind = np.flatnonzero(self.entries[:, _LAST_OFFSET] >= offset)
         if behind.size:
             self._chunks = [self.entries[: behind[0]]]
 
     def to_bytes(self, first_entry: int = 0) -> bytes:
-        """Bytes of the `.txnindex` from entry `first_entry` on."""
+        """Return the bytes of the `.txnindex` from entry `first_entry` on."""
         entries = self.entries[first_entry:]
         stored = np.zeros(len(entries), transaction_index.ENTRY_DTYPE)
         for column, name in enumerate(("producer_id", "first_offset", "last_offset", "last_stable_offset")):
@@ -82,10 +82,10 @@ class AbortedTransactions:
 
 
 def step(state: AbortedTransactions, completed: CompletedTransactions) -> None:
-    """Add those of the decided transactions that were aborted.
+    """Add the aborted ones of the decided transactions.
 
     Raises:
-        CorruptIndexError: a marker at or before the last one's offset (an IllegalArgumentException in Kafka); the
+        CorruptIndexError: a marker at or below the last one's offset (an IllegalArgumentException in Kafka); the
             entries before it are added.
     """
     if not completed.is_aborted.any():

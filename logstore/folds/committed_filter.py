@@ -1,11 +1,11 @@
-"""Which batches a read_committed consumer skips: those of aborted transactions (`CompletedFetch`, KIP-98).
+"""Batches that a read_committed consumer skips: those of aborted transactions (`CompletedFetch`, KIP-98).
 
-    state = CommittedFilter(aborted)                         of a fetch, or of the `.txnindex` files of a whole log
+    state = CommittedFilter(aborted)                         # of a fetch, or of all `.txnindex` files of a log
     is_aborted = step(state, data, table, first_row, row_end)
 
-A fetch says who aborted from which offset on, not up to where: that the ABORT marker in the log says. Batches of no
-transaction, also of a producer that aborted one, and batches that are below the first offset are kept. Control batches
-are for no consumer, whatever is said of them here.
+A fetch tells which producer aborted from which offset on; the ABORT marker in the log tells where the transaction ends.
+Batches without transaction are kept, also those of a producer that aborted one, and so are batches below the first
+offset. Control batches are for no consumer, whatever is returned for them here.
 
 >>> from ..kernels.scan import batches as scan
 >>> matrix = np.zeros((scan.COLUMN_COUNT, 3), np.int64)
@@ -30,30 +30,30 @@ _OFFSET_MIN = np.iinfo(np.int64).min
 
 
 class CommittedFilter:
-    """How far the batches have been looked at.
+    """The state between two steps.
 
     Attributes:
-        waiting: int64[n, 2]: producer id and first offset of aborted transactions not come to yet, by first offset.
-        aborted: int64, ascending: the producers whose transactional batches are skipped now.
+        waiting: int64[n, 2]: producer id and first offset of aborted transactions not reached yet, by first offset.
+        aborted: int64, ascending: producers whose transactional batches are skipped at present.
     """
 
     __slots__ = ("aborted", "waiting")
 
     def __init__(self, aborted: Iterable[tuple[int, int]] = ()) -> None:
-        """`aborted`: (producer id, first offset) of each transaction, in any order."""
+        """Take (producer id, first offset) of each aborted transaction, in any order."""
         entries = np.array(list(aborted), np.int64).reshape(-1, 2)
         self.waiting: Int64Array = entries[np.argsort(entries[:, 1], kind="stable")]
         self.aborted: Int64Array = np.empty(0, np.int64)
 
 
 def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> BoolArray:
-    """Which of the rows `first_row` … `row_end` - 1 are to be skipped: bool[row_end - first_row].
+    """Return which of the rows `first_row` … `row_end` - 1 must be skipped: bool[row_end - first_row].
 
     Args:
         data: uint8, what `table` was scanned from.
 
     Raises:
-        InvalidRecordError, …: a control batch of a producer that aborted, as `control_types`.
+        InvalidRecordError, …: a control batch of an aborting producer that does not parse, as `control_types`.
     """
     rows = slice(first_row, row_end)
     producer_ids = table.producer_id[rows]
@@ -81,16 +81,16 @@ def step(state: CommittedFilter, data: ByteArray, table: BatchTable, first_row: 
 
 
 def _begin_rows(state: CommittedFilter, table: BatchTable, rows: slice) -> Int64Array:
-    """The row at which each waiting transaction is come to: the first, of any producer, that ends at or behind it."""
+    """Return the first row, of any producer, that ends at or above the first offset of each waiting transaction."""
     has_producer = table.producer_id[rows] > NO_PRODUCER_ID
     reached = np.maximum.accumulate(np.where(has_producer, table.last_offset[rows], _OFFSET_MIN))
     return np.searchsorted(reached, state.waiting[:, 1])
 
 
 class _Timeline:
-    """For each producer the rows where its aborted transactions begin and end, as one ascending array of each.
+    """For each producer the rows where aborted transactions begin and end, in two ascending arrays.
 
-    A row of a producer is its number among the producers times the rows there are, plus the row.
+    The key of a producer's row is the producer's number times the row count, plus the row.
     """
 
     def __init__(self, producers: Int64Array, row_count: int) -> None:
@@ -99,15 +99,15 @@ class _Timeline:
         self._begins = self._ends = np.empty(0, np.int64)
 
     def begin(self, producer_ids: Int64Array, rows: Int64Array | int) -> None:
-        """Aborted transactions of these producers begin at these rows; -1: before the first."""
+        """Add the begin of an aborted transaction of each producer at these rows; -1 is before the first row."""
         self._begins = np.sort(np.concatenate([self._begins, self._keys(producer_ids, rows)]))
 
     def end(self, producer_ids: Int64Array, rows: Int64Array) -> None:
-        """Those of the rows' producers end at these rows, the markers."""
+        """Set the ends: these rows, the markers, end transactions of their producers."""
         self._ends = np.sort(self._keys(producer_ids[rows], rows))
 
     def is_within(self, producer_ids: Int64Array, rows: Int64Array | int) -> BoolArray:
-        """Whether what began last at or before a row has not ended before it, or where it began."""
+        """Return whether the last begin at or before a row has no end between it and the row."""
         keys = self._keys(producer_ids, rows)
         firsts = self._keys(producer_ids, -1)
         begin = _last_before(self._begins, keys + 1, firsts - 1)
@@ -120,7 +120,7 @@ class _Timeline:
 
 
 def _last_before(ascending: Int64Array, limits: Int64Array, lowest: Int64Array) -> Int64Array:
-    """The largest number below each limit; `lowest` where that is smaller, or there is none."""
+    """Return the largest number below each limit, but at least `lowest`."""
     places = np.searchsorted(ascending, limits) - 1
     found = np.where(places >= 0, ascending[np.maximum(places, 0)] if ascending.size else lowest, lowest)
     return np.maximum(found, lowest)

@@ -1,9 +1,9 @@
-"""The order in which a Java HashMap with Long keys goes through its entries, which is that of a `.snapshot`.
+"""Iteration order of a Java HashMap with Long keys, which is the order of entries in a `.snapshot`.
 
-Buckets come in the order of the hash's low bits; within a bucket entries come as they were put, or the other way
-around when they were made by `computeIfAbsent`. The number of buckets depends on what was ever in the map. A bucket
-that was once crowded while the table was large is a tree, see `java_tree_bin`; ids that are multiples of a power of
-two make such buckets. What was removed from a tree is not known here, and would matter there only.
+Buckets come in the order of the hash's low bits; within a bucket entries come in insertion order, or in reverse if
+`computeIfAbsent` made them. The number of buckets depends on the most entries there ever were. A bucket that was once
+crowded while the table was large is a tree, see `java_tree_bin`; ids that are multiples of a power of two make such
+buckets. Entries that were removed from a tree are unknown here; they would matter only there.
 
 >>> ids = np.array([16, 3, 0, 1 << 32])
 >>> ids[iteration_order(ids, np.full(4, 16), 16, PUT)].tolist()
@@ -22,25 +22,25 @@ from ..columns.batch_table import Int64Array
 from ..kernels.fold import producer_entries as producers
 from .java_tree_bin import UNTREEIFY_COUNT, TreeBin
 
-Entry = tuple[int, int, int]  # number, hash as a signed int, key
+Entry = tuple[int, int, int]  # index in `keys`, signed hash, key
 
 PUT = 0
 COMPUTE = 1
-# Entries in a bucket that make one more turn it into a tree.
+# The number of entries in a bucket with which the next one makes it a tree.
 _CROWDED_COUNT = {PUT: producers.MAP_CROWDED_BY_PUT, COMPUTE: producers.MAP_CROWDED_BY_COMPUTE}
 _TREE_CAPACITY_MIN = producers.MAP_TREE_CAPACITY_MIN
 
 
 def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way: int) -> Int64Array:
-    """Where the map's entries are in `keys`, in the order of its iterator.
+    """Return the indices of `keys` in the order of the map's iterator.
 
     Args:
-        keys: distinct, in the order in which they came.
-        capacities: buckets of the map once each was in it, ascending.
-        capacity: buckets of the map now.
-        way: PUT or COMPUTE, how the entries came.
+        keys: distinct, in insertion order.
+        capacities: bucket count of the map after each insertion, ascending.
+        capacity: present bucket count.
+        way: PUT or COMPUTE, how the entries were inserted.
     """
-    if keys.size <= 1:  # as usual in an append
+    if keys.size <= 1:  # the usual case of an append
         return np.zeros(keys.size, np.int64)
     hashes = cast("Int64Array", producers.java_hash(cast("Any", keys)))  # of arrays too
     buckets = hashes & (capacity - 1)
@@ -48,7 +48,7 @@ def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way
         order = np.argsort(buckets, kind="stable")
     else:
         order = keys.size - 1 - np.argsort(buckets[::-1], kind="stable")
-    tables = np.concatenate([[producers.MAP_CAPACITY_MIN], capacities[:-1]])  # that each came into
+    tables = np.concatenate([[producers.MAP_CAPACITY_MIN], capacities[:-1]])  # bucket counts before each insertion
     if way == COMPUTE:
         tables = np.where(np.arange(keys.size) > tables * 3 // 4, 2 * tables, tables)
     for residue in _crowded_residues(hashes, capacities, way):
@@ -60,10 +60,10 @@ def iteration_order(keys: Int64Array, capacities: Int64Array, capacity: int, way
 
 
 def _crowded_residues(hashes: Int64Array, capacities: Int64Array, way: int) -> list[int]:
-    """Hashes modulo 64 of the buckets that were ever a tree; buckets of one residue only ever split into its own."""
+    """Return the hashes modulo 64 of buckets that were ever a tree; splits keep the residue."""
     residues: set[int] = set()
     for capacity in np.unique(capacities[capacities >= _TREE_CAPACITY_MIN]).tolist():
-        # of the entries that came before the table grew further, and of the one that made it grow
+        # of the entries inserted before the table grew further, and the one that made it grow
         count = int(np.searchsorted(capacities, capacity, side="right")) + 1
         counts = np.bincount(hashes[:count] & (capacity - 1))
         crowded = np.flatnonzero(counts > _CROWDED_COUNT[way])
@@ -72,9 +72,9 @@ def _crowded_residues(hashes: Int64Array, capacities: Int64Array, way: int) -> l
 
 
 def _order_with_trees(keys: Int64Array, hashes: Int64Array, tables: Int64Array, capacity: int, way: int) -> list[int]:
-    """The order of entries of one residue, by doing to their buckets what Java does.
+    """Return the order of entries of one residue by simulating Java's buckets.
 
-    tables: buckets of the map when each came in; as long as there are fewer than 64 there are no trees.
+    `tables` holds the bucket count at each insertion; below 64 there are no trees.
     """
     buckets: dict[int, list[Entry] | TreeBin] = {}
     size = _TREE_CAPACITY_MIN
@@ -94,7 +94,7 @@ def _order_with_trees(keys: Int64Array, hashes: Int64Array, tables: Int64Array, 
 
 
 def _grown(buckets: dict[int, list[Entry] | TreeBin], size: int, capacity: int) -> int:
-    """Double the table until it has `capacity` buckets; returns how many it has (`HashMap.resize`)."""
+    """Double the table until it has `capacity` buckets; return the bucket count (`HashMap.resize`)."""
     while size < capacity:
         for bucket, content in list(buckets.items()):
             entries = list(content)

@@ -1,8 +1,8 @@
-"""One crowded bucket of a Java HashMap: a red-black tree whose nodes also form a list, which is what an iterator sees.
+"""A crowded bucket of a Java HashMap: a red-black tree whose nodes also form the list that an iterator sees.
 
-A bucket becomes a tree when it has more than eight entries and the table at least 64 buckets. A new node comes into
-the list behind its parent in the tree, and the root is always moved to the front, so the order is no longer that in
-which entries came (`HashMap.TreeNode`).
+A bucket becomes a tree when it has more than eight entries and the table at least 64 buckets. A new node enters the
+list behind its tree parent, and the root always moves to the front, so the list is not in insertion order
+(`HashMap.TreeNode`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-UNTREEIFY_COUNT = 6  # a split leaves a list of so many or fewer, not a tree
+UNTREEIFY_COUNT = 6  # a part with so few entries becomes a list in a split
 
 
 class _Node:
@@ -29,7 +29,7 @@ class _Node:
 
 
 class TreeBin:
-    """The tree of entries, each (number, hash as a signed int, key), which come in the order of the list before."""
+    """The tree of entries (number, signed hash, key), built in the order of the list before."""
 
     __slots__ = ("_first", "_root")
 
@@ -44,14 +44,14 @@ class TreeBin:
         self._move_root_to_front()
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
-        """The entries in the order of the list."""
+        """Iterate over the entries in list order."""
         node: _Node | None = self._first
         while node is not None:
             yield node.number, node.hash, node.key
             node = node.next
 
     def put(self, number: int, java_hash: int, key: int) -> None:
-        """Add an entry whose key is not there (`putTreeVal`)."""
+        """Add an entry whose key is new (`putTreeVal`)."""
         node = _Node(number, java_hash, key)
         parent = self._attach(node)
         node.prev, node.next = parent, parent.next
@@ -61,7 +61,7 @@ class TreeBin:
         self._move_root_to_front()
 
     def _attach(self, node: _Node) -> _Node:
-        """Give the node its place in the tree; returns what was its parent before the tree was balanced."""
+        """Insert the node into the tree; return its parent before the tree was balanced."""
         place: _Node | None = self._root
         parent = self._root
         while place is not None:
@@ -76,6 +76,7 @@ class TreeBin:
         return parent
 
     def _move_root_to_front(self) -> None:
+        # as `moveRootToFront`: the rest of the list keeps its order
         root, first = self._root, self._first
         if root is first:
             return
@@ -87,7 +88,7 @@ class TreeBin:
         self._first = root
 
     def _balance(self, node: _Node) -> None:
-        """Make it a red-black tree again after `node` was attached (`balanceInsertion`)."""
+        """Rebalance the red-black tree after `node` was attached (`balanceInsertion`)."""
         node.is_red = True
         while True:
             parent = node.parent
@@ -112,7 +113,7 @@ class TreeBin:
             self._rotate(grandparent, to_left=not is_left)
 
     def _rotate(self, node: _Node, *, to_left: bool) -> None:
-        """Put a child in the place of `node`, and `node` below it."""
+        """Replace `node` by its child, and put `node` below it."""
         child = node.right if to_left else node.left
         if child is None:
             raise AssertionError("a rotation needs the child that comes up")

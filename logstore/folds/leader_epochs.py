@@ -1,9 +1,9 @@
-"""Leader epochs of a partition: which leader wrote from which offset on (`LeaderEpochFileCache`, KIP-101, KIP-279).
+"""Leader epochs of a partition: the start offset of each leader's writes (`LeaderEpochFileCache`, KIP-101, KIP-279).
 
-    state = LeaderEpochs(entries)                         of `leader-epoch-checkpoint`, or none
-    step(state, table, first_row, row_end)                batches that are appended
-    step_recovered(state, table, first_row, row_end)      batches that are found while a segment is recovered
-    state.entries, state.is_changed                       what to write, and whether it must be
+    state = LeaderEpochs(entries)                         # of `leader-epoch-checkpoint`, or none
+    step(state, table, first_row, row_end)                # appended batches
+    step_recovered(state, table, first_row, row_end)      # batches of a segment that is recovered
+    state.entries, state.is_changed                       # what to write, and whether it must be written
 
 An append takes whatever epoch its batches have, and drops entries that do not fit below it. Recovery only adds epochs
 above the latest.
@@ -30,17 +30,17 @@ from ..layout.batch import MAGIC_V2
 
 
 class LeaderEpochs:
-    """Epochs and the offsets where they start, both ascending.
+    """Epochs and their start offsets, both ascending.
 
     Attributes:
         entries: (epoch, start offset) of each.
-        is_changed: since the caller last set it to False, which is when it wrote the checkpoint.
+        is_changed: the entries changed since the caller last set it to False, after writing the checkpoint.
     """
 
     __slots__ = ("entries", "is_changed")
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
-        """The entries of a checkpoint, in its order; as in Kafka each is assigned, so the last of a conflict stays."""
+        """Take the entries of a checkpoint in its order; as in Kafka, of conflicting ones the last stays."""
         self.entries: list[tuple[int, int]] = []
         self.is_changed = False
         for epoch, start_offset in entries:
@@ -49,11 +49,11 @@ class LeaderEpochs:
 
     @property
     def latest_epoch(self) -> int | None:
-        """None without an entry."""
+        """The latest epoch; None without entries."""
         return self.entries[-1][0] if self.entries else None
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """A leader of `epoch` wrote at `start_offset`; True if that is news.
+        """Note that a leader of `epoch` wrote at `start_offset`; return False if that was known.
 
         Raises:
             UsageError: one of the two is negative (an IllegalArgumentException in Kafka).
@@ -73,7 +73,7 @@ class LeaderEpochs:
         return True
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop the entries that start at or behind `end_offset`; True if there were any."""
+        """Drop the entries that start at or above `end_offset`; return whether there were any."""
         count = len(self.entries)
         while end_offset >= 0 and self.entries and self.entries[-1][1] >= end_offset:
             self.entries.pop()
@@ -82,7 +82,7 @@ class LeaderEpochs:
         return is_cut
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Let the epoch at `start_offset` begin there and drop those before it; True if one began there or before."""
+        """Start the epoch of `start_offset` there and drop those before; return whether one began at or below it."""
         keep = next((i for i, entry in enumerate(self.entries) if entry[1] > start_offset), len(self.entries))
         if keep == 0:
             return False
@@ -98,10 +98,10 @@ class LeaderEpochs:
 
 
 def step(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -> None:
-    """Step by batches that are appended: the epoch of each is assigned; one of magic 0 or 1 clears the state.
+    """Step by appended batches: the epoch of each is assigned; one of magic 0 or 1 clears the state.
 
     Raises:
-        UsageError: a negative epoch or offset, see `LeaderEpochs.assign`; the rows before it are stepped.
+        UsageError: a negative epoch or offset, see `LeaderEpochs.assign`; the rows before it were stepped.
     """
     for row in _rows_with_news(table, first_row, row_end):
         if table.matrix[scan.MAGIC, row] >= MAGIC_V2:
@@ -111,10 +111,10 @@ def step(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -
 
 
 def step_recovered(state: LeaderEpochs, table: BatchTable, first_row: int, row_end: int) -> None:
-    """Step by batches of a segment that is recovered: an epoch that is not above the latest is passed over.
+    """Step by batches of a recovered segment: an epoch that is not above the latest is ignored.
 
     Raises:
-        UsageError: a negative offset, see `LeaderEpochs.assign`; the rows before it are stepped.
+        UsageError: a negative offset, see `LeaderEpochs.assign`; the rows before it were stepped.
     """
     latest = state.latest_epoch
     epochs = table.matrix[scan.PARTITION_LEADER_EPOCH, first_row:row_end]
@@ -128,7 +128,7 @@ def step_recovered(state: LeaderEpochs, table: BatchTable, first_row: int, row_e
 
 
 def _rows_with_news(table: BatchTable, first_row: int, row_end: int) -> list[int]:
-    """Rows whose epoch is not that of the row before, or whose offset goes back; magic 0 and 1 have epoch -1."""
+    """Return rows with another epoch than the row before, or a lower offset; magic 0 and 1 have epoch -1."""
     epochs = table.matrix[scan.PARTITION_LEADER_EPOCH, first_row:row_end]
     offsets = table.matrix[scan.BASE_OFFSET, first_row:row_end]
     magics = table.matrix[scan.MAGIC, first_row:row_end]

@@ -1,11 +1,11 @@
-"""Transactions of a partition that are not decided (KIP-98).
+"""Undecided transactions of a partition (KIP-98).
 
-The first offset of the earliest of them is the first unstable offset; the last stable offset, up to which a
-read_committed consumer reads, is that or the high watermark, whichever is smaller (`ProducerStateManager`,
-`UnifiedLog.lastStableOffset`). Both are answered without a search, however many transactions there are. Kafka keeps
-decided transactions too until the high watermark has passed their marker; here it is the log's end.
+The first unstable offset is the first offset of the earliest of them; the last stable offset, where read_committed
+ends, is that or the high watermark, whichever is lower (`ProducerStateManager`, `UnifiedLog.lastStableOffset`). Both
+take constant time. Kafka also keeps decided transactions until the high watermark has passed their marker; here the
+high watermark is the log's end.
 
-A producer state owns and steps these; `state.transactions.last_stable_offset(high_watermark, log_start_offset)`.
+A producer state owns and steps this; `state.transactions.last_stable_offset(high_watermark, log_start_offset)`.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from ..kernels.fold.producer_struct import ProducerStruct
 from ..kernels.fold.transactions import DECIDED
 
 _ROOM_MIN = 16
-_ROOM_LATER_MIN = 1024  # where transactions have come and gone, room is made seldom
+_ROOM_LATER_MIN = 1024  # once transactions come and go, room is made rarely
 
 
 class OpenTransactions:
-    """The list of them; the kernels write it.
+    """List of undecided transactions; the kernels write it.
 
     Attributes:
-        struct: where it is, see `kernels.fold.transactions`.
+        struct: holds the list, see `kernels.fold.transactions`.
     """
 
     __slots__ = ("struct",)
 
     def __init__(self, struct: ProducerStruct) -> None:
-        """Begin with none."""
+        """Begin with no transactions."""
         self.struct = struct
         struct.ongoing, struct.ongoing_capacity = np.zeros((_ROOM_MIN, 2), np.int64), _ROOM_MIN
 
     @property
     def ongoing_count(self) -> int:
-        """Transactions that are not decided."""
+        """The number of undecided transactions."""
         return self.struct.ongoing_count
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """First offset of the earliest transaction that is undecided; None without one."""
+        """First offset of the earliest undecided transaction; None without one."""
         head = self.struct.ongoing_head
         return self.struct.ongoing.item(head, 0) if head < self.struct.ongoing_end else None
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
-        """What read_committed consumers read up to; exclusive (`UnifiedLog.lastStableOffset`)."""
+        """Return where read_committed ends, exclusive (`UnifiedLog.lastStableOffset`)."""
         first_unstable = self.first_unstable_offset
         if first_unstable is None:
             return high_watermark
         return min(max(first_unstable, log_start_offset), high_watermark)
 
     def ongoing_entries(self) -> Int64Array:
-        """int64[n, 2]: first offset and producer id of each undecided transaction, ascending by offset; a copy."""
+        """Return int64[n, 2]: first offset, producer id of each undecided transaction, by offset; a copy."""
         entries: Int64Array = self.struct.ongoing[self.struct.ongoing_head : self.struct.ongoing_end]
         is_open: npt.NDArray[np.bool_] = entries[:, 1] != DECIDED
         return entries[is_open].copy()
@@ -65,7 +65,7 @@ class OpenTransactions:
         self.struct.ongoing_head = self.struct.ongoing_end = self.struct.ongoing_count = 0
 
     def load(self, first_offsets: Int64Array, producer_ids: Int64Array) -> None:
-        """The open transactions of a snapshot, in its order, are all there are; of one offset the last counts."""
+        """Replace all transactions by those of a snapshot; of several with one offset the last counts."""
         self.clear()
         order = np.argsort(first_offsets, kind="stable")
         is_last = np.ones(order.size, np.bool_)
@@ -76,11 +76,11 @@ class OpenTransactions:
         self.struct.ongoing_end = self.struct.ongoing_count = chosen.size
 
     def reserve(self, count: int) -> None:
-        """Make room for this many transactions more."""
+        """Make room for `count` more transactions."""
         struct = self.struct
         if struct.ongoing_end + count > struct.ongoing_capacity:
             entries = self.ongoing_entries()
-            # as many again, so that room is made seldom
+            # doubled, so that room is made rarely
             larger = np.zeros((max(2 * (len(entries) + count), _ROOM_LATER_MIN), 2), np.int64)
             larger[: len(entries)] = entries
             struct.ongoing, struct.ongoing_capacity = larger, len(larger)
@@ -88,10 +88,10 @@ class OpenTransactions:
 
 
 class CompletedTransactions:
-    """Transactions that a step decided, in the order of their markers; int64 columns of one length.
+    """Transactions decided by a step, in marker order; int64 columns of one length.
 
     Attributes:
-        matrix: int64[n, 5], the columns side by side.
+        matrix: int64[n, 5], one column for each property.
     """
 
     __slots__ = ("matrix",)
@@ -108,5 +108,5 @@ class CompletedTransactions:
     is_aborted = property(lambda self: self.matrix[:, producers.COMPLETED_IS_ABORTED], doc="1 aborted, 0 committed.")
     last_stable_offsets = property(
         lambda self: self.matrix[:, producers.COMPLETED_LAST_STABLE_OFFSET],
-        doc="The LSO as if the transaction, and of those still open no other, were decided.",
+        doc="The last stable offset as if this transaction, but no other open one, were decided.",
     )

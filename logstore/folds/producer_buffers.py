@@ -1,7 +1,7 @@
-"""The arrays behind a producer state, how they grow, and the calls of the kernels that work on them.
+"""Arrays of a producer state: their growth, and the kernel calls that work on them.
 
-Only `producer_state` and `producer_update` use this. All arrays are int64; `kernels.fold.producer_entries` and
-`kernels.fold.producers` say what is in them.
+Only `producer_state` and `producer_update` use them. All arrays are int64; `kernels.fold.producer_entries` and
+`kernels.fold.producers` describe their columns.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from .java_hash_map import COMPUTE, PUT, iteration_order
 from .open_transactions import CompletedTransactions, OpenTransactions
 
 _ROOM_MIN = 16
-_ROOM_KEPT = 1024  # updates; what a larger group needed is given back
-_SLOTS_PER_ENTRY = 2  # of an index
+_ROOM_KEPT = 1024  # updates; the memory of a larger group is freed
+_SLOTS_PER_ENTRY = 2  # of a hash index
 
 
 class ProducerBuffers:
-    """Entries with their index, the updates of the group under way with theirs, and transactions.
+    """Entries with their hash index, the updates of the present group with theirs, and transactions.
 
     Attributes:
-        struct: all of it, as the kernels take it; its arrays are others as soon as something was enlarged.
-        transactions: those that are open.
+        struct: the kernels' view of all arrays; an array is replaced when it grows.
+        transactions: the undecided ones.
     """
 
     def __init__(self) -> None:
         self.struct = struct = ProducerStruct()
         self.transactions = OpenTransactions(struct)
-        struct.index_seed = hash("producer ids") & ((1 << 62) - 1)  # differs from process to process
+        struct.index_seed = hash("producer ids") & ((1 << 62) - 1)  # random: no ids can be made to collide
         struct.entries = struct.updates = np.zeros((0, fields.ENTRY_WIDTH), np.int64)
         struct.started = np.zeros((_ROOM_MIN, 2), np.int64)
         struct.completed = np.zeros((_ROOM_MIN, producers.COMPLETED_WIDTH), np.int64)
@@ -43,24 +43,24 @@ class ProducerBuffers:
 
     @property
     def entries(self) -> Int64Array:
-        """int64[n, ENTRY_WIDTH], the producers in the order in which they came; not a copy."""
+        """int64[n, ENTRY_WIDTH], the producers in insertion order; not copied."""
         return self.struct.entries[: self.struct.entry_count]
 
     def find(self, producer_id: int) -> int | None:
-        """The producer's row of `entries`."""
+        """Return the producer's row in `entries`; None if it is unknown."""
         struct = self.struct
         entries = struct.entries.reshape(-1)
         row = fields.find_entry(producer_id, entries, struct.index, struct.index_bits, struct.index_seed)
         return None if row < 0 else int(row)
 
     def ordered_entries(self) -> Int64Array:
-        """The entries as a Java HashMap goes through them; a copy."""
+        """Return a copy of the entries in the order of a Java HashMap."""
         entries = self.entries
         capacity = self.struct.java_capacity
         return entries[iteration_order(entries[:, fields.PRODUCER_ID], entries[:, fields.MAP_CAPACITY], capacity, PUT)]
 
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> None:
-        """Take all other rows out; as in Kafka the table of the Java map keeps its size."""
+        """Remove all other rows; as in Kafka the table of the Java map keeps its size."""
         if is_kept.all():
             return
         struct, kept = self.struct, self.entries[is_kept]
@@ -70,7 +70,7 @@ class ProducerBuffers:
         fields.index_entries(struct.entries, len(kept), struct.index, struct.index_bits, struct.index_seed)
 
     def put(self, rows: Int64Array) -> None:
-        """Add producers that are not there yet, int64[n, ENTRY_WIDTH], in their order."""
+        """Add new producers, int64[n, ENTRY_WIDTH], in order."""
         count = len(rows)
         self._reserve_updates(count)
         self._reserve_entries(len(self.entries) + count)
@@ -79,7 +79,7 @@ class ProducerBuffers:
         self._apply_in(np.arange(count))
 
     def fold(self, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> int:
-        """Work rows into updates, see `fold_producers`; enlarges what is full, returns any other status."""
+        """Fold rows into updates, see `fold_producers`; enlarge what is full, return any other status."""
         row = first_row
         while True:
             status = fold_producers(data, table.matrix, table.capacity, row, row_end, self.struct)
@@ -89,14 +89,14 @@ class ProducerBuffers:
             self._enlarge()
 
     def apply(self) -> int:
-        """Apply the group under way in the order of a Java HashMap, see `apply_updates`; returns its status."""
+        """Apply the present group in the order of a Java HashMap, see `apply_updates`; return its status."""
         updates = self.struct.updates[: self.struct.update_count]
         capacity = self.struct.update_java_capacity
         order = iteration_order(updates[:, fields.PRODUCER_ID], updates[:, fields.MAP_CAPACITY], capacity, COMPUTE)
         return self._apply_in(order)
 
     def discard(self) -> None:
-        """Forget the group under way."""
+        """Forget the present group."""
         struct = self.struct
         if struct.update_count:
             struct.update_index[:] = 0
@@ -104,14 +104,14 @@ class ProducerBuffers:
         struct.completed_count = struct.applied_count
 
     def take_completed(self) -> CompletedTransactions:
-        """The transactions that were decided since the last call."""
+        """Return the transactions decided since the last call."""
         count = self.struct.applied_count
         self.struct.completed_count -= count
         self.struct.applied_count = 0
         return CompletedTransactions(self.struct.completed[:count].copy())
 
     def completed(self, number: int) -> Int64Array:
-        """int64[COMPLETED_WIDTH], transaction `number` of those decided since `take_completed`."""
+        """Return int64[COMPLETED_WIDTH]: transaction `number` of those decided since `take_completed`."""
         transaction: Int64Array = self.struct.completed[number]
         return transaction
 
@@ -149,7 +149,7 @@ class ProducerBuffers:
         struct.update_capacity = len(struct.updates)
 
     def _indexed(self, entries: Int64Array, count: int) -> tuple[Int64Array, int]:
-        """An index of the first entries with room for all, and its bits."""
+        """Return a hash index of the first entries with room for all, and its bits."""
         bits = (_SLOTS_PER_ENTRY * len(entries) - 1).bit_length()
         index = np.zeros(1 << bits, np.int64)
         if count:

@@ -1,4 +1,4 @@
-"""Kafka's words for batches that a producer state refuses (`ProducerAppendInfo`, `UnifiedLog`)."""
+"""Errors for batches that a producer state refuses, in Kafka's words (`ProducerAppendInfo`, `UnifiedLog`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import (
 from ..kernels.fold import producer_struct as kernel
 from .producer_state import ProducerState
 
-_EPOCH_BUMPING_VERSION = 2  # transaction version whose markers carry a new epoch
+_EPOCH_BUMPING_VERSION = 2  # transaction version whose markers carry an increased epoch
 
 _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
     kernel.SMALLER_EPOCH: (
@@ -65,7 +65,7 @@ _WORDS: dict[int, tuple[type[LogstoreError], str]] = {
 
 
 def refusal(state: ProducerState, status: int, table: BatchTable | None) -> LogstoreError:
-    """The error of a status of the kernels about the row they stopped at; no table: of `apply_updates`."""
+    """Return the error for a kernel status at the row where it stopped; `table` is None for `apply_updates`."""
     struct = state.buffers.struct
     if status == kernel.NOT_STARTED:
         return _not_started(state, struct.detail)

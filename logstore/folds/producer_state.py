@@ -1,17 +1,16 @@
-"""Producers of a partition: what makes a repeated batch known, and a gap or an old epoch an error (KIP-98, KIP-890).
+"""Producers of a partition: what identifies a duplicate batch, a sequence gap or an old epoch (KIP-98, KIP-890).
 
     state = ProducerState("orders-0")
-    state.load(snapshot, offset, now_ms)          the newest usable `.snapshot`, or state.start_at(log_start_offset)
-    …                                             steps: see `producer_update`
-    state.map_end_offset                          the state is as of this offset; a snapshot carries it in its name
-    state.to_snapshot_bytes()                     what Kafka would write, byte for byte
-    state.transactions                            the open ones, and the last stable offset: see `open_transactions`
-    state.verification                            see `verification`
+    state.load(snapshot, offset, now_ms)          # the newest usable `.snapshot`, or state.start_at(log_start_offset)
+    …                                             # steps: see `producer_update`
+    state.map_end_offset                          # the state covers the log up to here; names the snapshot
+    state.to_snapshot_bytes()                     # what Kafka would write, byte for byte
+    state.transactions                            # undecided ones, and the last stable offset: see `open_transactions`
+    state.verification                            # see `verification`
 
-Of a producer are kept its epoch, the epoch of the coordinator of its last marker, the time of its last batch or
-marker, the first offset of its open transaction, and its last five batches (`ProducerStateManager`,
-`ProducerStateEntry`). A snapshot has only the last of the five. The cost of a step does not depend on how many
-producers there are.
+For each producer: its epoch, the coordinator epoch of its last marker, the time of its last batch or marker, the first
+offset of its open transaction, and its last five batches (`ProducerStateManager`, `ProducerStateEntry`). A snapshot has
+only the last of the five. A step costs the same however many producers there are.
 
 >>> state = ProducerState("orders-0")
 >>> state.start_at(5)
@@ -44,7 +43,7 @@ PRODUCER_ID_EXPIRATION_MS = 86_400_000  # producer.id.expiration.ms
 
 @dataclass(frozen=True, slots=True)
 class ProducerBatch:
-    """One of the last batches of a producer (`BatchMetadata`); timestamp in ms."""
+    """One of the last batches of a producer; timestamp in ms."""
 
     last_sequence: int
     last_offset: int
@@ -53,18 +52,18 @@ class ProducerBatch:
 
     @property
     def first_offset(self) -> int:
-        """Offset of its first record."""
+        """Offset of the first record."""
         return self.last_offset - self.offset_delta
 
     @property
     def first_sequence(self) -> int:
-        """Sequence of its first record."""
+        """Sequence of the first record."""
         return decrement_sequence(self.last_sequence, self.offset_delta)
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """What is known of one producer (`ProducerStateEntry`); -1 where nothing is, batches oldest first."""
+    """The state of one producer (`ProducerStateEntry`); -1 for what is unknown, batches oldest first."""
 
     producer_id: int
     producer_epoch: int
@@ -75,10 +74,10 @@ class ProducerEntry:
 
 
 class ProducerState:
-    """All producers of the partition that `topic_partition` names in errors.
+    """All producers of the partition; errors name it by `topic_partition`.
 
     Attributes:
-        expiration_ms: a producer without an open transaction is forgotten that long after its last batch.
+        expiration_ms: how long after its last batch a producer without open transaction is forgotten.
         requires_verification: `transaction.partition.verification.enable`.
         verification: producers whose next transaction is being verified.
         buffers: the arrays, for the steps of `producer_update`.
@@ -103,36 +102,36 @@ class ProducerState:
         return len(self.buffers.entries)
 
     def __iter__(self) -> Iterator[ProducerEntry]:
-        """In the order in which they came."""
+        """Iterate in insertion order."""
         return map(_entry_of, self.buffers.entries.tolist())
 
     @property
     def transactions(self) -> OpenTransactions:
-        """Those that are open."""
+        """The undecided transactions."""
         return self.buffers.transactions
 
     @property
     def map_end_offset(self) -> int:
-        """Everything below it is in the state (`mapEndOffset`)."""
+        """The state covers everything below this offset (`mapEndOffset`)."""
         return self.buffers.struct.map_end_offset
 
     @map_end_offset.setter
     def map_end_offset(self, offset: int) -> None:
-        """The caller has taken everything below `offset` into account (`updateMapEndOffset`)."""
+        """Note that everything below `offset` is covered (`updateMapEndOffset`)."""
         self.buffers.struct.map_end_offset = offset
 
     @property
     def is_empty(self) -> bool:
-        """No producers (`isEmpty`)."""
+        """True without producers (`isEmpty`)."""
         return not len(self)
 
     def get(self, producer_id: int) -> ProducerEntry | None:
-        """What is known of a producer; None when nothing is."""
+        """Return the state of a producer; None if it is unknown."""
         row = self.buffers.find(producer_id)
         return None if row is None else _entry_of(self.buffers.entries[row].tolist())
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int, since_offset: int = 0) -> bool:
-        """Whether an open transaction of this epoch began since an offset (`hasOngoingTransaction`)."""
+        """Return whether an open transaction of this epoch began at or above an offset (`hasOngoingTransaction`)."""
         row = self.buffers.find(producer_id)
         if row is None:
             return False
@@ -143,7 +142,7 @@ class ProducerState:
     def begin_verification(
         self, producer_id: int, *, sequence: int, producer_epoch: int, supports_epoch_bump: bool, now_ms: int
     ) -> VerificationGuard | None:
-        """The guard for a transactional batch, None if its transaction is open (`maybeStartTransactionVerification`).
+        """Return a guard for a transactional batch, None if one is open (`maybeStartTransactionVerification`).
 
         Raises:
             InvalidProducerEpochError: a newer epoch is known.
@@ -166,10 +165,10 @@ class ProducerState:
         )
 
     def verification_of(self, producer_id: int) -> VerificationState | None:
-        """What is known of the verification of a producer's next transaction; None when nothing is.
+        """Return the verification of a producer's next transaction; None if none is under way.
 
-        One that was begun before the open transaction was used by its first batch, and an interrupt has kept that from
-        being noted. A transaction that a truncation has opened again is older.
+        A verification that began before the open transaction was used up by its first batch, though an interrupt kept
+        that from being noted. A transaction that a truncation reopened is older than the verification.
         """
         state = self.verification.get(producer_id)
         if state is None or not self.has_ongoing_transaction(producer_id, state.epoch, state.end_offset):
@@ -183,15 +182,15 @@ class ProducerState:
         self.transactions.clear()
 
     def start_at(self, offset: int) -> None:
-        """Forget everything; the state is as of `offset` (`truncateFullyAndStartAt`)."""
+        """Forget everything; the state covers the log up to `offset` (`truncateFullyAndStartAt`)."""
         self.clear()
         self.map_end_offset = offset
 
     def load(self, snapshot: ProducerSnapshot, offset: int, now_ms: int | None) -> None:
-        """Take the producers of the snapshot of `offset` in place of all others (`loadFromSnapshot`).
+        """Replace all producers by those of the snapshot at `offset` (`loadFromSnapshot`).
 
         Args:
-            now_ms: those that expired by then are left out, unless a transaction of theirs is open; None: no one.
+            now_ms: producers expired by then are left out, unless they have an open transaction; None expires nobody.
         """
         self.clear()
         self.map_end_offset = offset
@@ -206,18 +205,18 @@ class ProducerState:
         self.transactions.load(snapshot.current_txn_first_offsets[is_open], snapshot.producer_ids[is_open])
 
     def drop_expired(self, now_ms: int) -> None:
-        """Forget producers without an open transaction that expired by `now_ms` (`removeExpiredProducers`)."""
+        """Forget producers that expired by `now_ms` and have no open transaction (`removeExpiredProducers`)."""
         entries = self.buffers.entries
         is_open = entries[:, fields.TXN_FIRST_OFFSET] != fields.NONE
         self.buffers.keep(is_open | ~self._is_expired(entries[:, fields.LAST_TIMESTAMP], now_ms))
         self.verification.drop_expired(now_ms, self.expiration_ms)
 
     def raise_log_start_offset(self, log_start_offset: int) -> None:
-        """The log starts later; the producers stay (`onLogStartOffsetIncremented`)."""
+        """Note the later log start; the producers stay (`onLogStartOffsetIncremented`)."""
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def to_snapshot_bytes(self) -> bytes:
-        """Bytes of the `.snapshot` of `map_end_offset`, in the order of Kafka's map (`writeSnapshot`)."""
+        """Return the bytes of the `.snapshot` at `map_end_offset`, in the order of Kafka's map (`writeSnapshot`)."""
         return _snapshot_bytes(self.buffers.ordered_entries())
 
     def _is_expired(self, timestamps: Int64Array, now_ms: int) -> npt.NDArray[np.bool_]:
@@ -239,7 +238,7 @@ def _entry_of(row: list[int]) -> ProducerEntry:
 
 
 def _rows_of(snapshot: ProducerSnapshot, is_wanted: npt.NDArray[np.bool_]) -> Int64Array:
-    """int64[n, ENTRY_WIDTH]: the wanted entries in file order; of two with one id the later, in the earlier's place."""
+    """Return int64[n, ENTRY_WIDTH]: the wanted entries in file order; a later one of an id replaces it in place."""
     wanted = np.flatnonzero(is_wanted)
     ids = snapshot.producer_ids[wanted]
     _, first = np.unique(ids, return_index=True)
@@ -262,7 +261,7 @@ def _rows_of(snapshot: ProducerSnapshot, is_wanted: npt.NDArray[np.bool_]) -> In
 
 
 def _snapshot_bytes(rows: Int64Array) -> bytes:
-    """The file that holds these entries, int64[n, ENTRY_WIDTH], in their order."""
+    """Return the file with these entries, int64[n, ENTRY_WIDTH], in their order."""
     count = len(rows)
     stored = np.zeros(count, producer_snapshot.ENTRY_DTYPE)
     batches = rows[:, fields.BATCHES :].reshape(count, fields.BATCH_COUNT_MAX, fields.BATCH_WIDTH)

@@ -1,23 +1,23 @@
-"""The steps of a producer state (`ProducerAppendInfo`, `ProducerStateManager.update`, `UnifiedLog`).
+"""Steps of a producer state (`ProducerAppendInfo`, `ProducerStateManager.update`, `UnifiedLog`).
 
-A segment is recovered: each batch counts at once, as a replica, which takes what the leader took.
+Recovery of a segment: each batch counts at once; like a replica, it takes what the leader took.
 
     completed = step(state, data, table, first_row, row_end)
 
-The state is rebuilt on load: all that is read of one segment counts together, at the end.
+Rebuild on load: all batches read of one segment count together in the end.
 
     rebuild = ProducerUpdate(state, AppendOrigin.REPLICATION)
-    rebuild.step(data, table, first_row, row_end)          as often as there are tables
+    rebuild.step(data, table, first_row, row_end)                 # for each table
     rebuild.commit()
 
-A leader appends: first the batches are analyzed, then they are written, then they count.
+Append by a leader: batches are first analyzed, then written, then counted.
 
     append = ProducerUpdate(state, AppendOrigin.CLIENT)
-    duplicate = append.step(data, table, first_row, row_end)      raises what Kafka refuses, or is a repetition
+    duplicate = append.step(data, table, first_row, row_end)      # raises what Kafka refuses
     completed = append.commit(log_end_offset)
 
-Rows are half open: `first_row` … `row_end` - 1. `data` is what the table was scanned from. Both ways give
-`CompletedTransactions`, whose aborted ones go to the `.txnindex` in recovery and in an append, not in a rebuild.
+Rows are half open: `first_row` … `row_end` - 1. `data` is what the table was scanned from. The aborted ones of the
+returned `CompletedTransactions` go into the `.txnindex` in recovery and in an append, not in a rebuild.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OF_VERIFICATION = [scan.PRODUCER_ID, scan.PRODUCER_EPOCH, scan.ATTRIBUTES]
 
 
 class AppendOrigin(IntEnum):
-    """Where batches come from (`AppendOrigin`): a replica only notes what a leader would refuse."""
+    """Origin of batches (`AppendOrigin`); what a leader refuses, a replica only notes."""
 
     REPLICATION = kernel.REPLICATION
     COORDINATOR = kernel.COORDINATOR
@@ -51,10 +51,10 @@ class AppendOrigin(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The append that a client's batch repeats: nothing is written, and these are the answer.
+    """The append that a client's batch repeats; nothing is written, and this is the answer.
 
     Attributes:
-        timestamp: largest of the batch, in ms; answered as its log append time.
+        timestamp: largest of the batch, in ms; returned as its log append time.
     """
 
     first_offset: int
@@ -65,15 +65,15 @@ class Duplicate:
 def step(
     state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int
 ) -> CompletedTransactions:
-    """Step by batches of a segment that is recovered, each at once (`LogSegment.recover`).
+    """Step by batches of a recovered segment, each at once (`LogSegment.recover`).
 
-    Moves `map_end_offset` behind the last batch of magic 2. Returns what was decided, with the last stable offset of
-    each as it was then.
+    Moves `map_end_offset` behind the last v2 batch. Returns the decided transactions, each with the last stable offset
+    at its marker.
 
-    Raises, with `position` and `offset` of the batch, the rows before it stepped (see `take_completed`):
+    Raises, with `position` and `offset` of the batch, after stepping the rows before it (see `take_completed`):
         InvalidRecordError: a control record that does not parse (an InvalidRecordException of Kafka, which ends the
-            segment there, behind that batch), or one that is no marker (`java_class` tells what it dies of).
-        InvalidTxnStateError: a batch outside of the transaction that its producer has open.
+            segment behind that batch), or that is no marker (`java_class` names Kafka's exception).
+        InvalidTxnStateError: a batch outside of its producer's open transaction.
     """
     struct = state.buffers.struct
     struct.origin = kernel.REPLICATION
@@ -87,15 +87,15 @@ def step(
 
 
 def take_completed(state: ProducerState) -> CompletedTransactions:
-    """What a `step` that raised had decided before."""
+    """Return the transactions that a `step` decided before it raised."""
     return state.buffers.take_completed()
 
 
 class ProducerUpdate:
-    """A group of batches that count together or not at all; a state has one at a time.
+    """A group of batches that count together or not at all; a state has one group at a time.
 
     Attributes:
-        state: untouched until `commit`, but for its verification.
+        state: unchanged until `commit`, except its verification.
     """
 
     __slots__ = ("_guard", "_origin", "_transaction_version", "_verified", "state")
@@ -108,11 +108,11 @@ class ProducerUpdate:
         transaction_version: int = UNKNOWN_TRANSACTION_VERSION,
         guard: VerificationGuard | None = None,
     ) -> None:
-        """Begin a group; one that was begun before and not committed is forgotten.
+        """Begin a group, and forget one that was not committed.
 
         Args:
-            transaction_version: of the markers, 0 to 2; must be known unless a replica's.
-            guard: from `ProducerState.begin_verification`, of the producer whose batch this is.
+            transaction_version: of markers, 0 to 2; required unless they are a replica's.
+            guard: from `ProducerState.begin_verification`, for the producer of the batch.
         """
         self.state = state
         self._origin = origin
@@ -122,15 +122,15 @@ class ProducerUpdate:
         state.buffers.discard()
 
     def step(self, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Duplicate | None:
-        """Analyze rows; `Duplicate` if a client's batch is one of its producer's last five, then the group is over.
+        """Analyze rows; return a `Duplicate`, which ends the group, if a batch is one of its producer's last five.
 
-        Raises, with `position` and `offset` of the batch; then the group is over:
-            OutOfOrderSequenceError: a gap in a client's sequences, or a sequence that may not begin.
+        Raises, with `position` and `offset` of the batch, and ends the group:
+            OutOfOrderSequenceError: a gap in a client's sequences, or a first sequence that may not be.
             InvalidProducerEpochError: a newer epoch is known.
-            InvalidTxnStateError: a transactional batch that was not verified, or one outside of its transaction.
+            InvalidTxnStateError: a transactional batch without verification, or outside of its transaction.
             TransactionCoordinatorFencedError: a marker of an older coordinator.
             InvalidRecordError: a control record that is no marker.
-            UsageError: a marker, not of a replica, without transaction version.
+            UsageError: a marker without transaction version, unless it is a replica's.
         """
         struct = self.state.buffers.struct
         struct.origin = self._origin
@@ -140,6 +140,7 @@ class ProducerUpdate:
             struct.supports_epoch_bump = 0
             struct.is_verified = not self.state.requires_verification
             return _fold(self.state, data, table, first_row, row_end)
+        # row by row: an accepted batch uses up the verification that the next one would need
         for row in range(first_row, row_end):
             self._set_verification(int(table.matrix[scan.PRODUCER_ID, row]))
             duplicate = _fold(self.state, data, table, row, row + 1)
@@ -149,10 +150,10 @@ class ProducerUpdate:
         return None
 
     def commit(self, end_offset: int | None = None) -> CompletedTransactions:
-        """Let the group count; the state is as of `end_offset` then, or as of the offset before.
+        """Count the group; the state covers the log up to `end_offset`, or as far as before.
 
         Raises:
-            InvalidTxnStateError: a decided transaction is not among the open ones (an IllegalArgumentException).
+            InvalidTxnStateError: a decided transaction is not open (an IllegalArgumentException in Kafka).
         """
         buffers = self.state.buffers
         status = buffers.apply()
@@ -163,7 +164,7 @@ class ProducerUpdate:
         return buffers.take_completed()
 
     def _set_verification(self, producer_id: int) -> None:
-        """What the group's first batch of a producer found of its verification goes for all (`prepareUpdate`)."""
+        """Set a producer's verification as its first batch in the group found it (`prepareUpdate`)."""
         now = self.state.verification_of(producer_id)
         entry = self._verified.setdefault(producer_id, now)
         struct = self.state.buffers.struct
@@ -174,7 +175,7 @@ class ProducerUpdate:
 
 
 def _fold(state: ProducerState, data: ByteArray, table: BatchTable, first_row: int, row_end: int) -> Duplicate | None:
-    """The kernel, until it is through or refuses a batch; then the group is forgotten."""
+    """Run the kernel until it is done, or refuses a batch and ends the group."""
     buffers = state.buffers
     struct = buffers.struct
     struct.marker_row = -1

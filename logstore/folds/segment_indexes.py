@@ -1,16 +1,16 @@
 """Offset index and time index of one segment: one rule adds to both (`LogSegment.append`, `LogSegment.recover`).
 
-    state = SegmentIndexes(base_offset)             an empty segment, or one to recover from position 0
-    state = SegmentIndexes.resume(base_offset, …)   a loaded segment that is written on
-    step(state, table, first_row, row_end)          the batches of the rows are in the segment now
-    state.finish()                                  the segment rolls, closes, or is recovered to its end
+    state = SegmentIndexes(base_offset)             # a new segment, or one to recover from position 0
+    state = SegmentIndexes.resume(base_offset, …)   # a loaded segment that is appended to
+    step(state, table, first_row, row_end)          # these batches are in the segment
+    state.finish()                                  # the segment rolls, closes, or is recovered to its end
     state.offset_index_bytes(), state.time_index_bytes()
 
-An entry is added for a batch that lies more than `index_interval_bytes` behind the interval's start: the batch of the
-last entry or, before the first, where writing began: 0 for a new or recovered segment, the file's size for a loaded
-or truncated one. So a reopened segment has other entries than a recovered one. The offset entry is (last offset of
-the batch, its position), the time entry (largest timestamp so far, last offset of the batch that has it), written only
-if the timestamp is larger than that of the last entry.
+A batch gets an entry if it lies more than `index_interval_bytes` behind the start of the interval. That is the batch of
+the last entry or, before the first, where writing began: 0 in a new or recovered segment, the file's size in a loaded
+or truncated one. So a reopened segment gets other entries than a recovered one. The offset entry is (last offset of the
+batch, its position). The time entry is (largest timestamp so far, last offset of its batch), added only if the
+timestamp is above that of the last entry.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _CHANGED_OF = attrgetter(*_CHANGED)
 
 
 class SegmentIndexes:
-    """The entries of both indexes of the segment at `base_offset`, and what decides on the next ones.
+    """Entries of both indexes of the segment at `base_offset`, and the state that decides on the next ones.
 
     Attributes:
         base_offset: of the segment.
-        struct: for the kernels; its arrays are others as soon as they were enlarged.
+        struct: for the kernels; an array in it is replaced when it grows.
     """
 
     __slots__ = ("base_offset", "struct")
@@ -59,7 +59,7 @@ class SegmentIndexes:
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
         index_size_max: int = INDEX_SIZE_MAX,
     ) -> None:
-        """An empty segment; the arguments are `index.interval.bytes` and `segment.index.bytes`."""
+        """Begin an empty segment; the arguments are `index.interval.bytes` and `segment.index.bytes`."""
         self.base_offset = base_offset
         self.struct = kernel.IndexStruct()
         self.struct.base_offset = base_offset
@@ -80,9 +80,9 @@ class SegmentIndexes:
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
         index_size_max: int = INDEX_SIZE_MAX,
     ) -> SegmentIndexes:
-        """A loaded segment of `position` bytes, with the entries of its files.
+        """Continue a loaded segment of `position` bytes, with the entries of its files.
 
-        As in Kafka the largest timestamp is taken from the last time entry, and the log is not read.
+        As in Kafka the largest timestamp comes from the last time entry, and the log is not read.
         """
         state = cls(
             offset_entries.base_offset, index_interval_bytes=index_interval_bytes, index_size_max=index_size_max
@@ -97,12 +97,12 @@ class SegmentIndexes:
 
     @property
     def offset_entries(self) -> Int64Array:
-        """int64[n, 2]: last offset and position of the indexed batches; not a copy."""
+        """int64[n, 2]: last offset and position of the indexed batches; not copied."""
         return self.struct.offset_entries[: self.struct.offset_entry_count]
 
     @property
     def time_entries(self) -> Int64Array:
-        """int64[n, 2]: timestamp in ms and offset; not a copy."""
+        """int64[n, 2]: timestamp in ms and offset; not copied."""
         return self.struct.time_entries[: self.struct.time_entry_count]
 
     @property
@@ -112,12 +112,12 @@ class SegmentIndexes:
 
     @property
     def largest_timestamp_offset(self) -> int:
-        """Last offset of the batch that has it (`shallowOffsetOfMaxTimestampSoFar`)."""
+        """Last offset of the batch with it (`shallowOffsetOfMaxTimestampSoFar`)."""
         return self.struct.largest_timestamp_offset
 
     @property
     def is_full(self) -> bool:
-        """Whether either index has no room for an entry, so that the segment must roll."""
+        """True if an index has no room for an entry, so that the segment must roll."""
         struct = self.struct
         return bool(
             struct.offset_entry_count >= struct.offset_entry_count_max
@@ -125,7 +125,7 @@ class SegmentIndexes:
         )
 
     def finish(self) -> None:
-        """Add the last time entry, for which one slot was kept free (`onBecomeInactiveSegment`).
+        """Add the last time entry, for which one slot was left free (`onBecomeInactiveSegment`).
 
         Raises:
             InvalidOffsetError: offsets in the segment go back.
@@ -140,26 +140,26 @@ class SegmentIndexes:
             self._set_entry_counts(self.struct.offset_entry_count, count + 1, keep_largest=True)
 
     def begin_interval(self, position: int) -> None:
-        """Writing begins at byte `position`: it is from there that the next interval counts."""
+        """Start the next index interval at byte `position`, where writing begins."""
         self.struct.indexed_position = position
 
     def raise_timestamp(self, table: BatchTable, first_row: int, row_end: int) -> None:
-        """Take the timestamps of rows into account that are in the segment already (`readLargestTimestamp`)."""
+        """Note timestamps of rows that are in the segment already (`readLargestTimestamp`)."""
         timestamps = table.max_timestamp[first_row:row_end]
         if timestamps.size and int(timestamps.max()) > self.largest_timestamp:
             row = first_row + int(timestamps.argmax())
             self._set_largest_timestamp(int(table.max_timestamp[row]), int(table.last_offset[row]))
 
     def to_offset_index(self, path: str) -> offset_index.OffsetIndex:
-        """The entries as those of the file at `path`, of which nothing has to be there."""
+        """Return the entries as an index of the file at `path`, which need not exist."""
         return offset_index.OffsetIndex(path, self.base_offset, 0, *np.ascontiguousarray(self.offset_entries.T))
 
     def to_time_index(self, path: str) -> time_index.TimeIndex:
-        """As `to_offset_index`; without the entry that `finish` adds."""
+        """Return the time index as `to_offset_index` does; without the entry that `finish` adds."""
         return time_index.TimeIndex(path, self.base_offset, 0, *np.ascontiguousarray(self.time_entries.T))
 
     def offset_index_bytes(self, first_entry: int = 0) -> bytes:
-        """Bytes of the `.index` from entry `first_entry` on."""
+        """Return the bytes of the `.index` from entry `first_entry` on."""
         entries = self.offset_entries[first_entry:]
         stored = np.empty(len(entries), offset_index.ENTRY_DTYPE)
         stored["relative_offset"] = entries[:, 0] - self.base_offset
@@ -167,7 +167,7 @@ class SegmentIndexes:
         return stored.tobytes()
 
     def time_index_bytes(self, first_entry: int = 0) -> bytes:
-        """Bytes of the `.timeindex` from entry `first_entry` on."""
+        """Return the bytes of the `.timeindex` from entry `first_entry` on."""
         entries = self.time_entries[first_entry:]
         stored = np.empty(len(entries), time_index.ENTRY_DTYPE)
         stored["timestamp"] = entries[:, 0]
@@ -175,28 +175,28 @@ class SegmentIndexes:
         return stored.tobytes()
 
     def reserve(self, count: int) -> None:
-        """Make room for `count` entries more in both indexes."""
+        """Make room for `count` more entries in both indexes."""
         self._set_buffers(
             _with_room(self.struct.offset_entries, self.struct.offset_entry_count + count),
             _with_room(self.struct.time_entries, self.struct.time_entry_count + count),
         )
 
     def mark(self) -> Any:
-        """What the next steps change, but for the entries, which are behind those that count then; see `go_back`."""
+        """Return all numbers that a step changes; entries need no copy, as steps only append. See `go_back`."""
         return _CHANGED_OF(self.struct)
 
     def go_back(self, mark: Any) -> None:
-        """Let the indexes be as they were at the mark: what they were stepped by is not in the segment."""
+        """Restore the indexes at the mark: the batches stepped since did not get into the segment."""
         for name, number in zip(_CHANGED, mark, strict=True):
             setattr(self.struct, name, number)
 
     def _set_buffers(self, offset_entries: Int64Array, time_entries: Int64Array) -> None:
-        """Take other arrays, and only then let the kernel know of their room."""
+        """Replace the arrays, and only then tell the kernel their size."""
         self.struct.offset_entries, self.struct.time_entries = offset_entries, time_entries
         self.struct.offset_entry_room, self.struct.time_entry_room = len(offset_entries), len(time_entries)
 
     def fold(self, table: BatchTable, first_row: int, row_end: int) -> int:
-        """Run the kernel on the rows, in larger buffers whenever they are full; returns its last status."""
+        """Run the kernel on the rows, enlarging full arrays; return its last status."""
         while True:
             status = kernel.fold_indexes(table.matrix, table.capacity, first_row, row_end, self.struct)
             if status != kernel.NO_ROOM:
@@ -205,7 +205,7 @@ class SegmentIndexes:
             self.reserve(1)
 
     def refusal(self, status: int, table: BatchTable) -> LogstoreError:
-        """The error of a status of the kernel about the row it stopped at, in Kafka's words."""
+        """Return the error for a kernel status at the row where it stopped, in Kafka's words."""
         row = self.struct.stop_row
         error = self._refusal(status, int(table.last_offset[row]))
         error.position, error.offset = int(table.position[row]), int(table.last_offset[row])
@@ -249,10 +249,10 @@ class SegmentIndexes:
 
 
 def step(state: SegmentIndexes, table: BatchTable, first_row: int, row_end: int) -> None:
-    """Step both indexes by rows `first_row` … `row_end` - 1, batches of the segment with their positions in its file.
+    """Step both indexes by rows `first_row` … `row_end` - 1, batches with their positions in the file.
 
-    Raises, with `position` and `offset` of the batch, the rows before it stepped:
-        OffsetOverflowError: a last offset below the base offset or more than 2^31 - 1 above it.
+    Raises, with `position` and `offset` of the batch, after stepping the rows before it:
+        OffsetOverflowError: a last offset below the base offset, or more than 2^31 - 1 above it.
         InvalidOffsetError: an entry whose offset is not above the last one's.
         IndexFullError: no room by `segment.index.bytes`.
     """

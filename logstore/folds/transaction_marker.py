@@ -1,4 +1,4 @@
-"""Control batches: what their first records are, and markers that the kernel of the producer state leaves to Python."""
+"""Control batches: the types of their first records, and markers that the producer kernel leaves to Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..kernels.decode.batches import decode_batches
 from ..layout.batch import CODEC_MASK, HEADER_SIZE
 from ..model import ControlRecordType
 
-NO_RECORD = -2  # in place of the type of a control batch that has lost its record
+NO_RECORD = -2  # type of a control batch that has lost its record
 _NOT_READ = -3
 _KNOWN_TYPES = frozenset(ControlRecordType)
 _KEY_SIZE = 4
@@ -23,7 +23,7 @@ _VALUE_SIZE = 6
 
 
 class TransactionMarker(NamedTuple):
-    """What a marker says of the transaction that it ends; timestamp in ms."""
+    """Content of a transaction marker; timestamp in ms."""
 
     type: ControlRecordType
     coordinator_epoch: int
@@ -31,10 +31,10 @@ class TransactionMarker(NamedTuple):
 
 
 def read_marker(data: ByteArray, table: BatchTable, row: int) -> TransactionMarker:
-    """The first record of a control batch that has one (`EndTransactionMarker.deserialize`).
+    """Read the first record of a control batch, which must have one (`EndTransactionMarker.deserialize`).
 
     Raises:
-        InvalidRecordError: the record does not parse or is no marker; `java_class` tells what Kafka dies of.
+        InvalidRecordError: the record does not parse or is no marker; `java_class` names Kafka's exception.
         DecompressionError, UnsupportedCompressionTypeError: the batch cannot be opened.
     """
     chunk = _first_record(data, table, row)
@@ -47,10 +47,10 @@ def read_marker(data: ByteArray, table: BatchTable, row: int) -> TransactionMark
 
 
 def control_record_type(key: bytes | None) -> ControlRecordType:
-    """What the key of a control record says (`ControlRecordType.parse`).
+    """Return the type in the key of a control record (`ControlRecordType.parse`).
 
     Raises:
-        InvalidRecordError: it says nothing; `java_class` tells what Kafka dies of.
+        InvalidRecordError: the key has no type; `java_class` names Kafka's exception.
     """
     if key is None:
         raise InvalidRecordError(None, java_class="java.lang.NullPointerException")
@@ -59,7 +59,7 @@ def control_record_type(key: bytes | None) -> ControlRecordType:
 
 
 def control_record_type_id(key: bytes) -> int:
-    """The number of the type in a control record's key, which Kafka may not know; raises InvalidRecordError.
+    """Return the type id in a control record's key, perhaps unknown to Kafka; raise InvalidRecordError.
 
     >>> control_record_type_id(bytes.fromhex("0000 0001")), coordinator_epoch(bytes.fromhex("0000 00000007"))
     (1, 7)
@@ -84,7 +84,7 @@ def _marker_type(key: bytes | None) -> ControlRecordType:
 
 
 def coordinator_epoch(value: bytes | None) -> int:
-    """The coordinator epoch in the value of a marker; raises InvalidRecordError."""
+    """Return the coordinator epoch in the value of a marker; raise InvalidRecordError."""
     if value is None:
         raise InvalidRecordError(None, java_class="java.lang.NullPointerException")
     if len(value) < _VERSION_SIZE:
@@ -104,15 +104,15 @@ def _check_version(data: bytes, name: str) -> None:
 
 
 def control_types(data: ByteArray, table: BatchTable, rows: Int64Array) -> Int64Array:
-    """Types of control batches, by their first records: int64, a `ControlRecordType` each, or NO_RECORD.
+    """Return the types of control batches by their first records: int64, a `ControlRecordType` or NO_RECORD each.
 
     Args:
         data: uint8, what `table` was scanned from.
         rows: int64, of control batches.
 
     Raises:
-        InvalidRecordError: the first row whose first record does not parse, or has a key that is no type.
-        DecompressionError, UnsupportedCompressionTypeError: the first row that cannot be opened.
+        InvalidRecordError: the first row whose first record does not parse, or whose key has no type.
+        DecompressionError, UnsupportedCompressionTypeError: the first row that cannot be decompressed.
     """
     types = np.where(table.record_count[rows] != 0, _NOT_READ, NO_RECORD)
     plain = np.flatnonzero((table.attributes[rows] & CODEC_MASK == 0) & (table.record_count[rows] == 1))
@@ -128,7 +128,7 @@ def control_types(data: ByteArray, table: BatchTable, rows: Int64Array) -> Int64
 
 
 def _keys(data: ByteArray, table: BatchTable, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Where the keys of plain batches of one record start and end, of all batches up to one that is damaged."""
+    """Return starts and ends of the keys of uncompressed one-record batches, up to one that is damaged."""
     records = np.empty((decode.COLUMN_COUNT, rows.size), np.int64)
     state = np.zeros(decode.STATE_COUNT, np.int64)
     starts = table.position[rows]
@@ -151,7 +151,7 @@ def _read_type(data: ByteArray, table: BatchTable, row: int) -> ControlRecordTyp
 
 
 def _first_record(data: ByteArray, table: BatchTable, row: int) -> RecordTable:
-    """A table that begins with the first record of a control batch, which has one."""
+    """Return a table that begins with the first record of a control batch."""
     try:
         # a chunk without records comes before the error of the first record
         return next(chunk for chunk in BatchRecords(data, table, row).chunks() if len(chunk))

@@ -1,9 +1,9 @@
-"""Which transactional batches a leader lets begin a transaction (KIP-890, `VerificationStateEntry`).
+"""Verification of transactions: which transactional batches may begin one (KIP-890, `VerificationStateEntry`).
 
-The first transactional batch of a producer that has no open transaction here must have been verified: the transaction
-coordinator has said that the partition is in the producer's transaction. A guard stands for that answer. It is made
-before the question is put and shown with the batch, so that an answer from before an abort is not mistaken for one
-after it.
+The first transactional batch of a producer without open transaction here must have been verified: the transaction
+coordinator has confirmed that the partition is in the producer's transaction. A guard stands for that answer. It is
+made before the question is asked and shown with the batch, so that an answer from before an abort does not count after
+it.
 
 >>> states = VerificationStates()
 >>> guard = states.begin(7, sequence=3, epoch=0, supports_epoch_bump=True, now_ms=1000, end_offset=0)
@@ -19,19 +19,19 @@ from ..layout.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 
 
 class VerificationGuard:
-    """Equal to itself only (`VerificationGuard`)."""
+    """A guard, equal to itself only (`VerificationGuard`)."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class VerificationState:
-    """Of one producer: the guard, the smallest sequence tried since, and for which epoch.
+    """Verification of one producer: the guard, the lowest sequence tried since, and its epoch.
 
     Attributes:
-        timestamp: ms; when it was made.
+        timestamp: ms; creation time.
         supports_epoch_bump: the producer uses transaction version 2.
-        end_offset: of the log when it was begun.
+        end_offset: of the log at the begin.
     """
 
     timestamp: int
@@ -42,7 +42,7 @@ class VerificationState:
     guard: VerificationGuard = field(default_factory=VerificationGuard)
 
     def lower(self, sequence: int, epoch: int) -> None:
-        """Another batch was tried (`maybeUpdateLowestSequenceAndEpoch`)."""
+        """Note that another batch was tried (`maybeUpdateLowestSequenceAndEpoch`)."""
         if epoch == self.epoch and sequence < self.lowest_sequence:
             self.lowest_sequence = sequence
         if epoch > self.epoch:
@@ -51,7 +51,7 @@ class VerificationState:
 
 
 class VerificationStates:
-    """The state of each producer that is being verified; none of it is on disk."""
+    """The producers that are being verified; never written to disk."""
 
     __slots__ = ("_states",)
 
@@ -62,13 +62,13 @@ class VerificationStates:
         return len(self._states)
 
     def get(self, producer_id: int) -> VerificationState | None:
-        """None when nothing was begun."""
+        """Return the verification of a producer; None if none was begun."""
         return self._states.get(producer_id)
 
     def begin(
         self, producer_id: int, *, sequence: int, epoch: int, supports_epoch_bump: bool, now_ms: int, end_offset: int
     ) -> VerificationGuard:
-        """The guard to ask with, that of an earlier question if it is still there."""
+        """Return a guard to ask with; that of an earlier question, if it is not used up."""
         state = self._states.setdefault(
             producer_id, VerificationState(now_ms, sequence, epoch, supports_epoch_bump, end_offset)
         )
@@ -76,9 +76,9 @@ class VerificationStates:
         return state.guard
 
     def accepted(self, producer_id: int, epoch: int, attributes: int) -> None:
-        """A batch was accepted: a transactional one uses up its producer's guard (`UnifiedLog.updateProducers`).
+        """Note an accepted batch: a transactional one uses up its producer's guard (`UnifiedLog.updateProducers`).
 
-        It is not if version 2 has begun the next transaction: the marker carries the epoch that the guard is for.
+        A marker does not if version 2 has begun the next transaction: it carries the epoch that the guard is for.
         """
         state = self._states.get(producer_id) if attributes & TRANSACTIONAL_FLAG else None
         is_control = attributes & CONTROL_FLAG
@@ -86,7 +86,7 @@ class VerificationStates:
             del self._states[producer_id]
 
     def drop_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget those made `expiration_ms` ago or earlier."""
+        """Forget verifications begun `expiration_ms` ago or earlier."""
         expired = [pid for pid, state in self._states.items() if now_ms - state.timestamp >= expiration_ms]
         for producer_id in expired:
             del self._states[producer_id]
