@@ -21,9 +21,9 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from logstore.disk.file_range import is_missing
 from logstore.disk.names import child, file_name, parent
 from logstore.disk.seam import SEAM
+from logstore.disk.system_errors import is_missing
 from logstore.errors import DataDirectoryError
 
 _LOGGER = logging.getLogger("logstore")

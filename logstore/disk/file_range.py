@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import DataDirectoryError
 from .names import java_file
-from .system_errors import nio_error, read_error
+from .system_errors import io_error, nio_error
 
 
 class FileIdentity(NamedTuple):
@@ -56,7 +56,7 @@ class FileRange:
                 position += len(piece)
                 size -= len(piece)
         except OSError as error:
-            raise read_error(error) from error
+            raise io_error(error) from error
         return np.frombuffer(b"".join(pieces) if len(pieces) != 1 else pieces[0], np.uint8)
 
     def close(self) -> None:
@@ -102,8 +102,3 @@ def file_identity(path: str) -> FileIdentity | None:
     except OSError as error:
         raise nio_error(error, path) from error
     return FileIdentity(status.st_dev, status.st_ino)
-
-
-def is_missing(error: DataDirectoryError) -> bool:
-    """Return whether the error says that there is no such file."""
-    return isinstance(error.__cause__, FileNotFoundError)

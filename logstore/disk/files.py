@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..errors import DataDirectoryError
 from .names import java_file
-from .system_errors import nio_error, random_access_error, read_error
+from .system_errors import io_error, is_missing, nio_error, random_access_error
 
 SIZE_LIMIT = (1 << 31) - 1  # the largest Java array, so Kafka writes no larger file
 _READ_SIZE = 1 << 24
@@ -22,6 +22,16 @@ def read_file(path: str) -> bytes:
         DataDirectoryError: missing, unreadable, a directory, or larger than `SIZE_LIMIT`; in Java's words.
     """
     return _read(path, nio_error)
+
+
+def read_if_present(path: str) -> bytes | None:
+    """Return the content of the file as `read_file` does; None if there is no such file."""
+    try:
+        return read_file(path)
+    except DataDirectoryError as error:
+        if is_missing(error):
+            return None
+        raise
 
 
 def read_index_file(path: str) -> bytes:
@@ -66,5 +76,5 @@ def _read_all(descriptor: int, path: str) -> bytes:
                 break
             size = max(size - len(piece), 0)
     except OSError as error:
-        raise read_error(error) from error
+        raise io_error(error) from error
     return b"".join(pieces)

@@ -6,7 +6,6 @@ not parse. None writes, none creates a missing file.
 
 from __future__ import annotations
 
-from ..errors import DataDirectoryError
 from ..kernels.scan.crc32c import crc32c
 from ..layout import partition_metadata
 from ..layout.file_names import base_offset_of
@@ -19,8 +18,7 @@ from ..layout.producer_snapshot import CRC_START_POSITION, ProducerSnapshot, par
 from ..layout.quorum_state import QuorumState, parse_quorum_state
 from ..layout.time_index import TimeIndex, parse_time_index
 from ..layout.transaction_index import TransactionIndex, parse_transaction_index
-from .file_range import is_missing
-from .files import read_file, read_index_file
+from .files import read_file, read_if_present, read_index_file
 from .names import absolute_path, child, file_name
 
 
@@ -66,12 +64,9 @@ def read_partition_metadata(path: str) -> PartitionMetadata:
 
 def topic_id_of(directory: str) -> str | None:
     """Return the topic id by the file in a partition's directory; None without the file."""
-    try:
-        return read_partition_metadata(child(directory, partition_metadata.FILE_NAME)).topic_id
-    except DataDirectoryError as error:
-        if is_missing(error):
-            return None
-        raise
+    path = child(directory, partition_metadata.FILE_NAME)
+    content = read_if_present(path)
+    return None if content is None else parse_partition_metadata(content, path=absolute_path(path)).topic_id
 
 
 def read_meta_properties(path: str) -> MetaProperties:

@@ -34,9 +34,14 @@ def random_access_error(error: OSError, path: str) -> DataDirectoryError:
     return DataDirectoryError(f"{path} ({_reason(error)})", java_class="java.io.FileNotFoundException")
 
 
-def read_error(error: OSError) -> DataDirectoryError:
+def io_error(error: OSError) -> DataDirectoryError:
     """Convert the error of a call on an open file."""
     return DataDirectoryError(_reason(error), java_class="java.io.IOException")
+
+
+def is_missing(error: DataDirectoryError) -> bool:
+    """Return whether a file could not be opened because there is none of that name."""
+    return isinstance(error.__cause__, FileNotFoundError)
 
 
 def _reason(error: OSError) -> str:

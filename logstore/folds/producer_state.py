@@ -42,7 +42,7 @@ PRODUCER_ID_EXPIRATION_MS = 86_400_000  # producer.id.expiration.ms
 
 
 @dataclass(frozen=True, slots=True)
-class ProducerBatch:
+class BatchMetadata:
     """One of the last batches of a producer; timestamp in ms."""
 
     last_sequence: int
@@ -70,7 +70,7 @@ class ProducerEntry:
     coordinator_epoch: int
     last_timestamp: int
     current_txn_first_offset: int | None
-    batches: tuple[ProducerBatch, ...]
+    batches: tuple[BatchMetadata, ...]
 
 
 class ProducerState:
@@ -233,7 +233,7 @@ def _entry_of(row: list[int]) -> ProducerEntry:
         coordinator_epoch=row[fields.COORDINATOR_EPOCH],
         last_timestamp=row[fields.LAST_TIMESTAMP],
         current_txn_first_offset=None if first_offset == fields.NONE else first_offset,
-        batches=tuple(ProducerBatch(*row[place : place + fields.BATCH_WIDTH]) for place in places),
+        batches=tuple(BatchMetadata(*row[place : place + fields.BATCH_WIDTH]) for place in places),
     )
 
 

@@ -24,10 +24,10 @@ from ..columns.batch_table import BatchTable, Int64Array
 from ..errors import IndexFullError, InvalidOffsetError, LogstoreError, OffsetOverflowError
 from ..kernels.fold import indexes as kernel
 from ..layout import offset_index, time_index
+from ..layout.batch import NO_TIMESTAMP
 
 INDEX_INTERVAL_BYTES = 4096  # index.interval.bytes
 INDEX_SIZE_MAX = 10 * 1024 * 1024  # segment.index.bytes
-NO_TIMESTAMP = -1
 _ROOM_MIN = 16
 _CHANGED = (
     "indexed_position",

@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable, Mapping
 
 from ..disk.directory import list_partition_directory, partition_directories
-from ..disk.file_range import is_missing
 from ..disk.names import absolute_path, child
 from ..disk.side_files import read_meta_properties, topic_id_of
+from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError, OffsetOutOfRangeError
 from ..layout import meta_properties
 from ..layout.file_names import METADATA_TOPIC, DirectoryKind, directory_name

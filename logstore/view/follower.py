@@ -17,9 +17,9 @@ import numpy as np
 
 from ..columns.batch_table import ByteArray, scan_chunk
 from ..columns.legacy import valid_row_count
-from ..disk.file_range import FileRange, file_identity, is_missing
+from ..disk.file_range import FileRange, file_identity
 from ..disk.side_files import read_producer_snapshot
-from ..errors import CorruptRecordError, CorruptSnapshotError, DataDirectoryError, InvalidNameError, LogstoreError
+from ..errors import CorruptRecordError, CorruptSnapshotError, InvalidNameError, LogstoreError
 from ..folds import producer_update
 from ..folds.producer_state import ProducerState
 from ..layout.file_names import (
@@ -31,7 +31,7 @@ from ..layout.file_names import (
 )
 from .batch_search import first_batch_size
 from .folder import PartitionFolder
-from .live_segment import DirectoryChangedError, LiveSegment
+from .live_segment import DirectoryChangedError, LiveSegment, changed_if_missing
 from .segments import Segments
 
 _LISTING_COUNT_MAX = 100
@@ -127,13 +127,10 @@ class LogFollower:
         for offset in sorted(snapshots, reverse=True):
             if log_start_offset < offset <= limit:
                 try:
-                    snapshot = read_producer_snapshot(self._directory.file(snapshots[offset]))
+                    with changed_if_missing():
+                        snapshot = read_producer_snapshot(self._directory.file(snapshots[offset]))
                 except CorruptSnapshotError:
                     continue  # as in Kafka: an older one, and more of the log, give the same state
-                except DataDirectoryError as error:
-                    if is_missing(error):
-                        raise DirectoryChangedError from error
-                    raise
                 state.load(snapshot, offset, None)  # None: expired producers have no open transaction and do no harm
                 break
         return state
@@ -158,12 +155,8 @@ class LogFollower:
                 self.problem = _unreadable(segment, "the rest of the segment is no batch")
 
     def _opened(self, segment: LiveSegment) -> FileRange:
-        try:
+        with changed_if_missing():
             file = FileRange(segment.path(LOG_SUFFIX))
-        except DataDirectoryError as error:
-            if is_missing(error):
-                raise DirectoryChangedError from error
-            raise
         if file.identity != segment.identity:
             file.close()
             self._names = {}

@@ -8,12 +8,15 @@ index files are used, if they belong to the same `.log`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 
 from ..columns.batch_table import BatchTable, ByteArray
-from ..disk.file_range import FileIdentity, FileRange, UnheldFile, file_identity, is_missing
+from ..disk.file_range import FileIdentity, FileRange, UnheldFile, file_identity
+from ..disk.files import read_if_present
 from ..disk.mapped import segment_size
+from ..disk.system_errors import is_missing
 from ..errors import DataDirectoryError
 from ..folds import aborted_transactions, segment_indexes
 from ..folds.aborted_transactions import AbortedTransactions
@@ -35,6 +38,17 @@ _TAIL_SIZE = 64  # bytes of the last batch, which identify it
 
 class DirectoryChangedError(Exception):
     """A file was renamed, replaced or removed since the directory was listed; list it again."""
+
+
+@contextmanager
+def changed_if_missing() -> Iterator[None]:
+    """Raise DirectoryChangedError if the block finds that a listed file is missing."""
+    try:
+        yield
+    except DataDirectoryError as error:
+        if is_missing(error):
+            raise DirectoryChangedError from error
+        raise
 
 
 class LiveSegment(Segment):
@@ -63,14 +77,10 @@ class LiveSegment(Segment):
         self._aborted = AbortedTransactions()
         self._tail: bytes = b""
         before = self._identities(directory)
-        try:
+        with changed_if_missing():
             file = (FileRange if holds_file else UnheldFile)(directory.file(self._names[LOG_SUFFIX]))
             segment_size(file.path)  # refuses what is no segment's file
             super().__init__(directory, base_offset, "", file.size, file=file)
-        except DataDirectoryError as error:
-            if is_missing(error):
-                raise DirectoryChangedError from error
-            raise
         self.identity = file.identity
         # the same files as before the opening: else the index may belong to another `.log`
         if before != self._identities(directory):
@@ -180,12 +190,7 @@ class LiveSegment(Segment):
 
     def _content_beside_log(self, kind: str) -> bytes:
         """Read an index while the `.log` still has its name; else return nothing, and searches scan."""
-        try:
-            content = self.directory.read(self.file_name(kind))
-        except DataDirectoryError as error:
-            if is_missing(error):
-                return b""
-            raise
+        content = read_if_present(self.path(kind)) or b""
         # a cleaner renames the old `.log` before any new index gets its name
         return content if file_identity(self.path(LOG_SUFFIX)) == self.identity else b""
 

@@ -20,8 +20,7 @@ new log. A cut during a copy may mix bytes from before and after it: checksums a
 
 from __future__ import annotations
 
-from ..disk.file_range import is_missing
-from ..disk.files import read_file
+from ..disk.files import read_if_present
 from ..disk.names import absolute_path, child, file_name, parent
 from ..errors import DataDirectoryError, InvalidNameError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
@@ -139,19 +138,10 @@ class PartitionReader(ReadableLog):
     def _log_start_offset(self) -> int:
         """Return the log start from the data directory's checkpoint; 0 without an entry."""
         path = child(parent(self.path), LOG_START_OFFSET_FILE_NAME)
-        content = _content(path)
+        content = read_if_present(path)
         return 0 if content is None else parse_offset_checkpoint(content, path=path).get(self._name, 0)
 
     def _leader_epochs(self) -> LeaderEpochs:
         path = child(self.path, LEADER_EPOCHS_FILE_NAME)
-        content = _content(path)
+        content = read_if_present(path)
         return LeaderEpochs() if content is None else LeaderEpochs(parse_leader_epoch_checkpoint(content, path=path))
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        return read_file(path)
-    except DataDirectoryError as error:
-        if is_missing(error):
-            return None
-        raise

@@ -15,6 +15,7 @@ from ..disk.file_range import FileRange
 from ..disk.mapped import MappedFile
 from ..errors import DataDirectoryError
 from ..folds.segment_indexes import SegmentIndexes
+from ..layout.batch import NO_TIMESTAMP
 from ..layout.file_names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -36,7 +37,6 @@ from .batch_search import (
 )
 from .folder import PartitionFolder
 
-NO_TIMESTAMP = -1
 _TAIL_SIZE_MAX = 1 << 16  # bytes
 
 

@@ -19,6 +19,7 @@ from ...folds.open_transactions import CompletedTransactions
 from ...folds.segment_indexes import SegmentIndexes
 from ...kernels.append.structs import LogStruct
 from ...kernels.scan import batches as fields
+from ...layout.batch import NO_TIMESTAMP
 from ...layout.file_names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -29,7 +30,6 @@ from ...layout.file_names import (
 from ...layout.offset_index import OffsetIndex
 from ...layout.time_index import TimeIndex
 from ...layout.transaction_index import TransactionIndex, parse_transaction_index
-from ...view.segment import NO_TIMESTAMP
 from ..config import INDEX_INTERVAL_BYTES, SEGMENT_INDEX_BYTES, LogConfig, segment_size_max
 from .log_segment import LogSegment
 from .unsynced_files import UnsyncedFiles

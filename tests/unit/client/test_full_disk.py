@@ -16,7 +16,7 @@ import logstore
 from logstore.client.producer import Producer
 from logstore.client.store import Store
 from logstore.disk.seam import Writable
-from logstore.disk.system_errors import read_error
+from logstore.disk.system_errors import io_error
 from logstore.errors import KafkaStorageError, LogstoreError, TransactionAbortedError
 from tests.recovery.comparison import UnsyncedSeam
 from tests.support.stores import FEW_PARTITIONS, LONG_MS, open_store
@@ -32,7 +32,7 @@ class Disk(UnsyncedSeam):
 
     def write(self, descriptor: int, data: Writable) -> None:
         if self.is_full:
-            raise read_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            raise io_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         super().write(descriptor, data)
 
 

@@ -15,7 +15,7 @@ import pytest
 import logstore
 from logstore.client.store import Store
 from logstore.disk.seam import Writable
-from logstore.disk.system_errors import read_error
+from logstore.disk.system_errors import io_error
 from logstore.errors import (
     CheckpointFormatError,
     DataDirectoryError,
@@ -85,7 +85,7 @@ class FullDisk(UnsyncedSeam):
         super().write(descriptor, bytes(data[: self.free_size]))
         if len(data) > self.free_size:
             self.free_size = 0
-            raise read_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            raise io_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         self.free_size -= len(data)
 
 
