@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from logstore.columns.batch_table import BatchTable, ByteArray, Int64Array
-from logstore.columns.record_windows import RecordWindow, record_windows
+from logstore.columns.batch_table import Int64Array
 from logstore.disk.mapped import MappedFile
 from logstore.disk.side_files import read_producer_snapshot, read_time_index, read_transaction_index
 from logstore.errors import CorruptIndexError, CorruptRecordError, CorruptSnapshotError, DataDirectoryError, UsageError
@@ -19,6 +18,7 @@ from logstore.folds.producer_state import ProducerState
 from logstore.layout.batch import TRANSACTIONAL_FLAG
 from logstore.layout.producer_snapshot import ProducerSnapshot
 from logstore.layout.transaction_index import TransactionIndex
+from logstore.view.offset_for_timestamp import first_record_in
 from logstore.view.partition_reader import PartitionReader
 
 from .directories import ListedPartition, relist
@@ -269,13 +269,9 @@ def _offset_in_segment(segment: PlannedSegment, timestamp: int, start_offset: in
         return None
     with MappedFile(segment.files.log) as log:
         position = segment.entries.position_at_or_before(log, max(near, start_offset))
-        for table in segment.tables(log, position):
-            may_hold = (table.max_timestamp >= timestamp) & (table.last_offset >= start_offset)
-            for row in np.flatnonzero(may_hold).tolist():
-                found = _offset_in_batch(log.data, table, row, timestamp, start_offset)
-                if found is not None:
-                    return found
-    return None
+        batches = ((log.data, table) for table in segment.tables(log, position))
+        found = first_record_in(batches, timestamp, start_offset, skips_damage=True)
+    return None if found is None else found.offset
 
 
 def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
@@ -290,12 +286,3 @@ def _offset_near(segment: PlannedSegment, timestamp: int) -> int | None:
     if segment.following is not None and index.entry_count and int(index.timestamps[-1]) < timestamp:
         return None
     return index.lookup(timestamp)[1]
-
-
-def _offset_in_batch(data: ByteArray, table: BatchTable, row: int, timestamp: int, start_offset: int) -> int | None:
-    for window in record_windows(data, table, np.array([row])):
-        if isinstance(window, RecordWindow):
-            fits = (window.records.timestamp >= timestamp) & (window.records.offset >= start_offset)
-            if fits.any():
-                return int(window.records.offset[fits.argmax()])
-    return None

@@ -9,7 +9,7 @@ the segment's largest timestamp, or the modification time of its file if no reco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +17,10 @@ import numpy as np
 from ..columns.batch_table import BatchTable, ByteArray
 from ..columns.legacy import legacy_entry, read_legacy_records
 from ..columns.record_table import BatchRecords
-from ..errors import CorruptIndexError
+from ..errors import CorruptIndexError, LogstoreError
 from ..folds.leader_epochs import LeaderEpochs
 from ..kernels.scan import batches as scan
-from ..layout.batch import MAGIC_V2
+from ..layout.batch import MAGIC_V2, NO_TIMESTAMP
 from ..layout.file_names import OFFSET_INDEX_SUFFIX
 from ..model import FetchIsolation
 from .read import ReadBounds
@@ -33,7 +33,6 @@ MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
-NO_TIMESTAMP = -1
 NO_OFFSET = -1
 NO_EPOCH = -1
 _FIRST_COUNT = 8  # batches scanned first: an index leads near
@@ -75,7 +74,9 @@ def offset_for_timestamp(
         return _first_of_max_timestamp(segments)
     for segment in segments:
         if segment.load_largest_timestamp() >= timestamp:
-            return find_offset_by_timestamp(segment, timestamp, bounds.log_start_offset)
+            _, indexed_offset = segment.time_index.lookup(timestamp)
+            batches = _batches_from(segment, max(indexed_offset, bounds.log_start_offset))
+            return first_record_in(batches, timestamp, bounds.log_start_offset)
     return None
 
 
@@ -92,13 +93,23 @@ def fetchable_offset_for_timestamp(
     return None
 
 
-def find_offset_by_timestamp(segment: Segment, timestamp: int, start_offset: int) -> TimestampAndOffset | None:
-    """Return the first record of a segment, from `start_offset` on, with this timestamp or a later one."""
-    _, indexed_offset = segment.time_index.lookup(timestamp)
-    for data, table in _batches_from(segment, max(indexed_offset, start_offset)):
+def first_record_in(
+    batches: Iterable[tuple[ByteArray, BatchTable]], timestamp: int, start_offset: int, *, skips_damage: bool = False
+) -> TimestampAndOffset | None:
+    """Return the first record from `start_offset` on with this timestamp or a later one.
+
+    Args:
+        batches: (data, table that was scanned from it), in offset order.
+        skips_damage: go on behind a batch that cannot be read, instead of raising.
+    """
+    for data, table in batches:
         for row in np.flatnonzero(table.max_timestamp >= timestamp).tolist():
-            for first_timestamp, offset in _records(data, table, row, timestamp, start_offset):
-                return TimestampAndOffset(first_timestamp, offset, _epoch(table, row))
+            try:
+                for found, offset in _records(data, table, row, timestamp, start_offset):
+                    return TimestampAndOffset(found, offset, _epoch(table, row))
+            except LogstoreError:
+                if not skips_damage:
+                    raise
     return None
 
 
