@@ -75,7 +75,7 @@ for wanted, word in ((COMMIT, "commit"), (ABORT, "abort")):
         plain = Batch(base, [Rec(value=b"x" * 9)], base_timestamp=time, max_timestamp=time, leader_epoch=epoch)
         segment.batches[row][:] = plain.to_bytes()
         segment.save()
-        return Planted(segment.log.parent.name, base)
+        return Planted(segment.log.parent.name)  # told where its transaction begins
     replaced.__name__ = f"marker_of_{word}_never_written"
     kind("marker-missing", "transaction-hanging", "marker-contradicting", "transaction-index", "snapshot-state", also=MARKER_CONSEQUENCES)(replaced)
 
@@ -99,7 +99,7 @@ for commit in (True, False):
         segment, row = p.batch(plain_one)
         return put_marker(p, segment, row, 77_777, 3, commit=commit)
     unexplained.__name__ = f"marker_of_nobody_{'commit' if commit else 'abort'}"
-    kind("marker-unexplained", "snapshot-state", also=MARKER_CONSEQUENCES)(unexplained)
+    kind("marker-unexplained", "marker-contradicting", "snapshot-state", also=MARKER_CONSEQUENCES)(unexplained)
 
     def doubled(p: Planter, commit: bool = commit) -> Planted:
         segment, row = p.batch(lambda s, r: plain_one(s, r) and any(s.is_marker(m) and marker_type(s, m) == commit for m in range(r)))
@@ -233,15 +233,15 @@ for prepared in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT
                 return Planted(segment.log.parent.name)
         raise UnsuitableError
     completed_otherwise.__name__ = f"{prepared.name.lower()}_completed_otherwise"
-    kind("transaction-states", also=("marker-contradicting",))(completed_otherwise)
+    kind("coordinator-state", also=("marker-contradicting",))(completed_otherwise)
 
     def claims_less(p: Planter, prepared: TransactionState = prepared) -> Planted:
         segment, row, metadata = state_at(p, lambda m: m.state is prepared and len(user_places(p, m)) > 0 and len(m.partitions) > 1)
         gone = p.one_of(user_places(p, metadata))
         write_state(segment, row, metadata._replace(partitions=tuple(one for one in metadata.partitions if "-".join(map(str, one)) != gone)))
-        return Planted(gone)
+        return Planted(segment.log.parent.name)
     claims_less.__name__ = f"{prepared.name.lower()}_without_a_partition"
-    kind("marker-unexplained", "marker-contradicting")(claims_less)
+    kind("coordinator-state", also=("marker-unexplained", "marker-contradicting"))(claims_less)
 
     def claims_more(p: Planter, prepared: TransactionState = prepared) -> Planted:
         segment, row, metadata = state_at(p, lambda m: m.state is prepared and bool(m.partitions))
@@ -249,9 +249,9 @@ for prepared in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT
         more = p.one_of(others)
         topic, _, number = more.rpartition("-")
         write_state(segment, row, metadata._replace(partitions=(*metadata.partitions, (topic, int(number)))))
-        return Planted(more)
+        return Planted(segment.log.parent.name)
     claims_more.__name__ = f"{prepared.name.lower()}_with_a_partition_more"
-    kind("marker-missing", "marker-contradicting")(claims_more)
+    kind("coordinator-state", also=("marker-missing", "marker-contradicting"))(claims_more)
 
 
 @kind("transaction-hanging", "marker-missing")

@@ -6,7 +6,7 @@ import errno
 import os
 
 from logstore.disk.seam import Seam, Writable
-from logstore.disk.system_errors import read_error
+from logstore.disk.system_errors import io_error
 
 
 class UnsyncedSeam(Seam):
@@ -44,5 +44,5 @@ class FullDisk(UnsyncedSeam):
         """As the system's, if there is room."""
         self.writes_left -= 1
         if self.is_full or self.writes_left < 0:
-            raise read_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            raise io_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         super().write(descriptor, data)
