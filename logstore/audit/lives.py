@@ -110,7 +110,8 @@ class Lives:
             return None
         first = _equal_count(wanted, found)
         is_inside = first < min(len(wanted), len(found)) or _equal_count(wanted[:first:-1], found[:first:-1]) > 0
-        if not is_inside and not self._is_end_known(producer_id, history):
+        last_ms = decisions[-1].timestamp if len(wanted) > len(found) else int(ends["timestamp"][-1])
+        if not is_inside and not self._is_end_known(producer_id, history, last_ms):
             return None
         owner = self.log.owners.get(producer_id)
         who = f"{f'{owner}, ' if owner else ''}producer {producer_id}"
@@ -125,13 +126,13 @@ class Lives:
         decision = decisions[first] if first < len(decisions) else None
         return Discrepancy(_too_many(ends[first], before, decision), place, who, None, ends[first], before)
 
-    def _is_end_known(self, producer_id: int, history: PartitionTransactions) -> bool:
+    def _is_end_known(self, producer_id: int, history: PartitionTransactions, last_ms: int) -> bool:
         """Whether neither log can have more: they may be copies of different moments, and markers be on their way."""
         owner = self.log.owner(producer_id)
         is_ending = owner is not None and owner[1].metadata.state in PREPARED
         partition, cluster = history.partition, history.evidence.cluster
-        is_closed = partition.surroundings.was_closed and cluster.is_in_sync(*partition.key) is Known.YES
-        return is_closed and not is_ending and not history.is_open(producer_id)
+        is_settled = last_ms < cluster.settled_ms and cluster.is_in_sync(*partition.key) is Known.YES
+        return is_settled and not is_ending and not history.is_open(producer_id)
 
     def groups(self, *names: str) -> Iterator[Table]:
         """Yield neighbours in `ends` that have these columns in common, where there are several."""

@@ -306,7 +306,7 @@ def marker_of_nothing() -> Story:
     return story
 
 
-def marker_of_an_abort_missing() -> Story:
+def marker_of_an_abort_missing_between() -> Story:
     """The next transaction of the same epoch ends two."""
     story = clean()
     for is_commit in (False, True):
@@ -336,7 +336,7 @@ FAULTS: dict[str, list[Callable[[], Story]]] = {
     "transaction-timeout": [timed_out],
     "transaction-no-data": [no_data],
     "marker-late": [late],
-    "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing],
+    "marker-missing": [marker_missing, marker_missing_between, marker_of_an_abort_missing_between],
     "marker-unexplained": [marker_of_nothing],
     "coordinator-state": [completed_otherwise, decided_of_less],
     "group-behind": [group_behind],
