@@ -162,7 +162,7 @@ def _transactions(
     count = cluster.partition_count(transaction_state.TOPIC)
     expected = range(max(numbers, default=-1) + 1 if count is None else count)
     log.is_complete = cluster.is_whole_broker is Known.YES and bool(numbers) and numbers >= set(expected)
-    log.bad_count = sum(one.bad_count for one in states)
+    log.bad_count, log.born_ms = sum(one.bad_count for one in states), cluster.created_ms(transaction_state.TOPIC)
     log.is_whole = log.is_complete and all(one.transactions.evidence.is_whole for one in states)
     asked = [one for one in partitions if only in (None, one.partition.name)]
     histories = {one.partition.key: one.transactions for one in asked}

@@ -102,9 +102,10 @@ class Lives:
         history = self.histories.get(place)
         if history is None or not self.is_compared(producer_id, place):
             return None
-        if any(entry.timestamp < history.born_ms for entry in decisions):
-            return None  # some were of a topic of this name that was deleted
         ends = _without_administrators(self.ends_of(place, producer_id), decisions)
+        is_decided_before = any(entry.timestamp < history.born_ms for entry in decisions)
+        if is_decided_before or (ends["timestamp"] < self.log.born_ms).any():
+            return None  # some were of a topic of the same name that was deleted
         wanted, found = _decided(decisions), _told(ends)
         if wanted == found:
             return None

@@ -18,6 +18,7 @@ from tests.support.encoder import GZIP, Batch, Rec
 
 A, B = "orders-0", "orders-1"
 AT_A, AT_B = ("orders", 0), ("orders", 1)
+COPY = (8, 0)
 PAY, NEXT = (7, 0), (7, 1)  # a producer before and after its epoch was bumped
 
 
@@ -31,6 +32,15 @@ def end(story: Story, producer: tuple[int, int] = PAY, *, commit: bool = True) -
     """The coordinator decides, and is done."""
     story.state("pay", producer, PREPARE_COMMIT if commit else PREPARE_ABORT, [AT_A, AT_B])
     story.state("pay", producer, COMPLETE_COMMIT if commit else COMPLETE_ABORT)
+
+
+def commit_in_transaction(story: Story, offset: int) -> None:
+    """A group's offset in A, in a transaction of its own."""
+    story.state("copier", COPY, ONGOING, [("__consumer_offsets", 0)])
+    story.commit_offset("copy", AT_A, offset, COPY)
+    story.state("copier", COPY, PREPARE_COMMIT, [("__consumer_offsets", 0)])
+    story.marker("__consumer_offsets-0", COPY)
+    story.state("copier", COPY, COMPLETE_COMMIT)
 
 
 def clean() -> Story:
@@ -54,9 +64,9 @@ def clean() -> Story:
     for number in range(3):
         story.data(A, (9, 0), (2**31 - 2 + 2 * number) % 2**31, 2, flags=0)
     story.data(A, (9, 1), 0, flags=0)
+    story.state("copier", COPY, EMPTY)
     for offset in (1, 3, 3):
-        story.commit_offset("copy", AT_A, offset, (8, 0))
-        story.marker("__consumer_offsets-0", (8, 0))
+        commit_in_transaction(story, offset)
     story.commit_offset("plain", AT_A, 9)
     story.commit_offset("plain", AT_A, 2)
     return story
@@ -239,8 +249,7 @@ def record_timestamp_above_the_largest() -> Story:
 
 def chain_back() -> Story:
     story = clean()
-    story.commit_offset("copy", AT_A, 2, (8, 0))
-    story.marker("__consumer_offsets-0", (8, 0))
+    commit_in_transaction(story, 2)
     return story
 
 
@@ -252,8 +261,7 @@ def chain_mixed() -> Story:
 
 def chain_ahead() -> Story:
     story = clean()
-    story.commit_offset("copy", AT_A, 99, (8, 0))
-    story.marker("__consumer_offsets-0", (8, 0))
+    commit_in_transaction(story, 99)
     return story
 
 

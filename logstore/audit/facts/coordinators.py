@@ -48,6 +48,7 @@ class CoordinatorLog:
         is_complete: all partitions of the topic are there, so that what is not in it is not known to any coordinator.
         is_whole: and nothing was ever taken out of them.
         bad_count: records that cannot be read, so that decisions may be among them.
+        born_ms: when the topic was made; coordinators of before are not in it.
     """
 
     def __init__(self, states: Iterable[TransactionalIdState] = ()) -> None:
@@ -57,7 +58,7 @@ class CoordinatorLog:
         self.decisions: dict[int, list[CoordinatorEntry]] = {}
         self.misfits: list[tuple[CoordinatorEntry, CoordinatorEntry]] = []
         self.is_complete = self.is_whole = False
-        self.bad_count = 0
+        self.bad_count = self.born_ms = 0
         for transactional_id, entry in states:
             if entry is None:
                 self.history.pop(transactional_id, None)
