@@ -29,6 +29,7 @@ from tests.support.oracle import Oracle
 LIVES = 3
 ROUNDS = 12  # of each life
 STEPS_OF_ROUND = 6
+OLD_METADATA = (21, 16, 7)  # 4.0, 3.7, 3.3; the older two have no transaction version 1, none has 2
 _SKIPPED = re.compile("Couldn't find leader endpoint for partitions (.*?) while trying to send transaction markers")
 
 
@@ -44,6 +45,9 @@ class Session:
         self.directories = [[root, place / "one-b"] if has_two_dirs else [root]]
         settings = self._settings() | {"log.dirs": ",".join(map(str, self.directories[0]))}
         features = [f"transaction.version={self.version}"]
+        old = () if has_two_dirs else OLD_METADATA[: (3, 1, 0)[self.version]]
+        if old and dice.chance(40):
+            features.append(f"metadata.version={dice.choose(old)}")
         self.brokers = [Broker(oracle, root, settings, features)]
         if self.is_pair:
             second = {**settings, **self.brokers[0].quorum, "process.roles": "broker", "node.id": "2"}
@@ -97,12 +101,21 @@ class Session:
                 if life == 0:
                     for step in self.steps.first():
                         self._do(work, step)
-                for _ in range(ROUNDS):
+                for number in range(ROUNDS):
+                    if self.is_pair and number == ROUNDS // 2 and self.dice.chance(40):
+                        self._kill_one()
                     done = pool.submit(self._round, work)
                     yield from self._taken(self.dice.choose(("live", "as killed")))
                     done.result()
                     yield from self._taken("as killed")
             yield from self._taken("killed" if end is signal.SIGKILL else "stopped")
+
+    def _kill_one(self) -> None:
+        """The one that is no controller: it is behind, and what is made again meanwhile is stray in its next life."""
+        process = self.brokers[1].process
+        assert process is not None
+        process.kill()
+        process.wait()
 
     def _round(self, work: Asked) -> None:
         for _ in range(STEPS_OF_ROUND):
@@ -117,7 +130,8 @@ class Session:
     def _taken(self, how: str) -> Iterator[Snapshot]:
         """Copies of all log dirs."""
         self._count += 1
-        pids = [broker.process.pid for broker in self.brokers if broker.process] if how == "as killed" else []
+        running = [one.process for one in self.brokers if one.process is not None and one.process.poll() is None]
+        pids = [process.pid for process in running] if how == "as killed" else []
         roots = [directory for directories in self.directories for directory in directories]
         place = self.place / "copies" / str(self._count)
         for snapshot in taken(roots, place, how, self.name, self.seed, self.dice, pids):

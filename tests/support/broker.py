@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import socket
 import subprocess
@@ -92,7 +91,7 @@ class Broker:
             except BaseException:
                 process.kill()
                 raise
-            os.kill(process.pid, stop_signal)
+            process.send_signal(stop_signal)
             process.wait(STOP_SECONDS)
 
     def _wait_until_started(self, process: subprocess.Popen[bytes]) -> None:
