@@ -84,7 +84,6 @@ class Session:
             "metadata.log.segment.ms": "1000",
             "metadata.max.retention.bytes": "2000",
             "offsets.retention.minutes": "1",
-            "log.index.size.max.bytes": str(dice.choose((24, 240, 65_536))),
             "log.cleaner.enable": "false",
             "unclean.leader.election.enable": "true",
         }
