@@ -37,7 +37,7 @@ class Steps:
         producer = self._producer()
         steps += [
             {"do": "begin", **producer},
-            {"do": "offsets", **producer, **self._processed()},
+            {"do": "offsets", **producer, **self._processed(producer["producer"])},
             {"do": "commit", **producer},
         ]
         for topic in INTERNAL_TOPICS:
@@ -98,17 +98,16 @@ class Steps:
         for _ in range(dice.choose((0, 1, 1, 2, 4))):
             steps.append(self._record(name, producer["codec"], producer["timeout"]))
         if dice.chance(35):
-            steps.append({"do": "offsets", **producer, **self._processed()})
+            steps.append({"do": "offsets", **producer, **self._processed(name)})
         if dice.chance(65):
             self.open.discard(name)
             steps.append({"do": dice.choose(("commit", "commit", "abort", "abort", "vanish")), **producer})
         return steps
 
-    def _processed(self) -> Step:
-        """A group has processed some more of its input."""
-        number = self.dice.below(2)
-        topic = sorted(self.topics)[number % len(self.topics)]
-        return {"group": f"group-{number}", "topic": topic, "partition": 0, "offset": self.dice.below(4)}
+    def _processed(self, producer: str) -> Step:
+        """The group of a producer has processed some more of its input."""
+        topic = sorted(self.topics)[0]
+        return {"group": f"group-of-{producer}", "topic": topic, "partition": 0, "offset": self.dice.below(4)}
 
     def _poll(self) -> list[Step]:
         group, protocol = self.dice.choose((("classic", "classic"), ("new", "consumer")))
@@ -120,13 +119,18 @@ class Steps:
     def _reset(self) -> list[Step]:
         """An operator resets a group to the beginning: one that commits within transactions, or one that does not."""
         group = self.dice.choose(("classic", "by-hand"))
-        return [{"do": "reset", **self.dice.choose((self._processed(), {"group": group, **self._place()}))}]
+        return [
+            {
+                "do": "reset",
+                **self.dice.choose((self._processed(f"tx-{self.dice.below(4)}"), {"group": group, **self._place()})),
+            }
+        ]
 
     def _forget(self) -> list[Step]:
-        return [{"do": "forget", "group": self.dice.choose(("group-1", "new", "by-hand"))}]
+        return [{"do": "forget", "group": self.dice.choose(("group-of-tx-1", "new", "by-hand"))}]
 
     def _forget_offsets(self) -> list[Step]:
-        return [{"do": "forget-offsets", "group": self.dice.choose(("group-0", "by-hand")), **self._place()}]
+        return [{"do": "forget-offsets", "group": self.dice.choose(("group-of-tx-0", "by-hand")), **self._place()}]
 
     def _share(self) -> list[Step]:
         return [{"do": "share", "group": "shared", "topic": self.dice.choose(sorted(self.topics))}]

@@ -60,7 +60,6 @@ public final class BrokerWork {
     private final Admin admin;
     private final Map<String, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
     private final Map<String, KafkaConsumer<byte[], byte[]>> consumers = new HashMap<>();
-    private final Map<String, Long> positions = new HashMap<>();
     private JsonNode step;
 
     private BrokerWork(String bootstrap) {
@@ -137,12 +136,12 @@ public final class BrokerWork {
         return new TopicPartition(text("topic"), number("partition"));
     }
 
-    /** Of a group that processes: further than before, and not beyond the end; a topic made again ends earlier. */
+    /** Of a group that goes on from what it has committed, and not beyond the end; a topic made again ends earlier. */
     private Map<TopicPartition, OffsetAndMetadata> processed() throws Exception {
         long end = done(admin.listOffsets(Map.of(partition(), OffsetSpec.latest())).all()).get(partition()).offset();
-        long offset = positions.merge(text("group") + " " + partition(), (long) number("offset"),
-            (before, plus) -> Math.min(before + plus, end));
-        return Map.of(partition(), new OffsetAndMetadata(Math.min(offset, end), Optional.of(0), "so far"));
+        OffsetAndMetadata before = done(admin.listConsumerGroupOffsets(text("group")).partitionsToOffsetAndMetadata()).get(partition());
+        long offset = Math.min((before == null ? 0 : before.offset()) + number("offset"), end);
+        return Map.of(partition(), new OffsetAndMetadata(offset, Optional.of(0), "so far"));
     }
 
     private static <T> T done(KafkaFuture<T> future) throws Exception {
