@@ -7,8 +7,17 @@ from collections.abc import Iterable
 from .names import parent
 from .seam import Seam, Writable
 
+CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # Kafka's own, which it overwrites
 
-def replace_file(seam: Seam, path: str, data: Writable, *, temporary_suffix: str, syncs_name: bool = True) -> None:
+
+def replace_file(
+    seam: Seam,
+    path: str,
+    data: Writable,
+    *,
+    temporary_suffix: str = CHECKPOINT_TEMPORARY_SUFFIX,
+    syncs_name: bool = True,
+) -> None:
     """Replace the file at `path` by `data`; durable on return, its name only if `syncs_name`.
 
     A reader, also after a crash, finds the old file or the new one. A crash may leave `path` + `temporary_suffix`

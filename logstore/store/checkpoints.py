@@ -29,7 +29,6 @@ from ..model import TopicPartition
 
 Offsets = dict[TopicPartition, int]
 Logs = Mapping[TopicPartition, PartitionLog]
-_TEMPORARY_SUFFIX = ".tmp"
 
 
 #: what of a log its owner writes into a file; None leaves the log out
@@ -91,8 +90,7 @@ class Checkpoints:
             self._replace(CLEANER_OFFSET_FILE_NAME, offsets)
 
     def _replace(self, name: str, offsets: Offsets) -> None:
-        path = child(self._root, name)
-        replace_file(self._seam, path, offset_checkpoint_bytes(offsets), temporary_suffix=_TEMPORARY_SUFFIX)
+        replace_file(self._seam, child(self._root, name), offset_checkpoint_bytes(offsets))
 
     def _read(self, name: str) -> Offsets:
         path = child(self._root, name)
@@ -116,5 +114,4 @@ def take_clean_shutdown(seam: Seam, root: str) -> bool:
 
 def write_clean_shutdown(seam: Seam, root: str, broker_epoch: int) -> None:
     """Mark the directory as closed in order: everything of it is on the disk."""
-    path = child(root, clean_shutdown.FILE_NAME)
-    replace_file(seam, path, clean_shutdown_bytes(broker_epoch), temporary_suffix=_TEMPORARY_SUFFIX)
+    replace_file(seam, child(root, clean_shutdown.FILE_NAME), clean_shutdown_bytes(broker_epoch))

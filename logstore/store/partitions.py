@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from _thread import start_new_thread  # see `threads`: an interrupt of `Thread.start` may be lost
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
-from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from ..disk.seam import Seam
@@ -179,23 +177,18 @@ class Partitions:
     def close_all(self) -> list[LogstoreError]:
         """Close every log, whatever becomes of the others; return the errors. No log is opened any more.
 
-        After an interrupt it may be called again: it waits for logs that other threads are closing.
+        After an interrupt, which waits for the logs that are being closed, it may be called again for the others.
         """
         with self._lock:
             self._waiting.clear()
             logs = [*self._logs.values(), *(log for log in self._leaving.values() if log is not None)]
-        waiting: SimpleQueue[PartitionLog] = SimpleQueue()
-        for log in logs:
-            waiting.put(log)
         errors: list[LogstoreError] = []
-        for _ in range(min(self._thread_count, len(logs)) - 1):
-            try:
-                start_new_thread(_close_each, (waiting, errors))
-            except RuntimeError:  # the process ends, and no thread begins any more
-                break
-        _close_each(waiting, errors)
-        for log in logs:
-            log.close()  # does nothing but wait for the thread that closes it
+        with closing(each_done(PartitionLog.close, logs, self._thread_count)) as closed:
+            for _, error in closed:
+                if isinstance(error, LogstoreError):
+                    errors.append(error)
+                elif error is not None:
+                    raise error
         return errors
 
     def put_aside(
@@ -298,16 +291,3 @@ def _named(key: TopicPartition) -> Iterator[None]:
             "copies what is good of it"
         )
         raise
-
-
-def _close_each(waiting: SimpleQueue[PartitionLog], errors: list[LogstoreError]) -> None:
-    """Close logs of the queue until it is empty."""
-    while True:
-        try:
-            log = waiting.get_nowait()
-        except Empty:
-            return
-        try:
-            log.close()
-        except LogstoreError as error:
-            errors.append(error)

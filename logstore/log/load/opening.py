@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 
 from ... import clock
+from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX
 from ...disk.names import absolute_path, parent
 from ...disk.seam import SEAM, Seam
 from ...disk.side_files import read_partition_metadata
@@ -87,7 +88,7 @@ def _topic_id(directory: WritableFolder, topic_partition: str, topic_id: str | N
     name = partition_metadata.FILE_NAME
     if not directory.exists(name):
         if topic_id is not None:
-            directory.replace(name, _metadata(topic_id), "was missing", temporary_suffix=".tmp")
+            directory.replace(name, _metadata(topic_id), "was missing", temporary_suffix=CHECKPOINT_TEMPORARY_SUFFIX)
         return topic_id
     if topic_id is not None and directory.read(name) == _metadata(topic_id):
         return topic_id

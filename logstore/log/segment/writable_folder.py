@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...disk.atomic import replace_file, truncate_file
+from ...disk.atomic import CHECKPOINT_TEMPORARY_SUFFIX, replace_file, truncate_file
 from ...disk.checkpoint_writing import leader_epoch_checkpoint_bytes
 from ...disk.seam import Seam, Writable
 from ...errors import DataDirectoryError
@@ -18,7 +18,6 @@ from ...view.folder import PartitionFolder
 
 # Whoever loads the directory next deletes such a leftover, a real broker too.
 TEMPORARY_SUFFIX = ".tmp.deleted"
-CHECKPOINT_TEMPORARY_SUFFIX = ".tmp"  # Kafka's own, which it overwrites
 
 
 class Repair(NamedTuple):

@@ -35,7 +35,6 @@ from .topics import NodeDirectory
 DIRECTORY_NAME = f"{METADATA_TOPIC}-0"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _CONFIG = {"max.message.bytes": 8 * 1024 * 1024, "retention.ms": -1, "retention.bytes": -1}  # `KafkaRaftLog`
-_QUORUM_TEMPORARY_SUFFIX = ".tmp"
 
 
 class MetadataLog:
@@ -99,19 +98,17 @@ class MetadataLog:
 
     def skip_producer_ids(self, highest: int) -> None:
         """Begin the next block above `highest`, up to which ids are in use; raises KafkaStorageError."""
-        following = (highest // BLOCK_SIZE + 1) * BLOCK_SIZE
-        if following > self.image.next_producer_id:
+        block = highest // BLOCK_SIZE * BLOCK_SIZE
+        if block + BLOCK_SIZE > self.image.next_producer_id:
             broker_epoch = self.image.brokers[self._node_id].broker_epoch
-            fields = {"brokerId": self._node_id, "brokerEpoch": broker_epoch, "nextProducerId": following}
-            self.append([encode_value("ProducerIdsRecord", fields)])
+            self.append([block_record(block, broker_id=self._node_id, broker_epoch=broker_epoch)])
 
     def lead(self) -> int:
         """Become leader of the next epoch, if that is not done yet; return the epoch."""
         if self._epoch is None:
             self._epoch = self._begin_epoch()
-        if (
-            self.image.transaction_start_offset is not None
-        ):  # what comes behind it would be a part of it, and go with it
+        # the records of this node would become part of the open transaction, and be dropped with it
+        if self.image.transaction_start_offset is not None:
             self._append_values([encode_value("AbortTransactionRecord", {"reason": "Controller failover"})])
         return self._epoch
 
@@ -175,4 +172,4 @@ class MetadataLog:
         voter_ids = () if data_version else (self._node_id,)
         self._quorum = QuorumState(data_version, self._node_id, epoch, -1, None, voter_ids)
         path = child(self.path, quorum_state.FILE_NAME)
-        replace_file(self._seam, path, quorum_state_bytes(self._quorum), temporary_suffix=_QUORUM_TEMPORARY_SUFFIX)
+        replace_file(self._seam, path, quorum_state_bytes(self._quorum))

@@ -27,7 +27,6 @@ from ..metadata.topics import NodeDirectory
 NODE_ID = 1
 BOOTSTRAP_SNAPSHOT_ID = "00000000000000000000-0000000000.checkpoint"
 RESERVED_ID_COUNT = 100
-_TEMPORARY_SUFFIX = ".tmp"
 
 
 def make_root(seam: Seam, path: str) -> None:
@@ -55,16 +54,16 @@ def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None 
 
 def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) -> None:
     """Write the first levels of features, and the only voter of the quorum."""
-    _put(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
+    replace_file(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
     quorum = dynamic_quorum(voter_fields(place.node_id, place.directory_id))
-    _put(seam, child(metadata_path, BOOTSTRAP_SNAPSHOT_ID), snapshot_bytes(quorum, [], now_ms, now_ms))
+    replace_file(seam, child(metadata_path, BOOTSTRAP_SNAPSHOT_ID), snapshot_bytes(quorum, [], now_ms, now_ms))
 
 
 def write_properties(seam: Seam, path: str, properties: MetaProperties, now_ms: int) -> None:
     """Write `meta.properties`: the directory has an owner from now on."""
-    _put(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
+    replace_file(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
 
 
 def place_of(properties: MetaProperties) -> NodeDirectory:
@@ -146,7 +145,3 @@ def _require_empty(path: str) -> None:
             found=partitions[0],
             advice="put meta.properties back, or let `logstore promote` make one; or open it read_only",
         )
-
-
-def _put(seam: Seam, path: str, data: bytes) -> None:
-    replace_file(seam, path, data, temporary_suffix=_TEMPORARY_SUFFIX)
