@@ -1,6 +1,6 @@
-"""Batches into partitions, as a produce request brings them (`KafkaApis.handleProduceRequest`, `ReplicaManager`).
+"""Appends of whole batches, as a produce request brings them (`KafkaApis.handleProduceRequest`, `ReplicaManager`).
 
-What is in an internal topic decides whether the store opens again, so no producer may write there. A transactional
+The content of internal topics decides whether the store opens again, so no producer may write them. A transactional
 batch joins its transaction, or is verified, before the log takes it.
 """
 

@@ -1,8 +1,8 @@
-"""Configuration of a store: the part of a broker's that needs no network (`KafkaConfig`).
+"""Configuration of a store: the broker configurations that need no network (`KafkaConfig`).
 
-Names and defaults are Kafka's. One name is our own: with `logstore.durable.commits` the commit of a transaction or of
-offsets is on the disk when it is answered, and survives a power failure; else the system writes it some time later, as
-for a broker. The defaults of topics come from here too, by the broker's names (`ServerTopicConfigSynonyms`).
+Names and defaults are Kafka's, except one: with `logstore.durable.commits` the commit of a transaction or of offsets is
+durable when it is answered, and survives a power failure; else the system writes it some time later, as for a broker.
+The defaults of topics come from here too, under the broker's names (`ServerTopicConfigSynonyms`).
 
 >>> config = parse_broker_config({"log.retention.hours": 2, "num.partitions": 3})
 >>> config["num.partitions"], topic_defaults(config)["retention.ms"]
@@ -27,7 +27,7 @@ DURABLE_COMMITS = "logstore.durable.commits"
 
 _HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
 
-#: from topic config to the broker's names for it, of which the first that is set counts, each with a factor
+#: topic config to the broker's names for it; the first one that is set counts, times its factor
 SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "cleanup.policy": (("log.cleanup.policy", 1),),
     "compression.gzip.level": (("compression.gzip.level", 1),),
@@ -93,10 +93,10 @@ _DEFINITIONS = {
 
 
 def parse_broker_config(values: Mapping[str, Any]) -> BrokerConfig:
-    """Return every configuration with its value or Kafka's default; synonyms only if they are set, as text.
+    """Return every configuration with its value or Kafka's default; synonyms only if set, as text.
 
     Raises:
-        UsageError: an unknown name, text that is no value of the type, a value out of range; in Kafka's words.
+        UsageError: an unknown name, text that does not parse as the type, a value out of range; in Kafka's words.
     """
     config: BrokerConfig = {name: definition.default for name, definition in _DEFINITIONS.items()}
     for name, value in values.items():
@@ -118,7 +118,7 @@ def topic_defaults(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the topic configs that the broker's configuration sets, as text.
 
     Raises:
-        UsageError: hours or minutes that are no number.
+        UsageError: hours or minutes that are not a number.
     """
     defaults = {}
     for topic_name, names in SYNONYMS.items():

@@ -1,4 +1,4 @@
-"""The offset checkpoints in the root of a data directory (`LogManager`), and `.kafka_cleanshutdown` beside them.
+"""Offset checkpoints in the root of a data directory (`LogManager`), and `.kafka_cleanshutdown` beside them.
 
 A checkpoint that cannot be read counts as empty, as in Kafka: more is recovered then, nothing is lost. The mark of a
 clean shutdown says that the logs need no recovery (`CleanShutdownFileHandler`).
@@ -31,38 +31,39 @@ Offsets = dict[TopicPartition, int]
 Logs = Mapping[TopicPartition, PartitionLog]
 
 
-#: what of a log its owner writes into a file; None leaves the log out
+#: the offset of a log for each file; None leaves the log out
 _OFFSET_OF: dict[str, Callable[[PartitionLog], int | None]] = {
     RECOVERY_POINT_FILE_NAME: lambda log: log.recovery_point,
-    LOG_START_OFFSET_FILE_NAME: PartitionLog.start_inside,  # only of logs that do not start with their first segment
+    LOG_START_OFFSET_FILE_NAME: PartitionLog.start_inside,  # only of logs that start inside their first segment
     HIGH_WATERMARK_FILE_NAME: lambda log: log.high_watermark,
 }
 
 
 class Checkpoints:
-    """The four files of one data directory. Each is written by one thread at a time."""
+    """The four files of one data directory, each written by one thread at a time."""
 
     def __init__(self, root: str, seam: Seam) -> None:
         """Read the files that exist."""
         self._root, self._seam, self._lock = root, seam, threading.Lock()
-        self._offsets = {name: self._read(name) for name in FILE_NAMES}  # of the cleaner now, else as at the opening
+        # the cleaner's offsets are kept current, the others stay as at the opening
+        self._offsets = {name: self._read(name) for name in FILE_NAMES}
 
     def get(self, name: str, key: TopicPartition) -> int | None:
         """Return a log's offset in the file of this name, as it was when the directory was opened.
 
-        In `CLEANER_OFFSET_FILE_NAME`, the first offset that the cleaner has not seen, it is that of now.
+        `CLEANER_OFFSET_FILE_NAME`, the first offset that the cleaner has not seen, is current.
         """
         return self._offsets[name].get(key)
 
     def write(self, name: str, logs: Logs, waiting: Iterable[TopicPartition]) -> None:
-        """Write one of the files of logs that are open; a log that waits to be opened keeps its entry."""
+        """Write one of the files for open logs; a log that is not open yet keeps its entry."""
         with self._lock:
             offsets = {key: self.get(name, key) for key in waiting}
             offsets |= {key: _OFFSET_OF[name](log) for key, log in logs.items()}
             self._replace(name, {key: offset for key, offset in offsets.items() if offset is not None})
 
     def keep_only(self, keys: Collection[TopicPartition]) -> None:
-        """Forget partitions that no longer exist, before any log is open: one of the same name begins anew."""
+        """Forget partitions that no longer exist, before any log is open: a new one of the same name starts at 0."""
         with self._lock:
             for name, offsets in self._offsets.items():
                 gone = offsets.keys() - keys
@@ -72,13 +73,13 @@ class Checkpoints:
                     self._replace(name, offsets)
 
     def forget(self, key: TopicPartition) -> None:
-        """Forget a deleted log: in the cleaner's file now, in the others when they are written the next time."""
+        """Forget a deleted log: in the cleaner's file at once, in the others when they are next written."""
         for name in _OFFSET_OF:
             self._offsets[name].pop(key, None)
         self.set_cleaner_offset(key, None)
 
     def set_cleaner_offset(self, key: TopicPartition, offset: int | None) -> None:
-        """Write up to where a log was cleaned; None: it was deleted."""
+        """Write the offset up to which a log was cleaned; None for a deleted log."""
         with self._lock:
             offsets = self._offsets[CLEANER_OFFSET_FILE_NAME]
             if offsets.get(key) == offset:
@@ -103,7 +104,7 @@ class Checkpoints:
 
 
 def take_clean_shutdown(seam: Seam, root: str) -> bool:
-    """Remove the mark of an orderly close, on the disk too; return whether it was there."""
+    """Remove the mark of an orderly close, durably; return whether it was there."""
     path = child(root, clean_shutdown.FILE_NAME)
     if not os.path.exists(path):
         return False
@@ -113,5 +114,5 @@ def take_clean_shutdown(seam: Seam, root: str) -> bool:
 
 
 def write_clean_shutdown(seam: Seam, root: str, broker_epoch: int) -> None:
-    """Mark the directory as closed in order: everything of it is on the disk."""
+    """Mark the directory as closed in order: everything in it is durable."""
     replace_file(seam, child(root, clean_shutdown.FILE_NAME), clean_shutdown_bytes(broker_epoch))

@@ -1,4 +1,4 @@
-"""The end of a store or of one of its clients, by `with`."""
+"""Closing by `with`, for a store and its clients."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Self
 
 
 class ClosedInWith:
-    """What a `with` block closes at its end; an error of `close` does not hide the one that ends the block."""
+    """An object that a `with` block closes; an error of `close` does not hide the error of the block."""
 
     def close(self) -> None:
-        """End; a second call does nothing."""
+        """Close; a second call does nothing."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

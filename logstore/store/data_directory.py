@@ -1,11 +1,12 @@
-"""A data directory that is open for writing: a broker without a network.
+"""A data directory open for writing: a broker without a network.
 
     with logstore.open("data") as store:
         store.create_topic("orders", partitions=3, config={"compression.type": "zstd"})
         log = store.log("orders", 0)
 
 All state is in files that Kafka reads: topics, configurations, features and blocks of producer ids are records of
-`__cluster_metadata-0`, the rest is in the partitions. A store that changes no topics leaves the metadata as it is.
+`__cluster_metadata-0`, everything else is in the partitions. A store that changes no topics leaves the metadata as it
+is.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ from .transactions.coordinator import TransactionCoordinator
 
 
 class DataDirectory(ClosedInWith):
-    """The part of a store below its clients; made by `logstore.open`. Any thread may call all methods.
+    """A store without its clients; opened by `logstore.open`. All methods may be called from any thread.
 
     Attributes:
         path: of the data directory, absolute.
         cluster_id, node_id, directory_id: of the owner.
-        config: every configuration of the store itself, by Kafka's broker names.
+        config: the store's own configurations, by Kafka's broker names.
         lock: held while topics change; taken before the lock of a log, never after it.
         now_ms: the clock.
-        ticks_ms: a clock for intervals, which never goes back; a program's own clock is for both.
-        groups, transactions: the coordinators of all groups and of all transactional ids.
-        is_after_fork: this process is a fork of the one that opened the store; nothing is read or written here.
-        is_reconciled: transactions and partitions agree, so that a close may mark the directory as clean.
+        ticks_ms: a clock for intervals that never goes back; a clock given by the program serves for both.
+        groups, transactions: the coordinators of all groups and all transactional ids.
+        is_after_fork: this process is a fork of the one that opened the store; it must not read or write here.
+        is_reconciled: transactions and partitions agree, so a close may mark the directory as clean.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class DataDirectory(ClosedInWith):
 
     @property
     def failures(self) -> Mapping[str, Exception]:
-        """The background tasks that failed the last time, each with the error."""
+        """The background tasks whose last run failed, with the error."""
         return {**self._timers.failures, **self._housekeeping.failures}
 
     @property
@@ -116,16 +117,16 @@ class DataDirectory(ClosedInWith):
     def create_topic(
         self, name: str, partitions: int | None = None, config: Mapping[str, Any] | None = None
     ) -> TopicDescription:
-        """Make a topic and its partitions; on return they are on the disk.
+        """Create a topic and its partitions, durably.
 
         Args:
-            partitions: their number; by default `num.partitions`.
+            partitions: their number; `num.partitions` by default.
             config: topic configurations by Kafka's names.
 
         Raises:
             TopicExistsError, InvalidTopicError, InvalidPartitionsError, InvalidConfigurationError,
             PolicyViolationError: what Kafka refuses, in its words.
-            KafkaStorageError, DataDirectoryError: it could not be written, and there is no such topic.
+            KafkaStorageError, DataDirectoryError: a write failed, and the topic does not exist.
         """
         with self.lock:
             self._begin_change()
@@ -134,13 +135,13 @@ class DataDirectory(ClosedInWith):
         return self.describe_topic(name)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; its files are removed `file.delete.delay.ms` later.
+        """Delete a topic; its files are removed after `file.delete.delay.ms`.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such topic.
             InvalidTopicError: it belongs to a coordinator, which would forget everything.
-            KafkaStorageError: it could not be written.
-            DataDirectoryError: it is deleted, but not all of its files; the next opening removes them.
+            KafkaStorageError: the deletion could not be written.
+            DataDirectoryError: the topic is deleted, but some files remain; the next opening removes them.
         """
         with self.lock:
             self._begin_change()
@@ -160,8 +161,8 @@ class DataDirectory(ClosedInWith):
 
         Raises:
             UnknownTopicOrPartitionError, InvalidPartitionsError, PolicyViolationError: what Kafka refuses.
-            KafkaStorageError: it could not be written.
-            DataDirectoryError: they could not be made on the disk; each is made when it is first asked for.
+            KafkaStorageError: the change could not be written.
+            DataDirectoryError: the directories could not be made; each is made when it is first asked for.
         """
         with self.lock:
             self._begin_change()
@@ -172,11 +173,11 @@ class DataDirectory(ClosedInWith):
         return self.describe_topic(name)
 
     def alter_config(self, name: str, changes: Mapping[str, Any]) -> TopicDescription:
-        """Set configurations of a topic, at once; None unsets one.
+        """Set configurations of a topic, effective at once; None unsets one.
 
         Raises:
             UnknownTopicOrPartitionError, InvalidConfigurationError: what Kafka refuses.
-            KafkaStorageError: it could not be written.
+            KafkaStorageError: the change could not be written.
         """
         with self.lock:
             self._begin_change()
@@ -189,7 +190,7 @@ class DataDirectory(ClosedInWith):
         return describe(image, topic_of(image, name))
 
     def next_producer_id(self) -> int:
-        """Return a producer id that was never given; raises KafkaStorageError if the next block cannot be logged."""
+        """Return a new producer id; raises KafkaStorageError if the next block of them cannot be logged."""
         with self.lock:
             self._require_open()
             self._metadata.settle()
@@ -199,14 +200,14 @@ class DataDirectory(ClosedInWith):
             return ids.take()
 
     def schedule(self, name: str, interval_ms: int, function: Callable[[], object]) -> None:
-        """Have a short function called every `interval_ms` by the store's thread for timers.
+        """Call a short function every `interval_ms` from the store's timer thread.
 
         An error that it raises is kept in `failures`, and it is called again.
         """
         self._timers.add(name, interval_ms, function)
 
     def start(self) -> None:
-        """Start the thread that calls what is scheduled."""
+        """Start the timer thread."""
         self._timers.start()
 
     def run_due(self) -> list[str]:
@@ -217,19 +218,19 @@ class DataDirectory(ClosedInWith):
     def close(self) -> None:
         """Stop the timers, close all logs, and release the directory; a second call does nothing.
 
-        The directory is marked as closed in order only if all could be written, and not if its recovery after a crash
-        was interrupted, which the next opening has to finish. An interrupted close keeps the directory, whose logs
-        other threads may still be closing: a second call waits for them and does the rest.
+        The directory is marked as cleanly closed only if everything was written and no recovery after a crash was cut
+        off, which the next opening has to finish. An interrupted close keeps the directory locked, as other threads may
+        still be closing logs: a second call waits for them and does the rest.
 
         Raises:
-            LogstoreError: of the first log that could not be closed, after all others were.
+            LogstoreError: of the first log that could not be closed; all others are closed.
         """
         if self.is_after_fork:
             return
         self._timers.is_stopped = True
         self._partitions.stop_cleaning()
         self._timers.stop()
-        with self.lock:  # whoever comes second waits for it, and finds the store closed: others may have the directory
+        with self.lock:  # a second caller waits, and finds the store closed: others may have the directory then
             self._is_closed = True
             if self._has_let_go:
                 return
@@ -245,13 +246,14 @@ class DataDirectory(ClosedInWith):
         self._has_let_go = True
 
     def invalidate_after_fork(self) -> None:
-        """Let everything raise in the child of a fork, as its logs do, and `close` do nothing; takes no lock."""
+        """Disown the store in the child of a fork: every call raises, and `close` does nothing. Takes no lock."""
         self.is_after_fork = True
-        self.lock = threading.RLock()  # a thread of the parent may have held the other, and those of the coordinators
+        # new ones: a thread of the parent may hold the locks of the store and its coordinators for ever
+        self.lock = threading.RLock()
         self.groups = GroupCoordinator(self)
         self.transactions = TransactionCoordinator(self, self.groups)
         self._timers = Timers(self.ticks_ms)
-        # none, so that none is opened or read either
+        # no partitions, so that none is opened or read
         self._partitions = Partitions(self.path, self._seam, self.now_ms, self._checkpoints, self.config, self._timers)
 
     def require_same_process(self) -> None:
@@ -273,7 +275,7 @@ class DataDirectory(ClosedInWith):
         self._changes.settle()
 
     def _tell_groups(self, topic: str) -> None:
-        """Tell groups of new partitions; without the lock, because coordinators ask the store under theirs."""
+        """Tell groups of new partitions, without the lock: coordinators ask the store while they hold theirs."""
         if topic not in INTERNAL_TOPICS:
             self.groups.topic_changed(topic)
 

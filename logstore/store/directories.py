@@ -1,4 +1,4 @@
-"""The directories of partitions in a data directory, and the ones that are put aside: deleted, or of nobody."""
+"""Directories of partitions in a data directory, and those that are set aside: deleted or stray ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .metadata.log import DIRECTORY_NAME
 
 
 class PartitionDirectories:
-    """Where each partition is, and what becomes of a directory that is no partition's any more.
+    """The directory of each partition, and what happens to directories that belong to none.
 
     Attributes:
         strays: paths of directories whose partition the metadata does not know; they are left alone.
@@ -24,14 +24,14 @@ class PartitionDirectories:
     def __init__(self, root: str, seam: Seam) -> None:
         self._root, self._seam = root, seam
         self.strays: list[str] = []
-        self._deleted: dict[str, int] = {}  # path to when it is removed, ms since 1970
+        self._deleted: dict[str, int] = {}  # path to the time of its removal, ms since 1970
 
     def sort(self, image: MetadataImage, due_ms: int) -> None:
-        """Find strays, and put aside what is of a deleted topic, to be removed at `due_ms`.
+        """Find stray directories, and set aside those of deleted topics, to be removed at `due_ms`.
 
         Raises:
             InvalidNameError: a directory that is no partition's.
-            DataDirectoryError, CheckpointFormatError: what cannot be read.
+            DataDirectoryError, CheckpointFormatError: something cannot be read.
         """
         for name, path in partition_directories(self._root):
             if name.kind is DirectoryKind.DELETE:
@@ -44,19 +44,19 @@ class PartitionDirectories:
                     self.strays.append(path)
 
     def path(self, partition: TopicPartition) -> str:
-        """Return where the partition is, or is made."""
+        """Return the path of the partition's directory, present or future."""
         return child(self._root, directory_name(*partition))
 
     def has(self, partition: TopicPartition) -> bool:
-        """Return whether there is a directory of the partition; a stray one of its name is none."""
+        """Return whether the partition has a directory; a stray one of its name does not count."""
         path = self.path(partition)
         return os.path.isdir(path) and path not in self.strays
 
     def is_settled(self, partition: TopicPartition, *, deletes: bool) -> bool:
-        """Return whether neither retention nor the cleaner has anything to do: there is no closed segment.
+        """Return whether retention and cleaning have nothing to do: there is no closed segment.
 
         Args:
-            deletes: `cleanup.policy` has delete, which takes the only segment too, unless that is empty.
+            deletes: `cleanup.policy` has delete, which takes even the only segment unless it is empty.
 
         Raises:
             DataDirectoryError: the directory cannot be read.
@@ -65,14 +65,14 @@ class PartitionDirectories:
         return len(segments) == 1 and not (deletes and os.path.getsize(segments[0].log))
 
     def delete(self, partition: TopicPartition, due_ms: int) -> None:
-        """Put the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
+        """Set the directory aside, to be removed at `due_ms`; raises DataDirectoryError."""
         self._deleted[self._set_aside(partition, DirectoryKind.DELETE)] = due_ms
 
     def make(self, partition: TopicPartition) -> bool:
-        """Make a partition's directory if it is missing, after a stray one of its name was put aside.
+        """Create a partition's directory if it is missing, after a stray one of its name was set aside.
 
         Returns:
-            Whether one was made; it is safe after `sync`.
+            True if one was created; it is durable after `sync`.
 
         Raises:
             DataDirectoryError: the disk refuses it.
@@ -87,11 +87,11 @@ class PartitionDirectories:
         return True
 
     def sync(self) -> None:
-        """Wait until the names of the directories are on disk; raises DataDirectoryError."""
+        """Sync the names of the directories; raises DataDirectoryError."""
         self._seam.sync_directory(self._root)
 
     def abandon(self, partition: TopicPartition) -> None:
-        """Let a directory that cannot be put aside be a stray one."""
+        """Treat a directory that cannot be set aside as stray."""
         if os.path.isdir(self.path(partition)):
             self.strays.append(self.path(partition))
 
@@ -118,5 +118,5 @@ class PartitionDirectories:
 
 
 def _is_known(topic: TopicImage | None, partition: int, topic_id: str | None) -> bool:
-    """Return whether a directory is of a partition that the metadata has; one without an id was not finished."""
+    """Return whether the metadata has the partition of a directory; an unfinished one has no topic id."""
     return topic is not None and partition in topic.partitions and topic_id in (None, topic.topic_id)

@@ -1,10 +1,10 @@
-"""Waiting for records of some partitions: the append that brings them wakes who waits.
+"""Waiting for records of several partitions: an append wakes the waiting thread.
 
     arrivals = Arrivals()
-    arrivals.expect(partition, log)           # before the last look at the log: nothing that comes later is missed
-    ready = arrivals.wait(timeout_s=0.5)      # the partitions that got something
+    arrivals.expect(partition, log)           # before the last look at the log, so that nothing is missed
+    ready = arrivals.wait(timeout_s=0.5)      # the partitions that were appended to
 
-As a fetch of Kafka's that is parked until there is enough (`DelayedFetch`, `DelayedOperationPurgatory`).
+It works like a fetch that Kafka parks until there is enough data (`DelayedFetch`, `DelayedOperationPurgatory`).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._watchers: dict[TopicPartition, Callable[[], None]] = {}
-        # one call of C to wait and one to wake: an interrupt leaves no lock behind
+        # a single C call to wait and one to wake: an interrupt leaves no lock behind
         self._ready: SimpleQueue[TopicPartition | None] = SimpleQueue()
 
     def expect(self, partition: TopicPartition, log: PartitionLog) -> bool:
-        """Have the next append to the log end the wait, also that of a marker; return False if that is so already."""
+        """End the wait with the next append to the log, markers too; return False if that is arranged already."""
         watcher = self._watchers.get(partition)
         if watcher is None:
             watcher = self._watchers[partition] = partial(self._ready.put, partition)
         return log.watch(watcher)
 
     def wake(self) -> None:
-        """End the wait of another thread, or the next one."""
+        """End the present or next wait of another thread."""
         self._ready.put(None)
 
     def wait(self, timeout_s: float) -> set[TopicPartition]:
-        """Wait for an append, a `wake`, or the time to be up; return the partitions that got something.
+        """Wait for an append, a `wake` or the timeout; return the partitions that were appended to.
 
-        They have to be expected again. The wait ends after `LOOK_AGAIN_S` at the latest, and then the caller looks at
-        all partitions: an append that was interrupted may have woken nobody.
+        These must be expected again. The wait lasts `LOOK_AGAIN_S` at most, and then the caller must look at all
+        partitions: an interrupted append may have woken nobody.
         """
         ready: set[TopicPartition | None] = set()
         with suppress(Empty):

@@ -28,10 +28,10 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class Housekeeping:
-    """The tasks of one data directory. A partition that fails does not keep the others from their turn.
+    """The tasks of one data directory. A partition that fails does not hold up the others.
 
     Attributes:
-        failures: from task and partition to the reason of the last failure, until the task succeeds.
+        failures: last error by task and partition, until the task succeeds.
     """
 
     def __init__(self, partitions: Partitions, config: BrokerConfig, now_ms: Callable[[], int]) -> None:
@@ -40,7 +40,7 @@ class Housekeeping:
         self._checkpoints, self._timers = partitions.checkpoints, partitions.timers
 
     def start(self) -> None:
-        """Have all tasks called at Kafka's intervals, first after `log.initial.task.delay.ms`."""
+        """Schedule all tasks at Kafka's intervals, first after `log.initial.task.delay.ms`."""
         config = self._config
         delay_ms = config["log.initial.task.delay.ms"]
         for name, interval_ms, function in (
@@ -69,7 +69,7 @@ class Housekeeping:
             self._timers.add("cleaning", config["log.cleaner.backoff.ms"], self.clean, is_long=True)
 
     def flush(self) -> None:
-        """Flush logs whose `flush.ms` is over."""
+        """Flush logs whose `flush.ms` has passed."""
         for key, log in self._partitions.logs.items():
             if log.config["flush.ms"] < NEVER_MS:
                 with self._record_failure("flush", key):
@@ -80,7 +80,7 @@ class Housekeeping:
         self._checkpoints.write(name, self._partitions.logs, self._partitions.waiting)
 
     def delete_old_segments(self, *, is_compacted: bool = False) -> None:
-        """Apply retention to logs that are compacted, which `clean` does, or to those that are not."""
+        """Apply retention to logs that are not compacted; or to compacted ones, which `clean` asks for."""
         for key in self._keys(compacted=is_compacted):
             with self._record_failure("retention", key):
                 log = self._log(key)
@@ -88,12 +88,12 @@ class Housekeeping:
                     log.delete_old_segments(self._now_ms())
 
     def _log(self, key: TopicPartition) -> PartitionLog | None:
-        """Return the log, opened if need be; None if nothing of it is to be deleted or cleaned, or it has failed."""
+        """Return the log, opened if need be; None if it has nothing to delete or clean, or has failed."""
         log = None if self._partitions.is_settled(key) else self._partitions.get(key)
         return log if log is not None and log.is_writable else None
 
     def _keys(self, *, compacted: bool) -> list[TopicPartition]:
-        """Return the partitions that are compacted, or those that are not; open or not."""
+        """Return the partitions that are compacted, or those that are not, open or closed."""
         keys = [*self._partitions.logs, *self._partitions.waiting]
         configs = {key: self._partitions.config(key) for key in keys}
         return [key for key, config in configs.items() if config is not None and is_compacted(config) == compacted]
@@ -115,7 +115,7 @@ class Housekeeping:
     def clean(self) -> None:
         """Clean logs, the dirtiest first, until none is worth it; then apply retention to compacted logs.
 
-        A log whose cleaning fails is left out until the next time (`LogCleanerManager.grabFilthiestCompactedLog`).
+        A log whose cleaning fails is left out until the next run (`LogCleanerManager.grabFilthiestCompactedLog`).
         """
         left_out: set[TopicPartition] = set()
         while not self._timers.is_stopped and (chosen := self._filthiest(left_out)) is not None:
@@ -148,7 +148,7 @@ class Housekeeping:
 
     @contextmanager
     def _record_failure(self, task: str, partition: TopicPartition) -> Iterator[None]:
-        """Keep why a task failed with a partition, so that the next one has its turn."""
+        """Keep the error of a task with a partition, so that the next partition has its turn."""
         name = f"{task} of {directory_name(*partition)}"
         try:
             yield

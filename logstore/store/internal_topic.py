@@ -1,4 +1,4 @@
-"""An internal topic and its coordinator: made for the first key, with the records of a key in one partition."""
+"""An internal topic and its coordinator: created for the first key; all records of a key are in one partition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CoordinatorTopic:
     """`__transaction_state` or `__consumer_offsets`.
 
     Attributes:
-        is_durable: a request is answered when its records are on the disk, and survive a power failure.
+        is_durable: a request is answered only when its records are durable.
     """
 
     def __init__(self, store: DataDirectory, name: str) -> None:
@@ -46,15 +46,15 @@ class CoordinatorTopic:
 
     @property
     def partition_count(self) -> int:
-        """Count the partitions, 0 before the topic is made; more that are added later do not count."""
+        """The number of partitions, 0 before the topic is created; partitions added later do not count."""
         if self._partition_count == 0:
-            # with the lock: while another thread makes the topic, it has no partitions yet
+            # under the lock: while another thread creates the topic, it has no partitions yet
             with self._store.lock, suppress(UnknownTopicOrPartitionError):
                 self._partition_count = self._store.describe_topic(self.name).partition_count
         return self._partition_count
 
     def make(self) -> None:
-        """Make the topic if it does not exist."""
+        """Create the topic if it does not exist."""
         with self._making:
             if self.partition_count == 0:
                 broker, count_name = self._store.config, _PARTITION_COUNT_NAMES[self.name]
@@ -62,7 +62,7 @@ class CoordinatorTopic:
                 self._store.create_topic(self.name, partitions=broker[count_name], config=topic_config)
 
     def partition_of(self, key: str) -> int:
-        """Return the partition of a group or transactional id; make the topic for the first one."""
+        """Return the partition of a group or transactional id; creates the topic for the first one."""
         if self.partition_count == 0:
             self.make()
         return partition_for(key, self.partition_count)
@@ -74,7 +74,7 @@ class CoordinatorTopic:
     def append(
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, needs_sync: bool = True
     ) -> AppendInfo:
-        """Write records as one batch without a producer; wait for the disk if `needs_sync` and the topic is durable.
+        """Write records as one batch without a producer; sync them if `needs_sync` and the topic is durable.
 
         Raises:
             LogstoreError: as `PartitionLog.append_records`; nothing is written, or the log is no longer writable.
@@ -92,7 +92,7 @@ class CoordinatorTopic:
     def append_tombstones(
         self, partition: int, keys: Sequence[bytes], *, needs_sync: bool = True
     ) -> Iterator[list[bytes]]:
-        """Write tombstones in batches small enough for any topic; yield the keys of each batch when it is written.
+        """Write tombstones in batches small enough for any topic; yield the keys of each batch once it is written.
 
         Raises:
             LogstoreError: as `append`.
@@ -102,13 +102,13 @@ class CoordinatorTopic:
             yield batch
 
     def sync(self, log: PartitionLog) -> None:
-        """Wait for the disk if writes are to be durable."""
+        """Sync the log if writes must be durable."""
         if self.is_durable:
             log.flush()
 
 
 def internal_config(name: str, broker: Mapping[str, Any]) -> dict[str, str]:
-    """Return the configuration that a broker gives an internal topic; nothing for another topic."""
+    """Return the configuration that a broker gives an internal topic; empty for another topic."""
     if name == consumer_offsets.TOPIC:
         return {
             "cleanup.policy": "compact",
@@ -147,10 +147,10 @@ def append_marker(log: PartitionLog, marker: MarkerEntry) -> None:
 
 
 def for_each_then_raise(things: Iterable[T], act: Callable[[T], object]) -> None:
-    """Call `act` with every thing, whatever becomes of the others.
+    """Call `act` with every item, whatever happens with the others.
 
     Raises:
-        LogstoreError: the first one that `act` raised, after it was called with all.
+        LogstoreError: the first one that `act` raised, after all calls.
     """
     failure: LogstoreError | None = None
     for thing in things:

@@ -1,4 +1,4 @@
-"""The partitions of a data directory: opened in parallel, made, and put aside to be deleted (`LogManager`)."""
+"""Partitions of a data directory: opened in parallel, created, and set aside to be deleted (`LogManager`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Progress = Callable[[int, int], object]
 
 
 class WantedPartition(NamedTuple):
-    """A partition that exists in the metadata, as it is to be opened.
+    """A partition that the metadata has, as it must be opened.
 
     `was_clean`: it was closed in order and needs no recovery.
     """
@@ -40,7 +40,7 @@ class WantedPartition(NamedTuple):
 
 
 class Partitions:
-    """The logs of a store. After an orderly close each is opened when it is first asked for.
+    """The logs of a store. After an orderly close each is opened when first asked for.
 
     Attributes:
         was_clean: the directory was closed in order, so its logs need no recovery.
@@ -66,8 +66,8 @@ class Partitions:
         self.was_clean = False
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._waiting: dict[TopicPartition, WantedPartition] = {}
-        self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are put aside
-        self._settled: set[TopicPartition] = set()  # of those that wait: nothing is to be deleted or cleaned
+        self._leaving: dict[TopicPartition, PartitionLog | None] = {}  # of deleted topics, until they are set aside
+        self._settled: set[TopicPartition] = set()  # not open, and nothing to be deleted or cleaned
         self._lock = threading.RLock()
 
     def sort_directories(self, image: MetadataImage) -> None:
@@ -76,7 +76,7 @@ class Partitions:
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
-        """The logs that are open now."""
+        """The logs that are open."""
         return dict(self._logs)
 
     @property
@@ -86,11 +86,11 @@ class Partitions:
 
     @property
     def has_half_open(self) -> bool:
-        """Return whether a partition that is not open has a directory that needs recovery."""
+        """True if a partition that is not open has a directory that needs recovery."""
         return any(not one.was_clean and self.directories.has(one.key) for one in self._waiting.values())
 
     def start(self, wanted: Iterable[WantedPartition], progress: Progress | None) -> None:
-        """Recover all partitions; after an orderly close only make those that are missing; raises as `open_all`."""
+        """Recover all partitions; after an orderly close only create missing ones; raises as `open_all`."""
         wanted = list(wanted)
         self.checkpoints.keep_only({one.key for one in wanted})
         if self.was_clean:
@@ -100,7 +100,7 @@ class Partitions:
         self.open_all([one for one in wanted if one.key not in self._waiting], progress, len(self._waiting))
 
     def get(self, key: TopicPartition) -> PartitionLog | None:
-        """Return the log of a partition, opened if need be; None if there is no such partition.
+        """Return the log of a partition, opened if need be; None if it does not exist.
 
         Raises:
             LogstoreError: it cannot be opened.
@@ -111,7 +111,7 @@ class Partitions:
         with self._lock:
             wanted = self._waiting.get(key)
             if wanted is not None and key not in self._logs:
-                self._waiting[key] = wanted._replace(was_clean=False)  # an interrupt leaves it open by halves
+                self._waiting[key] = wanted._replace(was_clean=False)  # first: an interrupt leaves it to be recovered
                 self._make_directories([key])
                 with _named(key):
                     self._open(wanted)
@@ -119,7 +119,7 @@ class Partitions:
             return self._logs.get(key)
 
     def config(self, key: TopicPartition) -> LogConfig | None:
-        """Return the configuration of a partition, open or not; None if there is no such partition."""
+        """Return the configuration of a partition, open or not; None if it does not exist."""
         waiting, log = self._waiting.get(key), self._logs.get(key)
         return log.config if log is not None else None if waiting is None else waiting.config
 
@@ -141,11 +141,11 @@ class Partitions:
     def open_all(
         self, wanted: Iterable[WantedPartition], progress: Progress | None = None, ready_count: int = 0
     ) -> None:
-        """Open partitions, and make those that are missing.
+        """Open partitions, and create missing ones.
 
         Args:
-            progress: called with the number of partitions that are ready, and of all.
-            ready_count: partitions that are ready already and count as well.
+            progress: called with the number of ready partitions and the number of all.
+            ready_count: partitions that are ready before, counted too.
 
         Raises:
             LogstoreError: of the first that cannot be opened; the others are closed again.
@@ -170,7 +170,7 @@ class Partitions:
             raise
 
     def stop_cleaning(self) -> None:
-        """Have rounds of cleaning given up, for the logs are about to be closed."""
+        """Make rounds of cleaning abort, as the logs are about to be closed."""
         for log in self.logs.values():
             log.is_cleaning_stopped = True
 
@@ -194,10 +194,10 @@ class Partitions:
     def put_aside(
         self, keys: Collection[TopicPartition], file_delete_delay_ms: int | None = None
     ) -> LogstoreError | None:
-        """Close partitions of a topic that was deleted; their directories are removed some time later.
+        """Close partitions of a deleted topic; their directories are removed later.
 
         Returns:
-            The first error, after all partitions were tried. A directory that stays is in the way of no new topic.
+            The first error, after all partitions were tried. A directory that stays does not block a new topic.
         """
         with self._lock:
             for key in keys:
@@ -214,7 +214,7 @@ class Partitions:
         return failure
 
     def update(self, wanted: Iterable[WantedPartition]) -> None:
-        """Configure partitions anew; those that do not exist are made when they are first asked for."""
+        """Update configurations; partitions without log are created when first asked for."""
         with self._lock:
             for one in wanted:
                 log, waiting = self._logs.get(one.key), self._waiting.get(one.key)
@@ -225,13 +225,13 @@ class Partitions:
                     log.update_config(one.config)
 
     def settle(self, wanted: Iterable[WantedPartition]) -> LogstoreError | None:
-        """After an interrupted change, keep these partitions and no others; returns as `put_aside`."""
+        """After an interrupted change, keep exactly these partitions; returns as `put_aside`."""
         wanted = list(wanted)
         self.update(wanted)
         return self.put_aside({*self._waiting, *self._logs} - {one.key for one in wanted})
 
     def _make_directories(self, keys: Collection[TopicPartition]) -> None:
-        """Make directories that are missing; one sync of their parent serves all, also those before one that fails."""
+        """Create missing directories, with one sync of their parent, even if one fails."""
         made_count = 0
         try:
             for key in keys:
@@ -263,7 +263,7 @@ class Partitions:
         self._logs[key] = log
 
     def _put_aside(self, key: TopicPartition, log: PartitionLog | None, due_ms: int) -> LogstoreError | None:
-        """Close a log and let its directory be removed; a directory that cannot be renamed is a stray one then."""
+        """Close a log and have its directory removed later; a directory that cannot be renamed becomes stray."""
         failure = None
         try:
             if log is not None:

@@ -1,11 +1,11 @@
-"""A data directory that is only read: without the lock and without a write, so that a broker may run beside it.
+"""A data directory open for reading: without lock and without writes, so a broker may run beside it.
 
     store = logstore.open("/var/lib/kafka/data", read_only=True)
     store.topics, store.log("orders", 0).records()
-    store.refresh()                                        # sees topics that were made and deleted since
+    store.refresh()                                        # sees topics created and deleted since
 
-Topics are those of the metadata log. One of several directories of a broker may have no metadata log: then they are
-those whose partitions are there, and their configurations are not known.
+Topics come from the metadata log. One of a broker's several directories may have none: then the topics are those whose
+partitions are there, and their configurations are unknown.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _UNKNOWN_PARTITION = PartitionImage((), (), (), -1, -1)
 
 
 class ReadOnlyStore(ClosedInWith):
-    """A data directory as of the last `refresh`; made by `logstore.open`. Any thread may call all methods.
+    """A data directory as of the last `refresh`; opened by `logstore.open`. All methods may be called from any thread.
 
     Attributes:
         path: of the data directory, absolute.
-        properties: of `meta.properties`; None where there is none.
+        properties: of `meta.properties`; None without the file.
         now_ms: the clock.
     """
 
@@ -67,7 +67,7 @@ class ReadOnlyStore(ClosedInWith):
             return describe(self._image, topic_of(self._image, name))
 
     def log(self, topic: str, partition: int) -> PartitionReader:
-        """Return the reader of a partition, the same each time; the caller refreshes it.
+        """Return the reader of a partition, always the same one; the caller refreshes it.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such partition, or its directory is not here (yet).
@@ -87,7 +87,7 @@ class ReadOnlyStore(ClosedInWith):
             return self._readers[key]
 
     def refresh(self) -> None:
-        """Read which topics there are now; the reader of a partition is refreshed by itself.
+        """Read the present topics; the reader of a partition is refreshed separately.
 
         Raises:
             DataDirectoryError: there is no such directory, or it cannot be read.
@@ -104,7 +104,7 @@ class ReadOnlyStore(ClosedInWith):
             self._readers = {key: one for key, one in self._readers.items() if self._is_of(key, one, known)}
 
     def close(self) -> None:
-        """Do nothing, for nothing is held; a store that is written needs it."""
+        """Do nothing, as nothing is held; for symmetry with a store that is written."""
 
     def __repr__(self) -> str:
         return f"<ReadOnlyStore {self.path}: {len(self._topics)} topics>"
@@ -118,7 +118,7 @@ class ReadOnlyStore(ClosedInWith):
         return read_meta_properties(file) if os.path.exists(file) else None
 
     def _read_metadata(self) -> None:
-        """Go on in the log, or begin anew with a snapshot if the beginning of the log was deleted meanwhile."""
+        """Continue in the log, or start over with a snapshot if the beginning of the log was deleted meanwhile."""
         path = child(self.path, DIRECTORY_NAME)
         if self._metadata is None:
             self._metadata = PartitionReader(path)
@@ -145,6 +145,6 @@ class ReadOnlyStore(ClosedInWith):
         return image
 
     def _is_of(self, key: tuple[str, int], reader: PartitionReader, topic_ids: Mapping[str, str]) -> bool:
-        """Return whether the reader reads the topic that has the name now, and not one that was deleted."""
+        """Return whether the reader reads the present topic of that name, and not a deleted one."""
         topic_id = topic_ids.get(key[0])
         return topic_id is not None and topic_id == (topic_id_of(reader.path) or "")

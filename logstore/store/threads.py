@@ -1,8 +1,8 @@
-"""Work on many things at a time that an interrupt of the waiting thread neither hangs nor leaves behind.
+"""Parallel work that an interrupt of the waiting thread neither hangs nor leaves running.
 
-Not an executor: an interrupt (Ctrl-C) of `submit` or of a wait may leave one of its locks locked, or raise RuntimeError
-in place of the interrupt, and work goes on that nobody waits for. Here all that is waited for is a `SimpleQueue`, which
-is one call of C, and what is done stands in a list, so that nothing is lost with a message from the queue.
+Not an executor: an interrupt (Ctrl-C) of `submit` or of a wait may leave one of its locks locked, or turn into a
+RuntimeError, and work goes on that nobody waits for. Here every wait is one C call on a `SimpleQueue`, and results are
+in a list, so nothing is lost with a message from the queue.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ T = TypeVar("T")
 def each_done(
     work: Callable[[T], object], items: Collection[T], thread_count: int
 ) -> Generator[tuple[T, BaseException | None]]:
-    """Yield each item once `work` is done on it, with the error that this raised, if it did.
+    """Yield each item once `work` has run on it, with the error that it raised, if any.
 
-    When it ends or is closed, also by an interrupt, no thread works any more; what was not begun by then is left out.
+    When the generator ends or is closed, also by an interrupt, no thread works any more; items not begun are left out.
 
     Args:
-        thread_count: threads that work at most; the caller's own works only if no thread can be started.
+        thread_count: upper bound; the calling thread works only if no thread can be started.
     """
     waiting: SimpleQueue[T] = SimpleQueue()
     for item in items:
@@ -51,7 +51,7 @@ def each_done(
         for _ in range(min(thread_count, len(items))):
             try:
                 start_new_thread(work_off, ())
-            except RuntimeError:  # the process ends, or has too many
+            except RuntimeError:  # the interpreter is shutting down, or there are too many threads
                 work_off()
                 break
         for number in range(len(items)):

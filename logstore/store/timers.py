@@ -1,8 +1,8 @@
-"""Functions that are called now and then, in the order in which they are due (`KafkaScheduler`).
+"""Periodic functions, called in the order in which they are due (`KafkaScheduler`).
 
-Intervals are counted by a clock that never goes back, so that a step of the wall clock neither stops nor hurries them.
-One thread calls the functions. A long one, such as a cleaning, has a thread of its own while it runs, so that the
-others stay punctual. A function that fails is called again when it is due the next time.
+Intervals are counted by a clock that never goes back, so a step of the wall clock neither stops nor hurries them. One
+thread calls the functions. A long one, such as a cleaning, runs in a thread of its own, so that the others stay
+punctual. A function that fails is called again when it is next due.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class _Timer:
     interval_ms: int | None  # None: once
     function: Callable[[], object]
     is_long: bool
-    worker: _Worker | None = None  # of a long one: who runs it, or ran it last
+    worker: _Worker | None = None  # of a long one: the thread that runs it, or ran it last
 
 
 class _Worker:
-    """A thread that can be waited for: `Thread.join` takes a thread for ended when it is interrupted."""
+    """A thread that can be waited for: `Thread.join` takes an interrupted wait for the end of the thread."""
 
     def __init__(self, name: str, function: Callable[[], object]) -> None:
         self._function = function
@@ -39,17 +39,17 @@ class _Worker:
         self._has_ended = False
 
     def start(self) -> None:
-        """Begin; to be called once."""
+        """Start the thread; to be called once."""
         self._ending.acquire()
         self._thread.start()
 
     @property
     def is_running(self) -> bool:
-        """Whether the function has begun and not ended."""
+        """True while the function runs."""
         return not self._has_ended and self._thread.is_alive()
 
     def wait(self) -> None:
-        """Wait until the function has ended; inside of it, do nothing."""
+        """Wait until the function has ended; called by the function itself, do nothing."""
         while self.is_running and self._thread is not threading.current_thread():
             self._ending.acquire(timeout=_LOOK_AGAIN_S)
 
@@ -62,25 +62,25 @@ class _Worker:
 
 
 class Timers:
-    """The functions by name, and the threads that call them once they are started.
+    """The functions by name, and the threads that call them after `start`.
 
     Attributes:
-        failures: from name to what the function raised the last time it was called.
-        is_stopped: nothing is called any more; a function that runs should come to its end.
+        failures: name to the error of the last call.
+        is_stopped: nothing is called any more; a running function should end.
     """
 
     def __init__(self, ticks_ms: Callable[[], int]) -> None:
-        """Take a clock in milliseconds since any moment, which never goes back."""
+        """Take a clock in milliseconds that never goes back."""
         self.failures: dict[str, Exception] = {}
         self.is_stopped = False
         self._ticks_ms = ticks_ms
         self._by_name: dict[str, _Timer] = {}
-        self._heap: list[tuple[int, int, _Timer]] = []  # when it is due; one that is not in `_by_name` any more is dead
+        self._heap: list[tuple[int, int, _Timer]] = []  # due time first; a timer that is not in `_by_name` is dead
         self._numbers = itertools.count()
-        # plain locks and a queue: a `Condition` is Python, and an interrupt may leave it locked
+        # plain locks and a queue: an interrupt may leave a `Condition`, which is Python, locked
         self._lock = threading.RLock()
         self._wakes: SimpleQueue[None] = SimpleQueue()
-        self._calling = threading.RLock()  # held while a function runs that is not long
+        self._calling = threading.RLock()  # held while a short function runs
         self._worker: _Worker | None = None
 
     def add(
@@ -92,9 +92,9 @@ class Timers:
         delay_ms: int | None = None,
         is_long: bool = False,
     ) -> None:
-        """Call the function every `interval_ms`, first in `delay_ms`; a name that is there gets the new function.
+        """Call the function every `interval_ms`, first in `delay_ms`; replaces a function of the same name.
 
-        A long function is left out when it is due and still running.
+        A long function that is still running when it is due is not called again.
         """
         self._put(_Timer(name, max(interval_ms, 1), function, is_long), interval_ms if delay_ms is None else delay_ms)
 
@@ -103,7 +103,7 @@ class Timers:
         self._put(_Timer(f"once {next(self._numbers)}", None, function, is_long=False), 0)
 
     def run_due(self) -> list[str]:
-        """Call what is due now, in this thread, long functions too; the names of what was called, in order."""
+        """Call what is due in this thread, long functions too; return the names of the called ones, in order."""
         called, now_ms = [], self._ticks_ms()
         while (timer := self._next_due(now_ms)) is not None:
             with self._calling:
@@ -112,12 +112,12 @@ class Timers:
         return called
 
     def start(self) -> None:
-        """Begin to call what is due."""
+        """Start the thread that calls what is due."""
         self._worker = _Worker("logstore-timers", self._run)
         self._worker.start()
 
     def stop(self) -> None:
-        """Call nothing any more, not even what was to run soon; wait for the functions that run."""
+        """Call nothing any more, not even what was to run soon; wait for running functions."""
         with self._lock:
             self.is_stopped = True
         self._wakes.put(None)
@@ -131,13 +131,13 @@ class Timers:
 
     def _put(self, timer: _Timer, delay_ms: int) -> None:
         with self._lock:
-            # first the heap: an interrupt in between leaves a dead timer, not a name that is never called
+            # the heap first: an interrupt in between leaves a dead timer, not a name that is never called
             heappush(self._heap, (self._ticks_ms() + delay_ms, next(self._numbers), timer))
             self._by_name[timer.name] = timer
         self._wakes.put(None)
 
     def _next_due(self, now_ms: int) -> _Timer | None:
-        """Take the timer that is due first, which is due again later; None if none is due."""
+        """Return the first due timer, rescheduled if it is periodic; None if none is due."""
         with self._lock:
             while self._heap and not self.is_stopped:
                 due_ms, _, timer = self._heap[0]
@@ -149,7 +149,7 @@ class Timers:
                     del self._by_name[timer.name]
                     heappop(self._heap)
                     return timer
-                else:  # in one step: an interrupt leaves it due, or due later
+                else:  # a single step: an interrupt leaves it due now or due later
                     heapreplace(self._heap, (now_ms + timer.interval_ms, next(self._numbers), timer))
                     return timer
             return None
@@ -180,13 +180,13 @@ class Timers:
         worker = _Worker(f"logstore-{timer.name}", lambda: self._call(timer))
         try:
             worker.start()
-        except RuntimeError as error:  # there is no room for another thread; it is tried again
+        except RuntimeError as error:  # no thread can be started; it is tried again
             self.failures[timer.name] = error
         else:
             timer.worker = worker
 
     def _wait(self) -> None:
-        """Wait until a timer is due, one was added or the end has come."""
+        """Wait until a timer is due, one is added, or the timers are stopped."""
         with self._lock:
             due_ms = self._heap[0][0] if self._heap else None
         wait_ms = IDLE_WAIT_MS if due_ms is None else min(due_ms - self._ticks_ms(), IDLE_WAIT_MS)

@@ -1,4 +1,4 @@
-"""The group coordinator of a store: offsets and members of groups, bound to logs (`GroupCoordinatorService`).
+"""Group coordinator of a store: offsets and members of groups, bound to logs (`GroupCoordinatorService`).
 
     groups = GroupCoordinator(store)
     groups.commit(ConsumerGroupMetadata("billing"), {("payments", 0): OffsetAndMetadata(17)})
@@ -6,9 +6,9 @@
     groups.join("billing", Joining("m1", topics=("payments",), assignors=ASSIGNORS))
     member = groups.sync("billing", "m1")
 
-Members are consumers of this process, so that groups have none when the store is opened. A member that has joined gets
-its partitions from `sync` as soon as all others have joined too, or their time is up. No call waits, so that consumers
-of one thread can take turns. A member that hears of a rebalance by `heartbeat` joins again.
+Members are consumers of this process, so groups have none when the store is opened. A member that has joined gets its
+partitions from `sync` as soon as all others have joined too, or their time is up. No call waits, so that consumers of
+one thread can take turns. A member that learns of a rebalance from `heartbeat` joins again.
 
 `TransactionCoordinator.commit_offsets` commits the offsets of transactions.
 """
@@ -57,7 +57,7 @@ class GroupCoordinator:
     """All groups of a store; see the module. Calls may come from any thread."""
 
     def __init__(self, store: DataDirectory) -> None:
-        """Nothing is made or read yet: a partition is loaded when the first of its groups is asked for."""
+        """Keep the store; a partition is loaded when the first of its groups is asked for."""
         self._store = store
         self._topic = CoordinatorTopic(store, TOPIC)
         self._loaded: dict[int, GroupPartition] = {}
@@ -65,17 +65,17 @@ class GroupCoordinator:
         self._abandoned: deque[tuple[str, str]] = deque()
 
     def start(self) -> None:
-        """Begin to remove silent members and expired offsets."""
+        """Schedule the removal of silent members and expired offsets."""
         expiry_interval_ms = self._store.config["offsets.retention.check.interval.ms"]
         self._store.schedule("group-rebalance", _REBALANCE_CHECK_INTERVAL_MS, self.remove_silent)
         self._store.schedule("group-metadata-expiration", expiry_interval_ms, self.remove_expired)
 
     def partition_of(self, group_id: str) -> int:
-        """Return the partition of `__consumer_offsets` that keeps a group; make the topic for the first one."""
+        """Return the partition of `__consumer_offsets` that keeps a group; creates the topic for the first one."""
         return self._topic.partition_of(group_id)
 
     def commit(self, member: ConsumerGroupMetadata, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Commit offsets, the next ones to read.
+        """Commit offsets: of each partition the next one to read.
 
         Raises:
             UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group.
@@ -88,7 +88,7 @@ class GroupCoordinator:
             now_ms = self._store.now_ms()
             partition.check_commit(member, is_transactional=False, ticks_ms=self._store.ticks_ms())
             logs = {place: log_or_none(self._store, *place) for place in offsets}
-            # the ids of topics, as the Java client of 4.3.1 adds them
+            # with topic ids, as the Java client of 4.3.1 sends them
             topic_ids = {place: log.topic_id for place, log in logs.items() if log is not None}
             records = commit_records(
                 member.group_id,
@@ -124,7 +124,7 @@ class GroupCoordinator:
             partition.write_undecided(records, identity, guard=guard, now_ms=now_ms)
 
     def write_marker(self, number: int, marker: MarkerEntry) -> None:
-        """Write the marker of a transaction to a partition of `__consumer_offsets`, which settles its offsets.
+        """Write the marker of a transaction to a partition of `__consumer_offsets`, and settle its offsets.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -138,10 +138,10 @@ class GroupCoordinator:
     ) -> dict[TopicPartition, CommittedOffset | None]:
         """Return the committed offsets of partitions, by default of all that have one; None where nothing is committed.
 
-        An offset of a topic that was deleted and made anew under its name does not count.
+        An offset of a deleted topic does not count for a new topic of the same name.
 
         Raises:
-            UnstableOffsetCommitError: with `require_stable`, a transaction is about to replace one of them.
+            UnstableOffsetCommitError: with `require_stable`, a transaction may still replace one of them.
         """
         if self._topic.partition_count == 0:
             return dict.fromkeys(partitions or (), None)
@@ -155,10 +155,10 @@ class GroupCoordinator:
             }
 
     def topic_deleted(self, topic: str, topic_id: str | None) -> None:
-        """Forget the offsets of a topic that was deleted, in all groups.
+        """Forget the offsets of a deleted topic in all groups.
 
         Raises:
-            LogstoreError: of the first partition that cannot be read or written; the others have been seen to.
+            LogstoreError: of the first partition that cannot be read or written; all were tried.
         """
 
         def remove(number: int) -> None:
@@ -169,17 +169,17 @@ class GroupCoordinator:
         for_each_then_raise(range(self._topic.partition_count), remove)
 
     def remove_expired(self) -> None:
-        """Forget offsets whose `offsets.retention.minutes` are over; to be called now and then.
+        """Forget offsets after `offsets.retention.minutes`; to be called periodically.
 
         Raises:
-            LogstoreError: of the first group that cannot be read or written; the others have been seen to.
+            LogstoreError: of the first group that cannot be read or written; all were tried.
         """
         retention_ms, now_ms = self._store.config["offsets.retention.minutes"] * _MINUTE_MS, self._store.now_ms()
         numbers = range(self._topic.partition_count)
         for_each_then_raise(numbers, lambda number: self._partition(number).remove_expired(retention_ms, now_ms))
 
     def join(self, group_id: str, joining: Joining) -> None:
-        """Let a member join, or join again; `sync` tells when it has its partitions.
+        """Let a member join, or join again; `sync` then returns its partitions.
 
         Raises:
             InvalidGroupIdError, InconsistentGroupProtocolError: as `GroupMembership.join`.
@@ -194,12 +194,12 @@ class GroupCoordinator:
             partition.groups[group_id] = group
 
     def sync(self, group_id: str, member_id: str) -> Member | None:
-        """Return a member that has joined, with its partitions; None while others have yet to join. It is alive.
+        """Return a joined member with its partitions, None while others have yet to join; a sign of life.
 
-        The first call after all have joined begins the next generation, which is logged before anybody hears of it.
+        The first call after all have joined begins the next generation, which is logged before any member learns of it.
 
         Raises:
-            UnknownMemberIdError: it was silent for too long, or has not joined in time.
+            UnknownMemberIdError: it was silent too long, or did not join in time.
             RebalanceInProgressError: it has to join again.
             KafkaStorageError: the partition of `__consumer_offsets` cannot be written.
         """
@@ -232,7 +232,7 @@ class GroupCoordinator:
             partition.group(member.group_id).heartbeat(member, ticks_ms=self._store.ticks_ms())
 
     def leave(self, group_id: str, member_id: str) -> None:
-        """Remove a member that leaves; the others share its partitions.
+        """Remove a leaving member; the others share its partitions.
 
         Raises:
             UnknownMemberIdError: the group does not have it.
@@ -247,23 +247,23 @@ class GroupCoordinator:
                 self._rebalanced(partition, group)
 
     def abandon(self, group_id: str, member_id: str) -> None:
-        """Remove a member that its program has dropped, when another joins or is alive the next time.
+        """Remove a member whose consumer was dropped, when another member next joins or beats.
 
-        A finalizer calls this, in the middle of any other call: nothing is locked or written here.
+        Called by a finalizer, in the middle of any other call: it must not lock or write.
         """
         self._abandoned.append((group_id, member_id))
 
     def remove_silent(self) -> None:
-        """Remove members that were silent for their session timeout; to be called now and then.
+        """Remove members that were silent for their session timeout; to be called periodically.
 
         Raises:
-            LogstoreError: of the first group that cannot be written; the others have been seen to.
+            LogstoreError: of the first group that cannot be written; all were tried.
         """
         self._remove_abandoned()
         for_each_then_raise(list(self._loaded), self._remove_silent_of)  # no other partition has members
 
     def topic_changed(self, topic: str) -> None:
-        """Let the groups that read a topic rebalance: it is new, or has more partitions."""
+        """Rebalance the groups that read a topic: it is new, or has more partitions."""
         for number in list(self._loaded):
             partition = self._partition(number)
             with partition.lock:
@@ -274,7 +274,7 @@ class GroupCoordinator:
                         partition.groups[group.group_id] = group
 
     def group_ids(self) -> Iterator[str]:
-        """Iterate over all groups that have offsets, members or a record of their own."""
+        """Iterate over all groups that have offsets, members or a record."""
         for number in range(self._topic.partition_count):
             partition = self._partition(number)
             with partition.lock:
@@ -282,7 +282,7 @@ class GroupCoordinator:
             yield from sorted(known)
 
     def describe(self, group_id: str) -> GroupMembership:
-        """Return a copy of a group with its members; one that only commits offsets is empty.
+        """Return a copy of a group with its members; a group that only commits offsets is empty.
 
         Raises:
             GroupIdNotFoundError: there is no such group.
@@ -310,7 +310,7 @@ class GroupCoordinator:
         return self._partition(self.partition_of(group_id))
 
     def _partition(self, number: int) -> GroupPartition:
-        """Return a partition by its number, loaded; raises LogstoreError as `GroupPartition.load`."""
+        """Return a partition by number, loaded; raises LogstoreError as `GroupPartition.load`."""
         partition = self._loaded.get(number)
         if partition is None:
             with self._loading:
@@ -344,7 +344,7 @@ class GroupCoordinator:
                 group_id, member_id = self._abandoned.popleft()
                 try:
                     self.leave(group_id, member_id)
-                except KafkaStorageError as error:  # not of the caller's group; `remove_silent` goes on
+                except KafkaStorageError as error:  # not the caller's group; `remove_silent` tries again
                     _LOGGER.warning("Group %s cannot be written and is tried again later: %s", group_id, error)
 
     def _remove_silent_of(self, number: int) -> None:
@@ -360,7 +360,7 @@ class GroupCoordinator:
             for_each_then_raise([one for one in partition.groups.values() if one.state is not GroupState.EMPTY], remove)
 
     def _rebalanced(self, partition: GroupPartition, group: GroupMembership) -> GroupMembership:
-        """Begin the next generation if that is due, its record first; return the group."""
+        """Begin the next generation if it is due, logging it first; return the group."""
         if not group.is_ready(ticks_ms=self._store.ticks_ms()):
             return group
         following = group.copied()
@@ -369,6 +369,7 @@ class GroupCoordinator:
         counts = {name: topics[name].partition_count for name in read & topics.keys()}
         following.complete_rebalance(counts, now_ms=self._store.now_ms())
         partition.write_group(following)
+        # logged before it is visible: a member must not act on a generation that was not written
         partition.groups[group.group_id] = following
         return following
 

@@ -1,7 +1,7 @@
-"""The partitions of `__consumer_offsets`, each with the offsets and members of its groups.
+"""Partitions of `__consumer_offsets`, each with the offsets and members of its groups.
 
-The log is the truth: records are made, logged, and replayed with the offsets that they got. After an interrupt between
-these steps `settle` replays the rest from the log.
+The log is the truth: records are made, logged, and replayed with the offsets they got. After an interrupt between these
+steps `settle` replays the rest from the log.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ from ..internal_topic import CoordinatorTopic, append_marker, for_each_then_rais
 
 _LOGGER = logging.getLogger("logstore")
 _TABLE = "consumer_offsets"
-#: record types that say that a group is of another protocol: consumer (KIP-848), share and streams groups
+#: record types of groups of another protocol: consumer (KIP-848), share and streams groups
 _OTHER_GROUPS = frozenset({"ConsumerGroupMetadataKey", "ShareGroupMetadataKey", "StreamsGroupMetadataKey"})
 
 
 class GroupPartition:
-    """The groups of a partition; the caller of a method holds `lock`, unless it takes that itself.
+    """The groups of one partition; the caller of a method holds `lock`, unless the method takes it.
 
     Attributes:
         offsets: committed and undecided ones.
-        groups: those with members or a record of their own; a group that only commits has neither.
+        groups: those with members or a record; a group that only commits has neither.
         other_group_ids: groups of a protocol that this coordinator does not speak.
     """
 
     def __init__(self, topic: CoordinatorTopic, number: int) -> None:
-        """Nothing is known yet, see `load`."""
+        """Start empty; see `load`."""
         self.number = number
         self.lock = threading.RLock()
         self.offsets = GroupOffsets()
         self.groups: dict[str, GroupMembership] = {}
         self.other_group_ids: set[str] = set()
         self._topic = topic
-        self._next_offset = 0  # what is below is replayed
+        self._next_offset = 0  # everything below it was replayed
         self._is_settled = True
 
     def load(self, *, now_ms: int, ticks_ms: int) -> None:
-        """Replay the log, and remove the members that are in it: their process is gone.
+        """Replay the log, and remove all members: their process has ended.
 
-        Records of a type that only a newer Kafka knows are passed over, those of such a version are not
+        Records of a type that only a newer Kafka knows are skipped, those of a newer version are not
         (`CoordinatorLoaderImpl`).
 
         Raises:
-            SchemaError, LogstoreError: a record or batch that cannot be read, with the path of the partition and its
-                offset; or a log that cannot be written.
+            SchemaError, LogstoreError: a record or batch cannot be read, with the path of the partition and its offset;
+                or the log cannot be written.
         """
         self._replay_log(ticks_ms)
         for group in list(self.groups.values()):
@@ -78,7 +78,7 @@ class GroupPartition:
     def settle(self, ticks_ms: Callable[[], int]) -> None:
         """Replay what an interrupted call has logged.
 
-        A group that has members stays as they know it: its next generation is logged again.
+        A group with members keeps its state in memory: its next generation is logged again.
 
         Raises:
             LogstoreError: the log cannot be read.
@@ -111,18 +111,18 @@ class GroupPartition:
         self._next_offset = end_offset
 
     def group(self, group_id: str) -> GroupMembership:
-        """Return a group as it stands; one that is not known has no members."""
+        """Return a group; an unknown one is empty."""
         return self.groups.get(group_id) or GroupMembership(group_id)
 
     def require_classic(self, group_id: str) -> None:
-        """Raise GroupIdNotFoundError for a group of a protocol that this coordinator does not speak."""
+        """Raise GroupIdNotFoundError for a group of another protocol."""
         if group_id in self.other_group_ids:
             raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
 
     def check_commit(self, member: ConsumerGroupMetadata, *, is_transactional: bool, ticks_ms: int) -> None:
         """Refuse a commit as `check_offset_commit` does; a member that commits is alive.
 
-        Not one that commits in a transaction: its producer may go on without it (`OffsetMetadataManager`).
+        A commit in a transaction proves nothing: its producer may outlive the member (`OffsetMetadataManager`).
         """
         group = self.groups.get(member.group_id)
         has_offsets = self.offsets.has_undecided(member.group_id) or any(self.offsets.partitions(member.group_id))
@@ -151,7 +151,7 @@ class GroupPartition:
         guard: VerificationGuard | None,
         now_ms: int,
     ) -> None:
-        """Log offsets of a transaction, which wait for its marker. Each batch has the sequence 0, as Kafka's.
+        """Log offsets of a transaction, which wait for its marker. Each batch has sequence 0, as in Kafka.
 
         Raises:
             InvalidProducerEpochError, InvalidTxnStateError: the producer is a zombie, or was not verified.
@@ -172,7 +172,7 @@ class GroupPartition:
         self._end()
 
     def write_marker(self, marker: MarkerEntry) -> None:
-        """Log the marker of a transaction, which settles the offsets that wait for it.
+        """Log the marker of a transaction, and settle the offsets that wait for it.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -183,7 +183,7 @@ class GroupPartition:
         self._end()
 
     def write_group(self, group: GroupMembership) -> None:
-        """Log a group as it is now.
+        """Log the present state of a group.
 
         Raises:
             LogstoreError: as `CoordinatorTopic.append`.
@@ -192,7 +192,7 @@ class GroupPartition:
         self._topic.append(self.number, [(encode_key(key), encode_value(value))])
 
     def remove(self, keys: Sequence[OffsetKey], group_ids: Sequence[str] = ()) -> None:
-        """Log tombstones of offsets, then of groups, in as many batches as they need.
+        """Log tombstones of offsets, then of groups, in as many batches as needed.
 
         Raises:
             LogstoreError: as `CoordinatorTopic.append`; the batches before it are logged.
@@ -207,10 +207,10 @@ class GroupPartition:
         self._end()
 
     def remove_expired(self, retention_ms: int, now_ms: int) -> None:
-        """Forget offsets of all groups whose retention is over, and groups of which nothing is left.
+        """Forget expired offsets of all groups, and groups that have nothing left.
 
         Raises:
-            LogstoreError: of the first group that cannot be written; the others have been seen to.
+            LogstoreError: of the first group that cannot be written; all were tried.
         """
 
         def remove(group_id: str) -> None:
@@ -230,7 +230,7 @@ class GroupPartition:
             for_each_then_raise({*self.offsets.groups(), *self.groups}, remove)
 
     def _end(self) -> None:
-        """Note that everything that was logged is replayed."""
+        """Note that everything logged was replayed."""
         self._next_offset = self._topic.log(self.number).log_end_offset
         self._is_settled = True
 

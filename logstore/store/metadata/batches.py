@@ -1,6 +1,6 @@
 """Batches of `__cluster_metadata` and its snapshots (`BatchAccumulator`, `RecordsSnapshotWriter`).
 
-Unlike batches of a client they have offsets and a leader's epoch before they are appended, and null keys.
+Unlike a client's batches, they have offsets and a leader epoch before they are appended, and null keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONTROL_KEY_VERSION = 0
 
 
 def voter_fields(node_id: int, directory_id: str) -> Value:
-    """Return the fields of a voter in a VotersRecord: where its controller will listen if a broker is started here."""
+    """Return the fields of a voter in a VotersRecord, with the address of a broker started here later."""
     return {
         "voterId": node_id,
         "voterDirectoryId": directory_id,
@@ -59,7 +59,7 @@ def leader_change(leader_id: int) -> tuple[ControlRecordType, Value]:
 
 
 def dynamic_quorum(voter: Value) -> list[tuple[ControlRecordType, Value]]:
-    """Return the records of `kraft.version` 1 and of the only voter, in the log from then on (KIP-853)."""
+    """Return the records of `kraft.version` 1 and the only voter, which the log has from then on (KIP-853)."""
     return [
         (ControlRecordType.KRAFT_VERSION, {"version": 0, "kRaftVersion": 1}),
         (ControlRecordType.KRAFT_VOTERS, {"version": 0, "voters": [voter]}),
@@ -72,7 +72,7 @@ def snapshot_bytes(
     """Return a snapshot of epoch 0: header with control records, metadata records, footer.
 
     Args:
-        log_time_ms: timestamp of the last record that the snapshot stands for.
+        log_time_ms: timestamp of the last record that the snapshot covers.
     """
     header = ControlRecordType.SNAPSHOT_HEADER, {"version": 0, "lastContainedLogTimestamp": log_time_ms}
     batches = [control_batch([header, *control], 0, 0, now_ms)]

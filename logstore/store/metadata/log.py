@@ -1,8 +1,8 @@
-"""The metadata log of a single node, written as by its controller: KRaft's log, its snapshot and `quorum-state`.
+"""Metadata log of a single node, written as by its controller: KRaft's log, its snapshot and `quorum-state`.
 
 A node that is the only voter becomes leader without an election, when it first has something to write: the next epoch
-goes into `quorum-state`, then a LeaderChange into the log, and an open metadata transaction is aborted. A store that
-changes no metadata leaves these files as they were.
+is written to `quorum-state`, then a LeaderChange to the log, and an open metadata transaction is aborted. A store that
+changes no metadata leaves these files as they are.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class MetadataLog:
     """The log, open for writing, and its image. Not thread-safe.
 
     Attributes:
-        log: the partition; never cleaned, and nothing of it is deleted.
-        change_count: incremented by every change of `image`, when it is whole.
-        producer_ids: what is left of the blocks that this process took.
+        log: the partition; never cleaned, nothing of it is deleted.
+        change_count: incremented by every complete change of `image`.
+        producer_ids: the rest of the blocks that this process took.
     """
 
     def __init__(self, root: str, node_id: int, seam: Seam, now_ms: Callable[[], int]) -> None:
         """Recover and read the log in the data directory `root`.
 
         Raises:
-            LogstoreError: what cannot be read.
+            LogstoreError: something cannot be read.
         """
         self.path = child(root, DIRECTORY_NAME)
         self._node_id, self._seam, self._now_ms = node_id, seam, now_ms
@@ -65,12 +65,12 @@ class MetadataLog:
 
     @property
     def image(self) -> MetadataImage:
-        """The state after all records, as of the last change."""
+        """The state after all records."""
         return self._state.image
 
     @property
     def next_offset(self) -> int:
-        """The offset of the next record, if this node is the leader already."""
+        """The offset of the next record; needs a leader."""
         return self.log.log_end_offset
 
     def require_suitable(self, place: NodeDirectory, *, has_partitions: bool) -> None:
@@ -78,7 +78,7 @@ class MetadataLog:
         require_suitable(self._state, self.path, place, has_partitions=has_partitions)
 
     def append(self, values: Sequence[bytes]) -> None:
-        """Write records as one batch, all or none; on return they are on the disk.
+        """Write records as one batch, all or none, durably.
 
         Raises:
             KafkaStorageError: the log cannot be written.
@@ -97,14 +97,14 @@ class MetadataLog:
         self.producer_ids.add_block(first)
 
     def skip_producer_ids(self, highest: int) -> None:
-        """Begin the next block above `highest`, up to which ids are in use; raises KafkaStorageError."""
+        """Move the next block above `highest`, up to which ids are in use; raises KafkaStorageError."""
         block = highest // BLOCK_SIZE * BLOCK_SIZE
         if block + BLOCK_SIZE > self.image.next_producer_id:
             broker_epoch = self.image.brokers[self._node_id].broker_epoch
             self.append([block_record(block, broker_id=self._node_id, broker_epoch=broker_epoch)])
 
     def lead(self) -> int:
-        """Become leader of the next epoch, if that is not done yet; return the epoch."""
+        """Become leader of the next epoch, if not done yet; return the epoch."""
         if self._epoch is None:
             self._epoch = self._begin_epoch()
         # the records of this node would become part of the open transaction, and be dropped with it
@@ -113,7 +113,7 @@ class MetadataLog:
         return self._epoch
 
     def settle(self) -> None:
-        """Sync and read the log anew if a change was interrupted.
+        """After an interrupted change, sync the log and read it again.
 
         Raises:
             LogstoreError: the log cannot be synced or read.
@@ -141,6 +141,7 @@ class MetadataLog:
 
     def _append_values(self, values: Sequence[bytes]) -> None:
         assert self._epoch is not None
+        # until the image has all records: an interrupt makes the next change read the log again
         self._is_settled = False
         self._append(data_batch(values, self.next_offset, self._epoch, self._now_ms()), self._epoch)
         for offset, value in enumerate(values, self.next_offset - len(values)):

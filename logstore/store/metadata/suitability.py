@@ -1,4 +1,4 @@
-"""Whether a store can open a data directory: of one node, in one directory, with features of a known level."""
+"""Suitability of a data directory for a store: one node, one directory, features of known levels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...view.metadata_image import METADATA_VERSION
 from ...view.metadata_replay import MetadataState
 from .topics import NodeDirectory
 
-#: from feature to the lowest and highest level that Kafka 4.3.1 knows
+#: feature to the lowest and highest level that Kafka 4.3.1 knows
 SUPPORTED_FEATURES = {
     "eligible.leader.replicas.version": (0, 1),
     "group.version": (0, 1),
@@ -18,7 +18,7 @@ SUPPORTED_FEATURES = {
     "streams.version": (0, 1),
     "transaction.version": (0, 2),
 }
-_RAFT_FEATURE = "kraft.version"  # a control record of the metadata log, not a record of its own
+_RAFT_FEATURE = "kraft.version"  # a control record of the metadata log, not a FeatureLevelRecord
 
 
 def feature_records() -> list[bytes]:
@@ -29,11 +29,11 @@ def feature_records() -> list[bytes]:
 
 
 def require_suitable(state: MetadataState, path: str, place: NodeDirectory, *, has_partitions: bool) -> None:
-    """Raise DataDirectoryError unless the directory is for one node alone.
+    """Raise DataDirectoryError unless the directory belongs to this node alone.
 
     Args:
         path: of the metadata log, for messages.
-        has_partitions: there are directories of partitions.
+        has_partitions: it contains directories of partitions.
     """
     _require_only_voter(state, path, place)
     _require_known_version(state, path)

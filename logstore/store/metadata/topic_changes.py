@@ -1,8 +1,8 @@
 """Changes of topics: first the records, then the directories.
 
 In Kafka the controller writes the records, and a broker follows them as far as it can, again when it starts. Here the
-caller learns whether the change was made; what is left to do after a failure is done when a partition is asked for, or
-by the next opening.
+caller learns whether the change was made; what a failure left undone is done when a partition is asked for, or by the
+next opening.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TopicChanges:
         return topics
 
     def settle(self) -> None:
-        """Finish or undo an interrupted change, as its records are in the metadata log or not.
+        """Finish or undo an interrupted change, depending on whether its records are in the metadata log.
 
         Raises:
             LogstoreError: the metadata log cannot be synced or read.
@@ -89,7 +89,7 @@ class TopicChanges:
         self.is_settled = True
 
     def delete(self, name: str) -> LogstoreError | None:
-        """See `Store.delete_topic`; return why a directory or a checkpoint could not be removed."""
+        """See `Store.delete_topic`; return the error if a directory or checkpoint could not be removed."""
         image = self._metadata.image
         values = delete_topic_records(image, name)
         delay_ms, keys = self._effective_config(name)["file.delete.delay.ms"], _keys(image, name)
@@ -97,6 +97,7 @@ class TopicChanges:
         self._metadata.append(values)
         error = self._partitions.put_aside(keys, delay_ms)
         self.is_settled = True
+        # without the deleted topic: a new one of its name must not start at its offsets
         try:
             for checkpoint in (RECOVERY_POINT_FILE_NAME, LOG_START_OFFSET_FILE_NAME):
                 self._partitions.checkpoints.write(checkpoint, self._partitions.logs, self._partitions.waiting)
@@ -107,7 +108,7 @@ class TopicChanges:
         return error
 
     def add_partitions(self, name: str, partition_count: int) -> LogstoreError | None:
-        """See `Store.add_partitions`; return why some could not be made; they are made when they are asked for."""
+        """See `Store.add_partitions`; return the error if some could not be created; they are when first asked for."""
         values = add_partitions_records(self._metadata.image, self._place, name, partition_count)
         count = len(self._wanted(name))
         self.is_settled = False
@@ -144,7 +145,7 @@ class TopicChanges:
         return _wanted(topic_of(self._metadata.image, name), self._effective_config(name))
 
     def _take_back(self, name: str, error: BaseException) -> None:
-        """Remove a topic that could not be made; if that fails too, the next opening makes or removes it."""
+        """Remove a topic that could not be created; if that fails too, the next opening creates or removes it."""
         keys = _keys(self._metadata.image, name)
         try:
             self._metadata.append(delete_topic_records(self._metadata.image, name))
@@ -158,7 +159,7 @@ class TopicChanges:
 
 
 def wanted_partitions(image: MetadataImage, node_id: int, config: BrokerConfig) -> list[WantedPartition]:
-    """Return all partitions of the metadata, as they are to be opened."""
+    """Return all partitions of the metadata, as they must be opened."""
     wanted = []
     for name, topic in image.topics.items():
         wanted += _wanted(topic, effective_config(image, node_id, config, name))

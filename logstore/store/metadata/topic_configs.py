@@ -1,6 +1,6 @@
 """Configurations of topics: defaults, Kafka's checks of changes (`LogConfig.validate`), and their records.
 
-An existing topic is opened with the configuration that it has, as a broker does; only changes are checked.
+An existing topic is opened with the configuration it has, as by a broker; only changes are checked.
 
 >>> require_valid_config("t", {"remote.storage.enable": "true"}, defaults={}, present={})
 Traceback (most recent call last):
@@ -30,7 +30,7 @@ _THROTTLED = ("leader.replication.throttled.replicas", "follower.replication.thr
 
 
 def broker_defaults(image: MetadataImage, node_id: int, static: Mapping[str, Any]) -> dict[str, str]:
-    """Return the defaults of all topics: the broker's dynamic configurations, then `static`."""
+    """Return the defaults of all topics: the broker's dynamic configurations over `static`."""
     dynamic = [image.configs.get((BROKER_RESOURCE, resource), {}) for resource in ("", str(node_id))]
     merged: dict[str, str] = {}
     for config in (static, *dynamic):
@@ -41,7 +41,7 @@ def broker_defaults(image: MetadataImage, node_id: int, static: Mapping[str, Any
 def effective_config(image: MetadataImage, node_id: int, static: Mapping[str, Any], name: str) -> LogConfig:
     """Return every configuration of a topic: its own, then `broker_defaults`, then Kafka's defaults.
 
-    Names that this version does not know are ignored, as a broker does when it loads a topic.
+    Names unknown to this version are ignored, as by a broker that loads a topic.
     """
     known = parse_config({}).keys()
     own = {key: value for key, value in image.topic_config(name).items() if key in known}
@@ -84,7 +84,7 @@ def require_valid_config(
 
 
 def _require_replicas(key: str, text: str) -> None:
-    """Raise InvalidConfigurationError as `ThrottledReplicaListValidator`."""
+    """Raise InvalidConfigurationError as `ThrottledReplicaListValidator` does."""
     replicas = [one.strip() for one in text.split(",")]
     if "".join(replicas) != "*" and not all(re.fullmatch("([0-9]+:[0-9]+)?", one) for one in replicas):
         raise InvalidConfigurationError(

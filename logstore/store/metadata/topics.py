@@ -34,12 +34,12 @@ from .topic_configs import config_records, config_text, require_valid_config
 NAME_LENGTH_MAX = 249
 PARTITION_COUNT_MAX = 10_000  # in one request
 COORDINATED_TOPICS = frozenset({consumer_offsets.TOPIC, transaction_state.TOPIC})
-_ELR_METADATA_VERSION, _DIRECTORY_METADATA_VERSION = 23, 17  # the levels that brought version 2 and 1 of partitions
+_ELR_METADATA_VERSION, _DIRECTORY_METADATA_VERSION = 23, 17  # levels that introduced record versions 2 and 1
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic: its name and id, the number of its partitions, and the configurations that were set for it."""
+    """A topic: its name and id, its partition count, and the configurations set for it."""
 
     name: str
     topic_id: str
@@ -69,16 +69,16 @@ def create_topic_records(
     *,
     defaults: Mapping[str, str],
 ) -> list[bytes]:
-    """Return the records of a new topic; `defaults` are those of the broker's configuration, see `broker_defaults`.
+    """Return the records of a new topic; `defaults` are the broker's, see `broker_defaults`.
 
     Raises:
-        InvalidTopicError: no topic may have the name, or it differs from another only in dots and underscores.
+        InvalidTopicError: an invalid name, or one that differs from another only in dots and underscores.
         TopicExistsError, InvalidPartitionsError, InvalidConfigurationError, PolicyViolationError: as Kafka's.
     """
     if partition_count > PARTITION_COUNT_MAX:
         raise PolicyViolationError("Excessively large number of partitions per request.", found=partition_count)
     require_valid_name(name)
-    if name == METADATA_TOPIC:  # its record would lead every later load to another topic's directory (`ControllerApis`)
+    if name == METADATA_TOPIC:  # its record would send every load to the metadata log's directory (`ControllerApis`)
         raise InvalidTopicError(f"Creation of internal topic {name} is prohibited.", found=name)
     _require_no_collision(image, name)
     if name in image.topics:
@@ -99,7 +99,7 @@ def create_topic_records(
 def delete_topic_records(image: MetadataImage, name: str) -> list[bytes]:
     """Return the record that removes a topic.
 
-    A broker deletes topics of its coordinators too, and then forgets which producers were fenced and what was decided.
+    A broker deletes topics of its coordinators too, and then forgets fenced producers and decisions.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
@@ -119,11 +119,11 @@ def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
-        InvalidPartitionsError: it has as many, or more; or it belongs to a coordinator, whose keys would move.
+        InvalidPartitionsError: it has as many or more; or it belongs to a coordinator, whose keys would move.
         PolicyViolationError: too many at once.
     """
     topic = topic_of(image, name)
-    if name in COORDINATED_TOPICS:  # a broker takes it, and loads nothing of it any more (`TransactionStateManager`)
+    if name in COORDINATED_TOPICS:  # a broker accepts it, and then loads nothing of it (`TransactionStateManager`)
         raise InvalidPartitionsError(
             f"The number of partitions of internal topic {name} cannot be changed.", found=partition_count
         )
@@ -142,11 +142,11 @@ def add_partitions_records(image: MetadataImage, place: NodeDirectory, name: str
 def alter_config_records(
     image: MetadataImage, name: str, changes: Mapping[str, Any], *, defaults: Mapping[str, str]
 ) -> list[bytes]:
-    """Return the records that set configurations of a topic or, with None, unset them; none if nothing changes.
+    """Return the records that set configurations of a topic or, with None, unset them; empty if nothing changes.
 
     Raises:
         UnknownTopicOrPartitionError: there is no such topic.
-        InvalidConfigurationError: a name or value that a topic cannot have, alone or together with the others.
+        InvalidConfigurationError: an invalid name or value, alone or together with the others.
     """
     topic_of(image, name)
     present = image.topic_config(name)
@@ -161,7 +161,7 @@ def alter_config_records(
 def partition_records(
     image: MetadataImage, place: NodeDirectory, topic_id: str, leader_epochs: Mapping[int, int]
 ) -> list[bytes]:
-    """Return the records of new partitions; `leader_epochs` has their numbers and the epochs of their leader."""
+    """Return the records of new partitions, by number with their leader epoch."""
     metadata_version = image.features.get(METADATA_VERSION, 0)
     version = (metadata_version >= _DIRECTORY_METADATA_VERSION) + (metadata_version >= _ELR_METADATA_VERSION)
     fields: Value = {
@@ -210,7 +210,7 @@ def require_valid_name(name: str) -> None:
 
 
 def _require_no_collision(image: MetadataImage, name: str) -> None:
-    """Raise for a name that differs from another only in dots and underscores, which are the same in metrics."""
+    """Raise for a name that differs from another only in dots and underscores, which metrics cannot distinguish."""
     if "." not in name and "_" not in name:
         return
     unified = name.replace(".", "_")

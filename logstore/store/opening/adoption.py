@@ -1,9 +1,9 @@
-"""A metadata log for a directory of partitions that has none, so that it can be opened as a store.
+"""Adoption of a directory of partitions: a metadata log for it, so that it can be opened as a store.
 
 The partitions were copied, restored or salvaged without the metadata of their cluster. Topics keep the ids of
 `partition.metadata`; their configurations are unknown, except those of Kafka's internal topics. Leader epochs and
 producer ids go on above the highest in the logs (`HighestInLogs`). The epochs of the transaction coordinator's
-partitions also go on above the highest of all markers, for a partition refuses markers of an earlier epoch
+partitions also go on above the highest of all markers, as a partition refuses markers of an earlier epoch
 (TRANSACTION_COORDINATOR_FENCED).
 """
 
@@ -52,11 +52,11 @@ Directories = Mapping[tuple[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class AdoptedTopic:
-    """A topic, known by the directories of its partitions.
+    """A topic, known from the directories of its partitions.
 
     Attributes:
         topic_id: None if no directory has it.
-        paths: of the partitions that exist, by number.
+        paths: of existing partitions, by number.
     """
 
     name: str
@@ -65,12 +65,12 @@ class AdoptedTopic:
 
     @property
     def partition_count(self) -> int:
-        """Count the partitions up to the highest that exists."""
+        """The number of partitions up to the highest existing one."""
         return max(self.paths) + 1
 
     @property
     def missing(self) -> list[int]:
-        """The partitions below that which do not exist, and begin empty."""
+        """Partitions below that which do not exist, and begin empty."""
         return [number for number in range(self.partition_count) if number not in self.paths]
 
 
@@ -90,13 +90,13 @@ def adoptable_topics(directories: Directories) -> list[AdoptedTopic]:
 
 
 def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
-    """Make a directory of partitions that has no owner a store; the partitions stay as they are.
+    """Make a store of a directory of partitions without owner; the partitions stay as they are.
 
-    It may have a metadata log of an interrupted adoption or of a lost owner, which is continued then.
+    A metadata log of an interrupted adoption or of a lost owner is continued.
 
     Raises:
         DataDirectoryError: it has an owner, another process has its lock, or a file cannot be read or written.
-        LogstoreError: as `adoptable_topics`; what cannot be read.
+        LogstoreError: as `adoptable_topics`; or something cannot be read.
     """
     path = absolute_path(path)
     lock = DataDirectoryLock(path)
@@ -127,7 +127,7 @@ def adopt(path: str, *, seam: Seam, now_ms: Callable[[], int]) -> None:
 
 
 def live_partitions(path: str) -> Directories:
-    """Return the directories of partitions, except the metadata log and what is put aside."""
+    """Return the directories of partitions, except the metadata log and those set aside."""
     return {
         (name.topic, name.partition): place
         for name, place in partition_directories(path)
@@ -136,7 +136,7 @@ def live_partitions(path: str) -> Directories:
 
 
 def _voter(path: str) -> NodeDirectory | None:
-    """Return the only voter of the metadata log, if there is one."""
+    """Return the only voter of the metadata log; None without one."""
     directory = child(path, DIRECTORY_NAME)
     if not os.path.isdir(directory):
         return None
@@ -174,7 +174,7 @@ class HighestInLogs:
 
     Attributes:
         leader_epochs: by partition.
-        coordinator_epoch: of the markers; -1 without any.
+        coordinator_epoch: of markers; -1 without any.
         producer_id: -1 without any.
     """
 
@@ -184,7 +184,7 @@ class HighestInLogs:
 
     @classmethod
     def of(cls, topic: str, partition_count: int, paths: Mapping[int, str]) -> HighestInLogs:
-        """Read the partitions at these paths, by number; the others have the epoch 0.
+        """Read the partitions at these paths, by number; the others get epoch 0.
 
         Raises:
             LogstoreError: a log that cannot be read.
@@ -235,7 +235,7 @@ class HighestInLogs:
 
 
 def _coordinator_epoch(data: ByteArray, table: BatchTable, path: str) -> int:
-    """Return the highest coordinator epoch of the markers in a table: usual markers at once, the others one by one."""
+    """Return the highest coordinator epoch of the markers in a table: usual markers at once, others one by one."""
     is_marker = table.is_control & (table.record_count > 0)
     is_usual = is_marker & (table.size == MARKER_SIZE) & (table.attributes & CODEC_MASK == 0)
     starts = table.position[is_usual] + COORDINATOR_EPOCH

@@ -1,6 +1,6 @@
-"""The format of a new data directory, as of `kafka-storage format --standalone` (`Formatter`), and the owner of one.
+"""Formatting of a new data directory, as `kafka-storage format --standalone` does (`Formatter`), and its owner.
 
-`meta.properties` is written last: a crash before that leaves a directory without an owner, which is formatted anew.
+`meta.properties` is written last: a crash before that leaves a directory without an owner, which is formatted again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESERVED_ID_COUNT = 100
 
 
 def make_root(seam: Seam, path: str) -> None:
-    """Make the directory at `path`, and its parents."""
+    """Create the directory at `path`, and its parents."""
     if os.path.isdir(path):
         return
     if not os.path.isdir(parent(path)):
@@ -40,10 +40,10 @@ def make_root(seam: Seam, path: str) -> None:
 
 
 def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None = None) -> MetaProperties:
-    """Write the first files of a new directory; the caller holds its lock. Without `cluster_id` it gets a random one.
+    """Write the first files of a new directory; the caller holds its lock. `cluster_id` None takes a random one.
 
     Raises:
-        DataDirectoryError: there are partitions in it already, or it cannot be written.
+        DataDirectoryError: it has partitions already, or cannot be written.
     """
     _require_empty(path)
     properties = MetaProperties(1, random_uuid() if cluster_id is None else cluster_id, NODE_ID, random_uuid())
@@ -53,7 +53,7 @@ def format_directory(seam: Seam, path: str, now_ms: int, cluster_id: str | None 
 
 
 def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) -> None:
-    """Write the first levels of features, and the only voter of the quorum."""
+    """Write the initial levels of features, and the only voter of the quorum."""
     replace_file(seam, child(path, BOOTSTRAP_SNAPSHOT_NAME), snapshot_bytes([], feature_records(), 0, now_ms))
     metadata_path = child(path, DIRECTORY_NAME)
     make_root(seam, metadata_path)
@@ -62,7 +62,7 @@ def write_bootstrap(seam: Seam, path: str, place: NodeDirectory, now_ms: int) ->
 
 
 def write_properties(seam: Seam, path: str, properties: MetaProperties, now_ms: int) -> None:
-    """Write `meta.properties`: the directory has an owner from now on."""
+    """Write `meta.properties`: from now on the directory has an owner."""
     replace_file(seam, child(path, meta_properties.FILE_NAME), meta_properties_bytes(properties, now_ms))
 
 
@@ -77,7 +77,7 @@ def owner(path: str) -> MetaProperties | None:
     """Return `meta.properties`; None without the file.
 
     Raises:
-        DataDirectoryError: it is of a broker that kept its metadata in ZooKeeper, or has no directory id of its own.
+        DataDirectoryError: it belongs to a broker with ZooKeeper, or lacks a directory id of its own.
         CheckpointFormatError: it does not parse, or lacks an id.
     """
     file = child(path, meta_properties.FILE_NAME)
@@ -108,13 +108,13 @@ def owner(path: str) -> MetaProperties | None:
 
 
 def _is_reserved(directory_id: str) -> bool:
-    """Return whether an id stands for a directory that is lost or not assigned yet (`DirectoryId.reserved`)."""
+    """Return whether an id stands for a lost or unassigned directory (`DirectoryId.reserved`)."""
     high, low = struct.unpack(">qq", parse_uuid(directory_id))
     return bool(high == 0 and low < RESERVED_ID_COUNT)
 
 
 def require_cluster_id(cluster_id: object) -> None:
-    """Raise UsageError unless a cluster id is None or a text that is not empty."""
+    """Raise UsageError unless a cluster id is None or a non-empty text."""
     if cluster_id is not None and (not isinstance(cluster_id, str) or not cluster_id):
         raise UsageError(
             "A cluster id is text, and not empty",
@@ -124,7 +124,7 @@ def require_cluster_id(cluster_id: object) -> None:
 
 
 def require_cluster(path: str, properties: MetaProperties, cluster_id: str | None) -> None:
-    """Raise DataDirectoryError if the directory is of another cluster (`MetaPropertiesEnsemble.verify`)."""
+    """Raise DataDirectoryError if the directory belongs to another cluster (`MetaPropertiesEnsemble.verify`)."""
     if cluster_id is not None and properties.cluster_id != cluster_id:
         file = child(path, meta_properties.FILE_NAME)
         raise DataDirectoryError(

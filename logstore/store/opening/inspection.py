@@ -1,4 +1,4 @@
-"""Inspection of a data directory: its content, and the steps of an opening. Changes nothing."""
+"""Inspection of a data directory: its content, and what an opening would do. Changes nothing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Inspection:
         properties: its owner; None without one.
         kraft_version: 1 if the voters are in the log, 0 if a broker's configuration names them.
         features: finalized levels by name.
-        topics: from name to number of partitions.
+        topics: name to number of partitions.
         next_producer_id: the first that belongs to no block.
         was_clean: it was closed in order.
-        steps: of `logstore.open`, or of `adopt` for a directory without an owner, in words.
-        stray_directories: paths of partitions that the metadata does not have; a broker renames them.
+        steps: of `logstore.open`, or of `adopt` for a directory without owner, in words.
+        stray_directories: paths of partitions unknown to the metadata; a broker renames them.
     """
 
     path: str
@@ -83,7 +83,7 @@ def inspect(path: str) -> Inspection:
 
 
 def _of_nobody(path: str, topics: list[AdoptedTopic]) -> Inspection:
-    """Inspect a directory without `meta.properties`: it is empty, or has partitions that somebody put there."""
+    """Inspect a directory without `meta.properties`: it is empty, or partitions were put there."""
     steps = [f"make {meta_properties.FILE_NAME} and a metadata log"]
     for topic in topics:
         known = f"id {topic.topic_id}" if topic.topic_id is not None else "a new id"

@@ -1,4 +1,4 @@
-"""The first records of a metadata log: levels of features, and the registration of the store as a broker.
+"""First records of a metadata log: levels of features, and the registration of the store as a broker.
 
 Marks of clean shutdowns and blocks of producer ids need the epoch of the registration.
 """
@@ -18,7 +18,7 @@ from ..metadata.log import MetadataLog
 from ..metadata.suitability import SUPPORTED_FEATURES, feature_records
 from ..metadata.topics import NodeDirectory
 
-_VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # of the record, by the least metadata.version
+_VERSIONS = ((30, 4), (17, 3), (8, 2), (0, 1))  # (lowest metadata.version, version of the record)
 
 
 def begin(path: str, metadata: MetadataLog, place: NodeDirectory) -> None:
@@ -44,7 +44,7 @@ def _bootstrap_records(path: str) -> list[bytes]:
 
 
 def _require_registration(metadata: MetadataLog, node_id: int, directory_id: str) -> None:
-    """Register this node if it is unknown; fenced, because no client can reach it."""
+    """Register this node if it is unknown; as fenced, because no client can reach it."""
     if node_id not in metadata.image.brokers:
         metadata.lead()
         features = [

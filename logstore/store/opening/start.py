@@ -1,4 +1,4 @@
-"""Opening of a data directory for writing: it is made or recovered first (`LogManager.startup`)."""
+"""Opening of a data directory for writing, created or recovered first (`LogManager.startup`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_as(
     lock = DataDirectoryLock(path)
     store: S | None = None
     try:
-        partition_directories(path)  # raises for what a broker would not start beside, before anything is changed
+        partition_directories(path)  # raises for what keeps a broker from starting, before anything is changed
         properties = owner(path) or format_directory(seam, path, now_ms(), cluster_id)
         require_cluster(path, properties, cluster_id)
         place = place_of(properties)

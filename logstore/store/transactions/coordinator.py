@@ -1,4 +1,4 @@
-"""The transaction coordinator of a store: the rules of `logstore/coordinator` bound to logs (`TransactionCoordinator`).
+"""Transaction coordinator of a store: the rules of `logstore/coordinator` bound to logs (`TransactionCoordinator`).
 
     transactions = TransactionCoordinator(store, groups)
     transactions.start(was_clean=True)
@@ -9,12 +9,12 @@
     identity = transactions.end_transaction("billing", identity, is_commit=True)
 
 A request is logged before it is answered. A decision (PrepareCommit, PrepareAbort) is followed at once by the markers
-in all partitions, and these by the completion, so that the transaction is over when the answer comes. Any thread may
-make requests; two for one transactional id wait for each other.
+in all partitions, and these by the completion, so the transaction is over when the answer comes. Any thread may make
+requests; two for one transactional id wait for each other.
 
-Because the steps are logged in this order, nothing is lost after the end of the process, and `start` goes on where it
-ended. After a power failure that holds with `logstore.durable.commits`: then the data of all partitions is on the disk
-before the decision to commit, and the markers before the completion.
+As the steps are logged in this order, nothing is lost when the process ends, and `start` continues where it ended.
+After a power failure that holds with `logstore.durable.commits`: then the data of all partitions is durable before the
+decision to commit, and the markers before the completion.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ TRANSACTION_VERSION = "transaction.version"
 class TransactionCoordinator:
     """All transactional ids of a store; see the module.
 
-    The `transaction_version` of a request is 2 or 0, as the version of the client's request says (KIP-890); None stands
-    for that of the clients of this process, which the level of `transaction.version` gives.
+    The `transaction_version` of a request is 2 or 0, by the version of the client's request (KIP-890); None stands for
+    that of this process's clients, which the level of `transaction.version` gives.
 
     Attributes:
-        has_epoch_bump: it is 2 for the clients of this process: every transaction ends with another epoch.
+        has_epoch_bump: it is 2 for this process's clients: every transaction ends with a new epoch.
     """
 
     def __init__(self, store: DataDirectory, groups: GroupCoordinator) -> None:
-        """Nothing is read yet, see `start`."""
+        """Keep the store; `start` reads the topic."""
         config = store.config
         self._store = store
         self._groups = groups
@@ -82,7 +82,7 @@ class TransactionCoordinator:
         self._making = threading.Lock()
 
     def start(self, *, was_clean: bool) -> None:
-        """Load all partitions, finish what was decided, abort what has timed out, and begin to call the timers.
+        """Load all partitions, finish decided transactions, abort those that timed out, and start the timers.
 
         Args:
             was_clean: the directory was closed in order; else see `recovery`.
@@ -95,7 +95,7 @@ class TransactionCoordinator:
             state.finish_decided()
         if not was_clean:
             reconcile(self._store, self._states, self._markers)
-        with suppress(LogstoreError):  # tried again by the schedule, which tells of it
+        with suppress(LogstoreError):  # the schedule tries again, and reports it
             self.abort_timed_out()
         config, schedule = self._store.config, self._store.schedule
         schedule(
@@ -112,13 +112,13 @@ class TransactionCoordinator:
     def init_producer_id(
         self, transactional_id: str | None, timeout_ms: int, expected: ProducerIdentity = NO_IDENTITY
     ) -> ProducerIdentity:
-        """Return the identity of a producer that begins; one that had the transactional id before is fenced.
+        """Return the identity of a new producer, and fence the one that had the transactional id before.
 
-        What that one left open is aborted first, where Kafka's answer says to come again.
+        Its open transaction is aborted first, where Kafka answers to try again.
 
         Args:
-            transactional_id: None for a producer that is idempotent only.
-            expected: what a producer that renews its epoch believes to be.
+            transactional_id: None for a producer that is only idempotent.
+            expected: the present identity of a producer that renews its epoch.
 
         Raises:
             InvalidRequestError, InvalidTxnTimeoutError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
@@ -148,12 +148,12 @@ class TransactionCoordinator:
         *,
         transaction_version: int | None = None,
     ) -> None:
-        """Let partitions join the producer's transaction, which the first ones begin.
+        """Add partitions to the producer's transaction, which the first ones begin.
 
         With transaction version 2 `begin_append` does this.
 
         Raises:
-            UnknownTopicOrPartitionError: one of them does not exist; none joins.
+            UnknownTopicOrPartitionError: one of them does not exist; none is added.
             InvalidPidMappingError, ProducerFencedError, ConcurrentTransactionsError: as Kafka's.
             KafkaStorageError: the partition of `__transaction_state` cannot be written.
         """
@@ -172,7 +172,7 @@ class TransactionCoordinator:
         )
 
     def add_offsets(self, transactional_id: str, identity: ProducerIdentity, group_id: str) -> None:
-        """Let the group's partition of `__consumer_offsets` join the transaction; as `add_partitions`."""
+        """Add the group's partition of `__consumer_offsets` to the transaction; as `add_partitions`."""
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(group_id))
         self.add_partitions(transactional_id, identity, [partition])
 
@@ -185,22 +185,22 @@ class TransactionCoordinator:
         sequence: int,
         transaction_version: int | None = None,
     ) -> VerificationGuard | None:
-        """Return what to show the log with a transactional batch of this base sequence (KIP-890).
+        """Return the guard to append a transactional batch of this base sequence with (KIP-890).
 
-        None if the producer has data of this transaction there already. With transaction version 2 the partition joins
-        the transaction here; before, it must have joined by `add_partitions`.
+        None if the producer has data of this transaction there already. With transaction version 2 the partition is
+        added to the transaction here; before, it must have been added by `add_partitions`.
 
         Raises:
             UnknownTopicOrPartitionError: there is no such partition.
             InvalidProducerEpochError: a newer producer has the transactional id.
-            TransactionAbortableError: the partition has not joined (version 0).
+            TransactionAbortableError: the partition was not added (version 0).
             LogstoreError: as `add_partitions`.
         """
         log = self._store.log(*partition)
         if log.has_ongoing_transaction(*identity):
             return None
         has_bump = supports_epoch_bump(self._version(transaction_version))
-        # first, so that nothing of a producer that is refused is left in the log
+        # first, so that a refused producer leaves nothing in the log
         self._admit(transactional_id, identity, partition, has_bump=has_bump)
         guard = log.begin_verification(
             identity.producer_id,
@@ -209,7 +209,7 @@ class TransactionCoordinator:
             supports_epoch_bump=has_bump,
         )
         if guard is not None and not has_bump:
-            # an answer from before an abort must not count behind it; with version 2 the marker's epoch sees to that
+            # an answer from before an abort must not count after it; with version 2 the marker's epoch prevents that
             self._admit(transactional_id, identity, partition, has_bump=False)
         return guard
 
@@ -225,9 +225,9 @@ class TransactionCoordinator:
         """Commit offsets with the transaction (`TxnOffsetCommit`).
 
         Raises:
-            LogstoreError: as `begin_append`, which comes first: the group's partition is in the transaction then.
-            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group, or not
-                any more: its transaction has to be aborted.
+            LogstoreError: as `begin_append`, which runs first: the group's partition is in the transaction then.
+            UnknownMemberIdError, FencedInstanceIdError, IllegalGenerationError: `member` is not in the group, or no
+                longer: the transaction must be aborted.
             OffsetMetadataTooLargeError: see `commit_records`.
         """
         partition = TopicPartition(OFFSETS_TOPIC, self._groups.partition_of(member.group_id))
@@ -246,12 +246,12 @@ class TransactionCoordinator:
     ) -> ProducerIdentity:
         """Commit or abort; return the identity for the next transaction, whose sequences begin at 0 (version 2).
 
-        When the answer comes the transaction is over, unless a partition could not be written: then it is decided all
-        the same, its marker is tried again, and until then the transactional id answers CONCURRENT_TRANSACTIONS.
+        When the answer comes the transaction is over, unless a partition could not be written: then it is still
+        decided, its marker is tried again, and until then the transactional id answers CONCURRENT_TRANSACTIONS.
 
         Raises:
             InvalidPidMappingError, ProducerFencedError, InvalidTxnStateError, ConcurrentTransactionsError: as Kafka's.
-            KafkaStorageError: the decision could not be written. Whether it was is known when the store is opened anew.
+            KafkaStorageError: the decision could not be written, or perhaps was: the next opening of the store tells.
         """
         answer = self._state_of(transactional_id).request(
             transactional_id,
@@ -268,24 +268,24 @@ class TransactionCoordinator:
         return answer.identity or identity
 
     def abort_timed_out(self) -> None:
-        """Write markers that failed, and abort what has timed out; to be called now and then.
+        """Write markers that failed, and abort transactions that timed out; to be called periodically.
 
         Raises:
-            LogstoreError: of the first transaction that could not be aborted; the others have been.
+            LogstoreError: of the first transaction that could not be aborted; all were tried.
         """
         for_each_then_raise(self._states, StatePartition.finish_decided)
         for_each_then_raise(self._states, StatePartition.abort_timed_out)
 
     def remove_expired(self) -> None:
-        """Forget transactional ids whose `transactional.id.expiration.ms` are over; to be called now and then.
+        """Forget transactional ids after `transactional.id.expiration.ms`; to be called periodically.
 
         Raises:
-            LogstoreError: of the first partition that cannot be written; the others have been seen to.
+            LogstoreError: of the first partition that cannot be written; all were tried.
         """
         for_each_then_raise(self._states, StatePartition.remove_expired)
 
     def describe(self, transactional_id: str) -> Transaction:
-        """Return a transactional id as it stands; raises TransactionalIdNotFoundError."""
+        """Return the state of a transactional id; raises TransactionalIdNotFoundError."""
         if self._states:
             transaction = self._state_of(transactional_id).get(transactional_id)
             if transaction is not None:
@@ -293,12 +293,12 @@ class TransactionCoordinator:
         raise TransactionalIdNotFoundError(found=transactional_id)
 
     def __iter__(self) -> Iterator[Transaction]:
-        """Iterate over all transactional ids as they stand now."""
+        """Iterate over the states of all transactional ids."""
         for state in self._states:
             yield from state.transactions()
 
     def _state_of(self, transactional_id: str) -> StatePartition:
-        """Return the partition of a transactional id; make the topic for the first one."""
+        """Return the partition of a transactional id; creates the topic for the first one."""
         if not transactional_id:
             raise InvalidRequestError
         if not self._states:
@@ -308,10 +308,10 @@ class TransactionCoordinator:
         return self._states[self._topic.partition_of(transactional_id)]
 
     def _loaded(self) -> list[StatePartition]:
-        """Load all partitions of `__transaction_state`, by number; none if the topic does not exist.
+        """Load all partitions of `__transaction_state`, by number; none without the topic.
 
         Raises:
-            SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
+            SchemaError, LogstoreError: a record or batch cannot be read, with its path and offset.
         """
         return [
             StatePartition(number, self._store, self._topic, self._markers, self._rules)
@@ -326,7 +326,7 @@ class TransactionCoordinator:
     def _admit(
         self, transactional_id: str, identity: ProducerIdentity, partition: TopicPartition, *, has_bump: bool
     ) -> None:
-        """Let a partition join, with version 2; with version 0 raise unless it has joined."""
+        """Add a partition, with version 2; with version 0 raise unless it was added."""
         try:
             if has_bump:
                 self.add_partitions(transactional_id, identity, [partition], transaction_version=2)

@@ -1,7 +1,7 @@
-"""The markers of decided transactions, written to their partitions (`TransactionMarkerChannelManager`).
+"""Markers of decided transactions, written to their partitions (`TransactionMarkerChannelManager`).
 
-Kafka sends markers to the leaders of the partitions until they are there. Here the call that decided writes them at
-once, and markers that failed are tried again now and then.
+Kafka sends markers to the leaders of the partitions until they are written. Here the call that decided writes them at
+once, and those that failed are tried again periodically.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..internal_topic import CoordinatorTopic, append_marker, log_or_none
 if TYPE_CHECKING:
     from ..data_directory import DataDirectory
 
-#: writes a marker to a partition of `__consumer_offsets`, which settles the offsets that wait for it
+#: writes a marker to a partition of `__consumer_offsets`, which settles the offsets waiting for it
 WriteOffsetsMarker = Callable[[int, MarkerEntry], None]
 
 
@@ -34,7 +34,7 @@ class MarkerWriter:
         self._write_offsets_marker = write_offsets_marker
 
     def write(self, partition: TopicPartition, marker: MarkerEntry) -> None:
-        """Write a marker to one partition, unless that was deleted.
+        """Write a marker to one partition, unless the partition was deleted.
 
         Raises:
             LogstoreError: as `PartitionLog.append_end_transaction`.
@@ -49,11 +49,12 @@ class MarkerWriter:
             else:
                 append_marker(log, marker)
         except LogstoreError:
+            # another log or none: the topic was deleted meanwhile, and needs no marker
             if log_or_none(self._store, topic, number) is log:
                 raise
 
     def sync(self, partitions: Iterable[TopicPartition]) -> None:
-        """Wait until the partitions are on the disk, if writes are to be durable."""
+        """Sync the partitions, if commits must be durable."""
         if self._topic.is_durable:
             for topic, number in partitions:
                 log = log_or_none(self._store, topic, number)
@@ -61,7 +62,7 @@ class MarkerWriter:
                     log.flush()
 
     def write_all(self, table: TransactionTable, decided: Transaction) -> LogstoreError | None:
-        """Write the markers that are missing; return the error of the last one that failed."""
+        """Write the missing markers; return the error of the last one that failed."""
         marker = marker_of(decided, coordinator_epoch=table.coordinator_epoch)
         current = table.get(decided.transactional_id)
         assert current is not None
@@ -83,10 +84,10 @@ class MarkerWriter:
         return failure
 
     def pass_over_written(self, table: TransactionTable, decided: Transaction) -> None:
-        """Leave out the partitions that have the marker already.
+        """Leave out partitions that have the marker already.
 
-        Some have it if an interrupt ended the attempt before, or if a power failure took the record of the completion
-        and left what came after it.
+        Some have it if an interrupt cut off an earlier attempt, or if a power failure took the record of the completion
+        and left what was written after it.
 
         Raises:
             LogstoreError: a partition cannot be synced.

@@ -1,7 +1,7 @@
 """One partition of `__transaction_state`: its transactional ids, one call at a time (`TransactionStateManager`).
 
-A call logs the decision, puts it into memory and carries it out. After an interrupt between two of these steps the log
-is right: the next call replays what was logged (`run`), and finishes what was decided.
+A call logs the decision, stores it in memory and carries it out. After an interrupt between two steps the log is right:
+the next call replays what was logged (`run`), and finishes what was decided.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _LOGGER = logging.getLogger("logstore")
 
 
 class StatePartition:
-    """The transactional ids of a partition.
+    """The transactional ids of one partition.
 
     Attributes:
         table: their states; changed in `run` only.
-        unfinished: from a transactional id whose decision is not carried out yet to the reason.
+        unfinished: transactional id to the error that kept its decision from being carried out.
     """
 
     def __init__(
@@ -62,27 +62,27 @@ class StatePartition:
     ) -> None:
         """Replay the log.
 
-        Records that only a newer Kafka can read are passed over, as `TransactionStateManager` does. Where one is
-        damaged a broker goes on without what comes behind it, and forgets whom it has fenced; here nothing is opened.
+        Records that only a newer Kafka can read are skipped, as by `TransactionStateManager`. Behind a damaged record a
+        broker reads nothing more, and forgets fenced producers; here the opening fails.
 
         Raises:
-            SchemaError, LogstoreError: a record or batch that cannot be read, with its path and offset.
+            SchemaError, LogstoreError: a record or batch cannot be read, with its path and offset.
         """
         self.number = number
         self.table = TransactionTable(rules, coordinator_epoch=topic.log(number).leader_epoch)
         self.unfinished: dict[str, BaseException] = {}
         self._store, self._topic, self._markers = store, topic, markers
         self._lock = threading.Lock()
-        self._caller = 0  # the thread that had the lock last
-        self._next_offset = 0  # the table has everything below it
+        self._caller = 0  # the last thread that took the lock
+        self._next_offset = 0  # the table covers everything below it
         self._replay()
         self._is_settled = True
 
     def run(self, act: Callable[[TransactionTable], T]) -> T:
-        """Call `act`, which is alone with the table and the log, and return its result.
+        """Call `act` with sole access to the table and the log, and return its result.
 
         Raises:
-            ConcurrentTransactionsError: this thread is in here already, by a clock or a signal handler.
+            ConcurrentTransactionsError: this thread is in here already, through a clock or a signal handler.
             LogstoreError: of `act`; or the log cannot be read.
         """
         if self._caller == threading.get_ident() and self._lock.locked():
@@ -98,20 +98,20 @@ class StatePartition:
             return result
 
     def get(self, transactional_id: str) -> Transaction | None:
-        """Return a transactional id as it stands now, None if it is unknown; never waits."""
+        """Return the state of a transactional id, None if it is unknown; never waits."""
         self._settle_if_idle()
         return self.table.get(transactional_id)
 
     def transactions(self) -> list[Transaction]:
-        """Return all transactional ids as they stand now; never waits."""
+        """Return the states of all transactional ids; never waits."""
         self._settle_if_idle()
         return list(self.table)
 
     def request(self, transactional_id: str, decide: Callable[[Transaction | None], Outcome]) -> Answer:
         """Carry out a request and return its answer; raise the answer if it is an error.
 
-        A transaction that was decided before is finished first. Where Kafka aborts another producer's transaction and
-        answers to come again, the request is repeated here.
+        An earlier decided transaction is finished first. Where Kafka aborts another producer's transaction and answers
+        to try again, the request is repeated here.
 
         Raises:
             LogstoreError: the answer; or the log cannot be written.
@@ -126,7 +126,7 @@ class StatePartition:
         raise answer
 
     def finish_decided(self) -> None:
-        """Try to finish what is decided (`loadTransactionsForTxnTopicPartition`)."""
+        """Try to finish all decided transactions (`loadTransactionsForTxnTopicPartition`)."""
         for one in self.transactions():
             if one.state in PREPARED:
                 self.run(partial(self._finish_decided, transactional_id=one.transactional_id))
@@ -135,7 +135,7 @@ class StatePartition:
         """Fence and abort the transactions that have timed out.
 
         Raises:
-            LogstoreError: of the first one that could not be; the others have been.
+            LogstoreError: of the first that could not be aborted; all were tried.
         """
         now_ms, allocate = self._store.now_ms(), self._store.next_producer_id
         decide = partial(abort_timed_out, rules=self.table.rules, allocate=allocate, now_ms=now_ms)
@@ -143,10 +143,10 @@ class StatePartition:
         for_each_then_raise(timed_out, lambda transactional_id: self.request(transactional_id, decide))
 
     def remove_expired(self) -> None:
-        """Forget the transactional ids that have expired, with tombstones.
+        """Forget expired transactional ids, with tombstones.
 
         Raises:
-            LogstoreError: the partition cannot be written; those that are left live on.
+            LogstoreError: the partition cannot be written; the remaining ids stay.
         """
 
         def remove(table: TransactionTable) -> None:
@@ -158,7 +158,7 @@ class StatePartition:
         self.run(remove)
 
     def replace(self, transaction: Transaction) -> None:
-        """Replace the state of a transactional id, in the log and here."""
+        """Replace the state of a transactional id, in the log and in memory."""
 
         def write(table: TransactionTable) -> None:
             self._topic.append(self.number, [table.record(transaction)])
@@ -184,8 +184,9 @@ class StatePartition:
         return outcome
 
     def _write(self, following: Transaction) -> None:
-        """Log a transition, and carry out a decision."""
+        """Log a transition, and carry it out if it is a decision."""
         is_commit = following.state is PREPARE_COMMIT
+        # the data before the decision: a commit must not outlive its records
         if is_commit:
             self._markers.sync(following.partitions)
         self._topic.append(self.number, [self.table.record(following)], needs_sync=is_commit)
@@ -194,9 +195,9 @@ class StatePartition:
             self._complete(following)
 
     def _finish_decided(self, table: TransactionTable, transactional_id: str) -> None:
-        """Carry out the decision of an interrupted call, whose record may not be on the disk yet.
+        """Carry out the decision of an interrupted call, whose record may not be durable yet.
 
-        Not if another coordinator has taken over.
+        Does nothing if another coordinator has taken over.
         """
         decided = table.get(transactional_id)
         if decided is None or decided.state not in PREPARED:
@@ -213,15 +214,15 @@ class StatePartition:
         self._complete(decided)
 
     def _complete(self, decided: Transaction) -> None:
-        """Write the markers that are missing, then log the completion.
+        """Write the missing markers, then log the completion.
 
         A failure goes into `unfinished` and is not raised: the transaction is decided, whatever happens now. If another
-        coordinator has taken over, there is no other attempt until the partition is loaded again.
+        coordinator has taken over, nothing is tried again until the partition is loaded anew.
         """
         transactional_id = decided.transactional_id
         completed = prepare_complete(decided, now_ms=self._store.now_ms())
-        # It need not be durable: without it the same markers are written again. But where a later transaction may have
-        # the same epoch (versions before 2), these would decide that one as well.
+        # It need not be durable: without it the same markers are written again. But before version 2 a later transaction
+        # may have the same epoch, and these markers would decide it too.
         needs_sync = not supports_epoch_bump(decided.client_transaction_version)
         try:
             failure = self._markers.write_all(self.table, decided)
@@ -243,13 +244,13 @@ class StatePartition:
             self.run(lambda _: None)
 
     def _settle(self) -> None:
-        """Let the table agree with the log again, after an interrupted call."""
+        """Replay the log after an interrupted call, so that the table agrees with it."""
         self._replay()
         decided = {one.transactional_id for one in self.table if one.state in PREPARED}
         self.unfinished = {name: error for name, error in self.unfinished.items() if name in decided}
 
     def _replay(self) -> None:
-        """Replay what is new in the log: of each key the last record, which alone counts."""
+        """Replay what is new in the log; of each key only the last record counts."""
         log, last, passed_over = self._log, dict[bytes, ReplayedRecord](), set[tuple[str, int]]()
         end_offset = log.log_end_offset
         for record in replayed(log, self._next_offset):

@@ -1,14 +1,15 @@
-"""Partitions and their transaction coordinator brought into agreement after a crash.
+"""Reconciliation of partitions and their transaction coordinator after a crash.
 
-They agree after the end of a process, because a partition joins a transaction before its data is written. They may
-disagree after a power failure: each partition loses what was not synced, or keeps it, by itself.
+They agree when only the process ends, because a partition joins a transaction before its data is written. They may
+disagree after a power failure, as each partition loses or keeps unsynced data on its own.
 
-- An open transaction that is not ongoing for the coordinator would block read_committed consumers for ever. It was
+- An open transaction that the coordinator does not consider ongoing would block read_committed consumers for ever. It
+was
   never decided, or its decision was lost, so it is aborted; unless the coordinator still knows of a commit.
-- A producer epoch that a partition has seen must not be given again, or the first batches of a new producer would be
-  taken for duplicates. So the coordinator goes on from the highest.
+- A producer epoch that a partition has seen must not be given out again, or the first batches of a new producer would
+  count as duplicates. So the coordinator continues from the highest.
 
-Kafka has no such step: there other replicas have what one lost, and what is left is for `kafka-transactions.sh abort`.
+Kafka has no such step: other replicas have what one lost, and the rest is left to `kafka-transactions.sh abort`.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _Known = dict[int, tuple[StatePartition, Transaction]]
 
 
 def reconcile(store: DataDirectory, states: Iterable[StatePartition], markers: MarkerWriter) -> None:
-    """End the open transactions that nobody else would end, and raise epochs that have been used already.
+    """End open transactions that nothing else would end, and raise epochs that were used already.
 
-    Prepared transactions must have been finished before. Nobody else may use the coordinator meanwhile.
+    Prepared transactions must be finished before. Nothing else may use the coordinator meanwhile.
 
     Raises:
         LogstoreError: a partition cannot be written.
@@ -52,11 +53,11 @@ def reconcile(store: DataDirectory, states: Iterable[StatePartition], markers: M
     for producer_id, epoch in epochs.items():
         state, transaction = known[producer_id]
         if epoch > transaction.producer_epoch:
-            state.replace(transaction._replace(producer_epoch=epoch))  # it was given before the record of it was lost
+            state.replace(transaction._replace(producer_epoch=epoch))  # it was given out, and its record was lost
 
 
 def _known(states: Iterable[StatePartition]) -> _Known:
-    """Return the transactional ids by producer id; also by one that a committed transaction has used up."""
+    """Return the transactional ids by producer id, and by the previous producer id of a committed transaction."""
     found: _Known = {}
     for state in states:
         for one in state.table:
