@@ -57,6 +57,11 @@ class EpochFacts(Follower):
 
     def finish(self) -> None:
         self._ask(self)
+        end = self.evidence.log_end_offset
+        if self.evidence.is_start_known and self.evidence.is_end_known and (self._starts[-1:] > end).any():
+            where = self.evidence.partition.where(self.path, offset=int(self._starts[-1]))
+            found = f"epoch {self._epochs[-1]} from {self._starts[-1]} on"
+            self._ask(Breach("leader-epochs", (where, f"epochs that begin up to {end}, where the log ends", found)))
         start = self.evidence.partition.first_offset
         if self.evidence.is_start_known and not self.disordered and self._starts.size and self._starts[0] < start:
             # whatever raises the log start truncates the epochs (`LeaderEpochFileCache.truncateFromStart`)
@@ -68,9 +73,10 @@ class EpochFacts(Follower):
         """Which batches the log start may once have been raised above, so that they lost their epoch.
 
         Then the first epoch begins at the start (`truncateFromStart`), or there is none if that was the end of the log
-        (`truncateFromEnd`); the start itself may be lost by a crash, as its checkpoint follows within a minute.
+        (`truncateFromEnd`), until the broker leads again; the start itself may be lost by a crash, as its checkpoint
+        follows within a minute.
         """
         if not self._starts.size:
-            return np.ones(batches.base.size, np.bool_)
+            return np.full(batches.base.size, not self.evidence.is_start_known)
         is_below: BoolArray = batches.base < self._starts[0]
         return is_below & (batches.epochs == self._epochs[0]) if self.evidence.is_start_known else is_below

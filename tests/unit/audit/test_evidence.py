@@ -196,9 +196,14 @@ def test_epochs_begin_where_the_log_start_was_raised_to(tmp_path: Path) -> None:
         (root / A / "leader-epoch-checkpoint").write_text(f"0\n{entries}")
         assert findings(root, story) == []
     (root / ".kafka_cleanshutdown").touch()
-    assert "leader-epochs" not in findings(root, story)  # the start was lost by an earlier crash
-    (root / A / "leader-epoch-checkpoint").write_text("0\n1\n1 4\n")
-    assert "leader-epochs" in findings(root, story)
+    for entries, is_told in {
+        "1\n0 4\n": False,  # the start was lost by an earlier crash
+        "0\n": True,  # a broker that leads has one
+        "1\n1 4\n": True,
+        "1\n0 99\n": True,  # behind the end
+    }.items():
+        (root / A / "leader-epoch-checkpoint").write_text(f"0\n{entries}")
+        assert ("leader-epochs" in findings(root, story)) == is_told
 
 
 @pytest.mark.parametrize(("leader", "isr", "found"), [(2, [2], []), (2, [1, 2], []), (1, [1, 2], ["chain-ahead"])])
