@@ -175,7 +175,7 @@ class Steps:
             {
                 "do": "elsewhere",
                 "what": what,
-                "level": self.dice.below(3),
+                "level": self.dice.between(1, 2),
                 "topic": self.dice.choose(sorted(self.topics)),
             }
         ]

@@ -215,8 +215,7 @@ public final class BrokerWork {
                 new ClientQuotaEntity(Map.of("user", "alice")),
                 List.of(new ClientQuotaAlteration.Op("producer_byte_rate", 1e9))))).all());
             case "version" -> done(admin.updateFeatures(Map.of("transaction.version", new FeatureUpdate(
-                (short) number("level"), number("level") == 0
-                    ? FeatureUpdate.UpgradeType.UNSAFE_DOWNGRADE : FeatureUpdate.UpgradeType.UPGRADE)),
+                (short) number("level"), FeatureUpdate.UpgradeType.UPGRADE)),
                 new UpdateFeaturesOptions()).all());
             default -> throw new IllegalArgumentException(step.toString());
         }
